@@ -1,0 +1,42 @@
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test lint types layers tests docs bench clean
+
+demo: $(STAMP) ## run the main job on built-in data and leave a report
+	$(BIN)/crossfusion demo --out demo
+
+test: lint types layers tests ## everything that must hold
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+layers: $(STAMP)
+	$(BIN)/lint-imports
+
+tests: $(STAMP) .venv/.browser
+	$(BIN)/pytest -n 2
+
+docs: $(STAMP)
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: $(STAMP)
+	$(BIN)/crossfusion bench moments
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	touch $@
+
+.venv/.browser: $(STAMP) # pages are tested in Debian's Chromium
+	command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+	touch $@
+
+clean:
+	rm -rf .venv demo docs/_build

@@ -1,0 +1,219 @@
+"""The compiled inner loop. Imported only for inputs that are worth a compiler.
+
+The work is one read of the rows, so everything here serves the memory bus:
+
+- rows are visited in the order of their groups within a tile of some thousand rows, so that the sums of a group stay in
+  the first-level cache while its rows pass;
+- a strip of features is held in vector registers while a few rows run past it (`_add_strip`);
+- the rows needed soon are prefetched, because group order defeats the hardware's own guess.
+
+Sums run in the type of the rows, over at most ``RUN`` rows around the group's running mean, and are then folded into
+float64 moments: a provisional centre keeps the squares small, the short run keeps float32 honest.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+RUN = 64  # rows summed in the type of the input before float64 takes over
+PASS = 16  # rows that run past one strip of features, few enough to stay in the first-level cache
+WIDE, NARROW = 4, 1  # vectors in a strip
+VECTOR_BYTES = 64
+
+
+def _strip(vectors: int) -> Any:
+    """Intrinsic that adds some rows, restricted to a strip of features, to the running sums."""
+
+    @intrinsic
+    def add_strip(typing, rows, order, first, number, ahead, dim, column, sums):  # type: ignore[no-untyped-def]
+        signature = types.void(rows, order, *(types.intp,) * 5, sums)
+
+        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+            first, number, ahead, dim, column = arguments[2:7]
+            x, index, accumulator = (
+                context.make_array(signature.args[k])(context, b, arguments[k]).data for k in (0, 1, 7)
+            )
+            element = x.type.pointee
+            size = 4 if isinstance(element, ir.FloatType) else 8
+            lanes = VECTOR_BYTES // size
+            vector = ir.VectorType(element, lanes).as_pointer()
+            byte = ir.IntType(8).as_pointer()
+            prefetch = b.module.declare_intrinsic(
+                "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), [byte, *(ir.IntType(32),) * 3])
+            )
+
+            def pointer(base, start, k):  # type: ignore[no-untyped-def]
+                return b.bitcast(b.gep(base, [b.add(start, start.type(k * lanes))]), vector)
+
+            def load(base, start, k):  # type: ignore[no-untyped-def]
+                return b.load(pointer(base, start, k), align=size)
+
+            def row_start(position):  # type: ignore[no-untyped-def]
+                row = b.sext(b.load(b.gep(index, [position])), dim.type)
+                return b.add(b.mul(row, dim), column)
+
+            sum_at = b.add(column, dim)
+            square_at = b.add(sum_at, dim)
+            centre = [load(accumulator, column, k) for k in range(vectors)]
+            total = [cgutils.alloca_once_value(b, load(accumulator, sum_at, k)) for k in range(vectors)]
+            square = [cgutils.alloca_once_value(b, load(accumulator, square_at, k)) for k in range(vectors)]
+            with cgutils.for_range(b, number) as loop:
+                position = b.add(first, loop.index)
+                here, soon = row_start(position), row_start(b.add(position, ahead))
+                for k in range(vectors):
+                    b.call(prefetch, [b.bitcast(pointer(x, soon, k), byte), *map(ir.IntType(32), (0, 3, 1))])
+                    deviation = b.fsub(load(x, here, k), centre[k])
+                    b.store(b.fadd(b.load(total[k]), deviation), total[k])
+                    squared = b.fmul(deviation, deviation, flags=("contract",))
+                    b.store(b.fadd(b.load(square[k]), squared, flags=("contract",)), square[k])
+            for k in range(vectors):
+                b.store(b.load(total[k]), pointer(accumulator, sum_at, k), align=size)
+                b.store(b.load(square[k]), pointer(accumulator, square_at, k), align=size)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return add_strip
+
+
+_add_wide = _strip(WIDE)
+_add_narrow = _strip(NARROW)
+
+
+@njit(nogil=True)
+def _sort_tile(codes, groups, start, stop, order, starts):  # type: ignore[no-untyped-def]
+    """Write the rows of a tile to `order`, group by group, leaving out negative codes; return how many."""
+    descents = 0 if codes.size == 0 or codes[start] >= 0 else 1
+    for i in range(start + 1, stop if codes.size else start):
+        descents += codes[i] < codes[i - 1]
+    if descents == 0:
+        for i in range(start, stop):
+            order[i - start] = i - start
+        return stop - start
+    starts[:] = 0
+    for i in range(start, stop):
+        if codes[i] >= 0:
+            starts[codes[i]] += 1
+    kept = 0
+    for g in range(groups):
+        size = starts[g]
+        starts[g] = kept
+        kept += size
+    for i in range(start, stop):
+        g = codes[i]
+        if g >= 0:
+            order[starts[g]] = i - start
+            starts[g] += 1
+    return kept
+
+
+@njit(nogil=True)
+def _add_run(tile, order, first, number, ahead, sums):  # type: ignore[no-untyped-def]
+    """Add the rows order[first : first + number] of a tile to sums[1] and sums[2], around sums[0]."""
+    dim = tile.shape[1]
+    lanes = VECTOR_BYTES // tile.itemsize
+    wide = dim // (WIDE * lanes) * (WIDE * lanes)
+    narrow = dim // lanes * lanes
+    for start in range(first, first + number, PASS):
+        rows = min(PASS, first + number - start)
+        for j in range(0, wide, WIDE * lanes):
+            _add_wide(tile, order, start, rows, ahead, dim, j, sums)
+        for j in range(wide, narrow, NARROW * lanes):
+            _add_narrow(tile, order, start, rows, ahead, dim, j, sums)
+        for i in range(start, start + rows):
+            row = order[i]
+            for j in range(narrow, dim):
+                deviation = tile[row, j] - sums[0, j]
+                sums[1, j] += deviation
+                sums[2, j] += deviation * deviation
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _fold(sums, number, group, count, mean, sumsq):  # type: ignore[no-untyped-def]
+    """Fold the sums of one run into the group's float64 moments (Chan, Golub, LeVeque 1983)."""
+    before = count[group]
+    after = before + number
+    share = number / after
+    weight = before * share
+    inverse = 1 / number
+    for j in range(sums.shape[1]):
+        shift = np.float64(sums[1, j]) * inverse
+        gap = np.float64(sums[0, j]) + shift - mean[group, j]
+        mean[group, j] += gap * share
+        sumsq[group, j] += np.float64(sums[2, j]) - number * shift * shift + gap * gap * weight
+    count[group] = after
+
+
+def _accumulate(rows, codes, tile_rows, ahead, count, mean, sumsq, sums, order, starts):  # type: ignore[no-untyped-def]
+    """Add rows to the moments of their groups, in place; no codes: one group; negative code: no group."""
+    total, dim = rows.shape
+    groups = count.size
+    for start in range(0, total, tile_rows):
+        stop = min(start + tile_rows, total)
+        tile = rows[start:stop]
+        kept = _sort_tile(codes, groups, start, stop, order, starts)
+        for i in range(kept, kept + ahead):  # what is prefetched beyond the tile's end: the start of the next one
+            order[i] = min(stop - start + i - kept, total - 1 - start)
+        k = 0
+        while k < kept:
+            group = codes[start + order[k]] if codes.size else 0
+            number = min(RUN, kept - k)
+            while codes.size and codes[start + order[k + number - 1]] != group:
+                number -= 1
+            for j in range(dim):
+                sums[0, j] = mean[group, j] if count[group] > 0 else tile[order[k], j]
+                sums[1, j] = 0
+                sums[2, j] = 0
+            _add_run(tile, order, k, number, ahead, sums)
+            _fold(sums, number, group, count, mean, sumsq)
+            k += number
+
+
+def _squared_distances(points, start, stop, out):  # type: ignore[no-untyped-def]
+    """Write squared Euclidean distances of rows start:stop to all rows before them, by differences."""
+    dim = points.shape[1]
+    for block in range(0, stop, 32):  # rows that stay in the second-level cache while all others pass
+        for i in range(max(start, block + 1), stop):
+            for j in range(block, min(block + 32, i), 4):
+                a, b, c, d = j, min(j + 1, i), min(j + 2, i), min(j + 3, i)
+                da = db = dc = dd = 0.0
+                for k in range(dim):
+                    here = points[i, k]
+                    da += (points[a, k] - here) ** 2
+                    db += (points[b, k] - here) ** 2
+                    dc += (points[c, k] - here) ** 2
+                    dd += (points[d, k] - here) ** 2
+                out[i, a] = out[a, i] = da
+                out[i, b] = out[b, i] = db
+                out[i, c] = out[c, i] = dc
+                out[i, d] = out[d, i] = dd
+
+
+def _compile(function: Any, signature: Any, **options: Any) -> Any:
+    """Compile for one signature, keeping the machine code on disk where that works."""
+    try:
+        return njit(signature, nogil=True, cache=True, **options)(function)
+    except Exception:  # no writable cache folder, a full disk, a damaged cache file: the code is what matters
+        return njit(signature, nogil=True, **options)(function)
+
+
+def accumulate(dtype: np.dtype[Any]) -> Any:
+    """Compiled `_accumulate` for C-ordered rows of float32 or float64."""
+    element = types.float32 if dtype == np.float32 else types.float64
+    rows = types.Array(element, 2, "C", readonly=True)
+    codes = types.Array(types.int32, 1, "C", readonly=True)
+    table = types.float64[:, ::1]
+    scratch = (element[:, ::1], types.int32[::1], types.int64[::1])
+    signature = types.void(rows, codes, types.intp, types.intp, types.float64[::1], table, table, *scratch)
+    return _compile(_accumulate, signature)
+
+
+def squared_distances() -> Any:
+    """Compiled `_squared_distances`."""
+    points = types.Array(types.float64, 2, "C", readonly=True)
+    signature = types.void(points, types.intp, types.intp, types.float64[:, ::1])
+    return _compile(_squared_distances, signature, fastmath={"reassoc", "contract"})

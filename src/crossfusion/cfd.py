@@ -1,0 +1,152 @@
+"""The distance of arrays: a thin shell over the moments of their groups."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.design import Design
+from crossfusion.errors import InputError
+from crossfusion.fusion import Fusion, fuse
+from crossfusion.kernels import CodeArray, FloatArray
+from crossfusion.moments import Moments, concat, grouped
+from crossfusion.validation import (
+    as_rows,
+    check_fraction,
+    check_length,
+    check_same_dim,
+    check_some_rows,
+    finite_rows,
+    row_blocks,
+)
+
+
+def cfd(
+    a: Any,
+    b: Any = None,
+    *,
+    labels: Any = None,
+    given: Any = None,
+    weights: str = "pooled",
+    trim: float = 0.0,
+    nan: str = "raise",
+) -> Fusion:
+    r"""Cross-Fusion Distance of two arrays, or of the labelled groups of one.
+
+    .. math:: \mathrm{CFD} = -\log\frac{\sum_c w_c\,\sigma_c^2}{\sigma^2}
+              = \log\Bigl(1 + \frac{\sum_c w_c\,\lVert\mu_c-\mu\rVert^2}{\sum_c w_c\,\sigma_c^2}\Bigr)
+
+    Parameters
+    ----------
+    a : array of shape (rows, dim)
+        Rows of the first group, or of all groups if `labels` is given.
+    b : array of shape (rows, dim), optional
+        Rows of the second group.
+    labels : array of shape (rows,), optional
+        The group of each row of `a`.
+    given : array of shape (rows,), optional
+        The stratum of each row of `a`: groups are compared within strata.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, as in the paper, or all the same. Pooled weights react to imbalance.
+    trim : float
+        Share of each group's rows (of each group and stratum) to leave out, those farthest from its mean.
+    nan : {"raise", "drop"}
+        What to do about rows with NaN or infinite values.
+
+    Returns
+    -------
+    Fusion
+        Distance, plug-in and unbiased, with its parts.
+
+    Notes
+    -----
+    One pass over the rows. CFD compares means relative to spread: it does not see differences of shape. The plug-in is
+    positive even without a shift, by about (groups - 1) / rows; ``unbiased`` is not.
+
+    Trimming reads the rows three times (centres, distances from them, moments of what is left). It removes spread as
+    well as outliers, so the distance of clean groups grows: mildly in many dimensions, where all rows are about
+    equally far out, by more in few. Compare trimmed with trimmed.
+
+    References
+    ----------
+    .. [1] X. Zhang, J. Zhang, X. Song, "Cross-Fusion Distance: a novel metric for measuring fusion and separability
+       between data groups in representation space", 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(size=(500, 64)), rng.normal(0.5, size=(500, 64))
+    >>> fusion = cf.cfd(a, b)
+    >>> f"{fusion.distance:.4f} {fusion.unbiased:.4f}"
+    '0.0610 0.0600'
+    >>> cf.cfd(np.concatenate([a, b]), labels=["a"] * 500 + ["b"] * 500).distance == fusion.distance
+    True
+    """
+    check_fraction(trim, "trim")
+    if (b is None) == (labels is None):
+        raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
+    if b is None:
+        return _labelled(as_rows(a, "x"), labels, given, weights, trim, nan)
+    if given is not None:
+        raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
+    rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
+    for name, (moments, _) in zip(rows, parts, strict=True):
+        check_some_rows(float(moments.count[0]), name)
+    cells = concat([moments for moments, _ in parts])
+    dropped = sum(dropped for _, dropped in parts)
+    return fuse(Design(cells, np.arange(2), np.zeros(2, int), list(rows)), weights=weights, dropped=dropped)
+
+
+def _labelled(rows: Any, labels: Any, given: Any, weights: str, trim: float, nan: str) -> Fusion:
+    """Distance of the groups of one array."""
+    by = {"labels": labels} if given is None else {"labels": labels, "given": given}
+    keys = factors.table(by)
+    check_length(keys.num_rows, rows.shape[0], "labels", "x")
+    check_some_rows(rows.shape[0], "x")
+    cell, combinations = factors.encode(keys)
+    moments, dropped = _moments(rows, cell, combinations.num_rows, trim, nan, "x")
+    kept = np.flatnonzero(moments.count > 0)
+    left = combinations.take(kept)
+    group, groups = factors.encode(left.select(["labels"]))
+    part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
+    return fuse(Design(moments[kept], group, part, factors.labels(groups)), weights=weights, dropped=dropped)
+
+
+def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:
+    """Moments of each group, after trimming."""
+    moments, dropped = grouped(rows, codes, groups, nan=nan, name=name)
+    if trim == 0 or rows.shape[0] == 0:
+        return moments, dropped
+    codes = np.zeros(rows.shape[0], np.int32) if codes is None else codes
+    if dropped:
+        codes = np.where(finite_rows(rows), codes, np.int32(-1))
+    distance = _squared_distance_to_mean(rows, codes, moments.mean)
+    return grouped(rows, _without_farthest(codes, distance, moments.count, trim), groups, name=name)[0], dropped
+
+
+def _squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> FloatArray:
+    """Squared distance of each row from the mean of its group."""
+    found = np.zeros(rows.shape[0])
+    for start, block in row_blocks(rows):
+        dense = block if isinstance(block, np.ndarray) else block.toarray()
+        stop = start + dense.shape[0]
+        gap = dense.astype(np.float64) - mean[codes[start:stop]]
+        found[start:stop] = np.einsum("ij,ij->i", gap, gap)
+    return found
+
+
+def _without_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray, trim: float) -> CodeArray:
+    """Codes in which the farthest share of each group's rows, rounded down, is out; the later of equals goes first."""
+    order = np.lexsort((distance, codes))
+    order = order[codes[order] >= 0]
+    sorted_codes = codes[order]
+    size = count.astype(int)
+    position = np.arange(len(order)) - (np.cumsum(size) - size)[sorted_codes]
+    out = position >= (size - np.floor(trim * size).astype(int))[sorted_codes]
+    trimmed = codes.copy()
+    trimmed[order[out]] = -1
+    return trimmed

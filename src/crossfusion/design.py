@@ -1,0 +1,62 @@
+"""Who is compared with whom: cells of groups within parts, and their weights.
+
+Two partitions are always in play. The coarse one has parts: a single one, or the strata of ``given``. The fine one has
+cells: the compared groups within each part.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.errors import InputError
+from crossfusion.kernels import FloatArray
+from crossfusion.moments import Moments
+from crossfusion.validation import check_option
+
+Codes = NDArray[Any]
+WEIGHTS = ("pooled", "balanced")
+
+
+@dataclass(frozen=True)
+class Design:
+    """Moments of the observed cells, each with its group and its part, and the groups' labels."""
+
+    cells: Moments
+    group: Codes
+    part: Codes
+    labels: Sequence[Hashable]
+
+    def check_groups(self) -> None:
+        """Refuse a comparison of one group with nothing."""
+        if len(self.labels) < 2:
+            shown = ", ".join(map(repr, self.labels))
+            raise InputError(f"only one group is there to compare ({shown}): pass at least two")
+
+    def weights(self, scheme: str) -> FloatArray:
+        """Weights of the cells, summing to 1: by rows ("pooled"), or the same say for every group ("balanced").
+
+        Balanced within parts: part q weighs as much as it does on average in the groups, and its cells weigh the same.
+        """
+        check_option(scheme, WEIGHTS, "weights")
+        count = self.cells.count
+        if scheme == "pooled":
+            return np.asarray(count / count.sum())
+        share = count / np.bincount(self.group, weights=count)[self.group]
+        cells_in_part = np.maximum(np.bincount(self.part), 1)  # leaving a unit out may empty a part
+        weight_of_part = np.bincount(self.part, weights=share) / len(self.labels)
+        return np.asarray((weight_of_part / cells_in_part)[self.part])
+
+
+def between_by_feature(mean: FloatArray, weight: FloatArray, part: Codes) -> FloatArray:
+    """Weighted scatter of means around the means of their parts, Σ w ‖μ − μ_part‖², for each feature."""
+    points = Moments(weight, mean, np.zeros_like(mean))
+    return np.asarray(points.merge(part, int(part.max()) + 1).sumsq.sum(axis=0))
+
+
+def error_of_mean(cells: Moments) -> FloatArray:
+    """Unbiased squared error of each cell's mean, s²/n; NaN where a cell has one row."""
+    freedom = np.where(cells.count > 1, cells.count - 1, np.nan)
+    return np.asarray(cells.dispersion / freedom)

@@ -1,0 +1,41 @@
+"""Everything that crossfusion raises or warns with.
+
+Each message is one sentence that names the argument, what is wrong with it, and the way out.
+"""
+
+
+class CrossfusionError(Exception):
+    """Base class of all errors raised on purpose by crossfusion."""
+
+
+class InputError(CrossfusionError, ValueError):
+    """An argument that cannot be used as it is."""
+
+
+class NonFiniteError(InputError):
+    """Rows that hold NaN or infinite values."""
+
+
+class FileError(CrossfusionError, ValueError):
+    """A file that is missing, damaged, or not what it was taken for."""
+
+
+class MissingDependencyError(CrossfusionError, ImportError):
+    """An optional library that is not installed.
+
+    Parameters
+    ----------
+    library : str
+        The library that could not be imported.
+    extra : str
+        The extra of crossfusion that installs it.
+    purpose : str
+        What it is needed for.
+    """
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'crossfusion[{extra}]'")
+
+
+class CrossfusionWarning(UserWarning):
+    """A result that is right but easily misread."""

@@ -1,0 +1,124 @@
+"""Factors: named columns of typed values, and the groups that their observed combinations form.
+
+Values live in Arrow columns, which keep strings, integers, booleans, dates and missing values apart. Groups are
+numbered in the order of their values, missing last, so a table of groups does not depend on the order of the rows.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.errors import InputError
+from crossfusion.kernels import CodeArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+
+
+def column(values: Any, name: str) -> "pa.Array":
+    """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    if hasattr(values, "detach"):  # a tensor: Arrow would see a list of single-number tensors
+        values = np.asarray(values.detach())
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        raise InputError(
+            f"{name} must hold one plain value a row, all strings, all numbers, all booleans or all dates ({problem})"
+        ) from problem
+    return plain(array, name)
+
+
+def plain(array: Any, name: str) -> "pa.Array":
+    """One chunk of a type that can be sorted, compared and written: no dictionaries, no NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    kind = array.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return array.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return pc.if_else(pc.is_nan(array), None, array)
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return array.cast(pa.timestamp("us", kind.tz), safe=False)
+    if pa.types.is_nested(kind):
+        raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
+    return array
+
+
+def table(by: Mapping[str, Any]) -> "pa.Table":
+    """Factor columns by name, as a table."""
+    import pyarrow as pa
+
+    columns = {name: column(values, name) for name, values in by.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the factors differ in length ({lengths}): pass one value a row for each")
+    return pa.table(columns)
+
+
+def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
+    """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
+    import pyarrow as pa
+
+    ranked = [_ranks(plain(keys.column(name), name)) for name in keys.column_names]
+    codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
+    columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]
+    return codes, pa.table(dict(zip(keys.column_names, columns, strict=True)))
+
+
+def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:
+    """Codes of observed combinations in lexicographic order, and the rank in each column of every combination."""
+    combined = rank[0]
+    members: list[Codes] = [np.arange(sizes[0])]
+    for codes, size in zip(rank[1:], sizes[1:], strict=True):
+        mixed = combined.astype(np.int64) * size + codes
+        combined, present = _compress(mixed, len(members[0]) * size)
+        members = [member[present // size] for member in members] + [present % size]
+    return combined, members
+
+
+def _compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
+    """Renumber codes below `size` so that those which occur are 0, 1, 2, ...; and which those are."""
+    if size <= 4 * len(codes) + 1024:
+        occurs = np.bincount(codes, minlength=size) > 0
+        return (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[codes], np.flatnonzero(occurs)
+    present, renumbered = np.unique(codes, return_inverse=True)
+    return renumbered.astype(np.int32), present
+
+
+def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
+    """Rank of each value among the distinct ones, and these in ascending order, missing last."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(array) and pa.types.is_integer(array.type) and array.null_count == 0:
+        values = array.to_numpy(zero_copy_only=False)
+        low, high = int(values.min()), int(values.max())
+        if high - low <= 4 * len(values):
+            codes, present = _compress((values - values.dtype.type(low)).astype(np.int64), high - low + 1)
+            return codes, pa.array([int(p) + low for p in present], type=array.type)
+    encoded = array.dictionary_encode(null_encoding="encode")
+    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[encoded.indices.to_numpy(zero_copy_only=False)], encoded.dictionary.take(pa.array(order))
+
+
+def labels(keys: "pa.Table") -> list[Any]:
+    """Python value of each row of one column, or a tuple of several."""
+    columns = [keys.column(name).to_pylist() for name in keys.column_names]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))

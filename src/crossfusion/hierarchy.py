@@ -1,0 +1,147 @@
+"""How the separation of nested groups splits over their levels."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.frames import data_frame
+from crossfusion.fusion import log_ratio
+from crossfusion.kernels import FloatArray
+from crossfusion.moments import Moments
+from crossfusion.text import number_text, plain_value, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a hierarchy.
+
+    Parameters
+    ----------
+    level : str
+        The factor that this level adds.
+    distance, unbiased : float
+        Distance between its groups, given the levels above.
+    share : float or None
+        Its share of the distance of the whole; None where that is 0 or infinite.
+    """
+
+    level: str
+    distance: float
+    unbiased: float | None
+    share: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Hierarchy:
+    """Distances of nested levels, which add up to the distance of the finest groups.
+
+    Parameters
+    ----------
+    levels : tuple of Level
+        From the outermost to the innermost.
+    distance, unbiased : float
+        Distance between the finest groups: the sums of the levels.
+    """
+
+    levels: tuple[Level, ...]
+    distance: float
+    unbiased: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {
+            "levels": [plain_value(asdict(level)) for level in self.levels],
+            "distance": plain_value(self.distance),
+            "unbiased": plain_value(self.unbiased),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a level.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns level, distance, unbiased, share.
+        """
+        rows = [asdict(level) for level in self.levels]
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def __repr__(self) -> str:
+        rows = [
+            [entry.level, number_text(entry.distance), number_text(entry.unbiased), _percent(entry.share)]
+            for entry in self.levels
+        ]
+        rows.append(["whole", number_text(self.distance), number_text(self.unbiased), ""])
+        return f"Cross-Fusion Distance by level\n{text_table(['level', 'distance', 'unbiased', 'share'], rows)}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def levels_of(leaves: Moments, parts: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
+    """Split the distance between leaves over nested partitions.
+
+    `parts` holds, from the coarsest to the leaves themselves, the part of each leaf; the trivial partition above the
+    first is understood. One weight vector on the leaves and leaf-level corrections serve all levels, so both columns
+    add up exactly: each level contributes log(W above / W here).
+    """
+    design = Design(leaves, parts[-1], np.zeros(len(leaves), int), range(len(leaves)))
+    design.check_groups()
+    weight = design.weights(weights)
+    error = error_of_mean(leaves)
+    spread = leaves.sumsq * (weight / leaves.count)[:, None]
+    here = Moments(weight, leaves.mean, spread)
+    within = float(spread.sum())
+    within_unbiased = float(
+        np.sum(weight * error * leaves.count)
+    )  # NaN, and so are its levels, where a leaf has one row
+    found: list[tuple[float, float]] = []
+    for fine, coarse in zip(reversed(parts), [*reversed(parts[:-1]), np.zeros_like(parts[0])], strict=True):
+        above = _part_of_part(fine, coarse)
+        between = float(between_by_feature(here.mean, here.count, above).sum())
+        corrected = between - _correction(weight, error, fine, coarse)
+        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased)))
+        here = here.merge(above, int(above.max()) + 1)
+        within += between
+        within_unbiased += corrected
+    return _result(names, found[::-1])
+
+
+def _part_of_part(fine: Codes, coarse: Codes) -> Codes:
+    """The coarse part of every fine part."""
+    above = np.zeros(int(fine.max()) + 1, int)
+    above[fine] = coarse
+    return above
+
+
+def _correction(weight: FloatArray, error: FloatArray, fine: Codes, coarse: Codes) -> float:
+    """What sampling error alone puts between the fine parts of coarse parts: Σ w² (1/w_fine − 1/w_coarse) s²/n."""
+    of_fine, of_coarse = (np.bincount(part, weights=weight)[part] for part in (fine, coarse))
+    return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
+
+
+def _result(names: Sequence[str], found: Sequence[tuple[float, float]]) -> Hierarchy:
+    distance, unbiased = (float(sum(column)) for column in zip(*found, strict=True))
+    divisible = 0 < distance < np.inf
+    levels = tuple(
+        Level(name, value, _defined(corrected), value / distance if divisible else None)
+        for name, (value, corrected) in zip(names, found, strict=True)
+    )
+    return Hierarchy(levels, distance, _defined(unbiased))
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else value

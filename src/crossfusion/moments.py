@@ -1,0 +1,233 @@
+"""Count, mean and centred sum of squares: the commutative monoid behind everything else."""
+
+import operator
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import kernels
+from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.kernels import CodeArray, FloatArray
+from crossfusion.validation import (
+    as_frequency,
+    as_rows,
+    check_option,
+    check_same_dim,
+    finite_rows,
+    refuse_non_finite,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """Count, mean and centred sum of squares per feature, of one group of rows or of many groups at once.
+
+    Moments add: the sum of the moments of two sets of rows is the moments of their union, in any order and any number
+    of pieces. ``Moments.empty(dim)`` is the exact identity.
+
+    Parameters
+    ----------
+    count : float or array of shape (groups,)
+        Number of rows.
+    mean : array of shape (dim,) or (groups, dim)
+        Mean of each feature.
+    sumsq : array of the shape of `mean`
+        Sum of squared deviations from the mean, of each feature.
+
+    References
+    ----------
+    .. [1] T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance: analysis and
+       recommendations", The American Statistician 37, 1983.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> left = cf.Moments.of(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> right = cf.Moments.of(np.array([[4.0, 4.0]]))
+    >>> left + right
+    Moments(count=3, dim=2)
+    >>> (left + right).mean
+    array([2., 2.])
+    >>> sum([left, right]).sumsq
+    array([8., 6.])
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    sumsq: FloatArray
+
+    def __post_init__(self) -> None:
+        """Take float64 and make it read-only."""
+        for name in ("count", "mean", "sumsq"):
+            values = np.asarray(getattr(self, name), np.float64)
+            if values.flags.writeable:
+                values = values.view()
+                values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        if self.mean.shape != self.sumsq.shape or self.mean.shape[:-1] != self.count.shape:
+            raise InputError(
+                f"count, mean and sumsq have shapes {self.count.shape}, {self.mean.shape} and {self.sumsq.shape}:"
+                " mean and sumsq take the shape of count and one axis of features"
+            )
+
+    @classmethod
+    def of(cls, rows: Any, *, frequency: Any = None) -> "Moments":
+        """Moments of rows.
+
+        Parameters
+        ----------
+        rows : array of shape (rows, dim)
+            Numbers of any float or integer type, in any memory layout; whatever NumPy can view as an array, such as
+            CPU tensors; or a SciPy sparse matrix.
+        frequency : array of shape (rows,), optional
+            How often each row counts; 0 leaves a row out.
+
+        Returns
+        -------
+        Moments
+            Of one group.
+
+        Examples
+        --------
+        >>> import crossfusion as cf
+        >>> cf.Moments.of([[1.0], [5.0]], frequency=[3, 1]).mean
+        array([2.])
+        """
+        values = as_rows(rows, "rows")
+        if frequency is None:
+            return grouped(values, None, 1, name="rows")[0][0]
+        weight = as_frequency(frequency, values.shape[0])
+        dense = values[weight > 0]
+        dense = dense if isinstance(dense, np.ndarray) else dense.toarray()
+        total = cls(*kernels.merge(weight[weight > 0], dense, None, None, 1))
+        if not total.is_finite():
+            refuse_non_finite(dense, finite_rows(dense), "rows")
+        return total[0]
+
+    @classmethod
+    def empty(cls, dim: int) -> "Moments":
+        """Moments of no rows, which add nothing.
+
+        Parameters
+        ----------
+        dim : int
+            Number of features.
+
+        Returns
+        -------
+        Moments
+            The identity of addition.
+
+        Examples
+        --------
+        >>> import crossfusion as cf
+        >>> cf.Moments.empty(2) + cf.Moments.empty(2)
+        Moments(count=0, dim=2)
+        """
+        return cls(*kernels.empty(1, dim))[0]
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.mean.shape[-1])
+
+    @property
+    def dispersion(self) -> FloatArray:
+        """Mean squared distance of the rows from their mean, summed over features (σ² in the mathematics)."""
+        return np.asarray(self.sumsq.sum(axis=-1) / self.count)
+
+    def is_finite(self) -> bool:
+        """Whether no value overflowed or was not finite to begin with."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.sumsq).all())
+
+    def merge(self, codes: NDArray[Any], groups: int) -> "Moments":
+        """Add up the groups that share a code.
+
+        Parameters
+        ----------
+        codes : array of int
+            The new group of each present one; negative: left out.
+        groups : int
+            Number of new groups.
+
+        Returns
+        -------
+        Moments
+            Of the new groups.
+        """
+        return Moments(*kernels.merge(self.count, self.mean, self.sumsq, codes, groups))
+
+    def __getitem__(self, index: Any) -> "Moments":
+        return Moments(self.count[index], self.mean[index], self.sumsq[index])
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not isinstance(other, Moments):
+            return NotImplemented
+        check_same_dim({"the left side": self.dim, "the right side": other.dim})
+        left, right = (self.count, self.mean, self.sumsq), (other.count, other.mean, other.sumsq)
+        return Moments(*kernels.add(left, right))
+
+    def __radd__(self, other: Any) -> "Moments":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        fields = operator.attrgetter("count", "mean", "sumsq")
+        return all(np.array_equal(a, b) for a, b in zip(fields(self), fields(other), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        count = f"{self.count:g}" if self.count.ndim == 0 else f"{len(self)} groups"
+        return f"Moments(count={count}, dim={self.dim})"
+
+
+def concat(parts: Sequence[Moments]) -> Moments:
+    """Moments of single groups or of many, one after the other."""
+    return Moments(
+        np.concatenate([np.atleast_1d(part.count) for part in parts]),
+        np.concatenate([np.atleast_2d(part.mean) for part in parts]),
+        np.concatenate([np.atleast_2d(part.sumsq) for part in parts]),
+    )
+
+
+def grouped(
+    rows: Any, codes: CodeArray | None, groups: int, *, nan: str = "raise", name: str, threads: int | None = None
+) -> tuple[Moments, int]:
+    """Moments of each group of checked rows, and the number of rows dropped for being not finite."""
+    check_option(nan, ("raise", "drop"), "nan")
+    total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
+    if total.is_finite():
+        return total, 0
+    finite = finite_rows(rows)
+    if finite.all():
+        return _wide(rows, codes, groups, name, threads), 0
+    if nan == "raise":
+        refuse_non_finite(rows, finite, name)
+    codes = np.zeros(len(finite), np.int32) if codes is None else codes
+    kept = np.where(finite, codes, np.int32(-1))
+    dropped = len(finite) - int(finite.sum())
+    warnings.warn(
+        f"{dropped} of {len(finite)} rows of {name} have NaN or infinite values and are left out",
+        CrossfusionWarning,
+        stacklevel=3,
+    )
+    total = Moments(*kernels.reduce_rows(rows, kept, groups, threads=threads))
+    return (total if total.is_finite() else _wide(rows, kept, groups, name, threads)), dropped
+
+
+def _wide(rows: Any, codes: CodeArray | None, groups: int, name: str, threads: int | None) -> Moments:
+    """Moments of finite rows whose squares overflowed float32: once more in float64."""
+    total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
+    if not total.is_finite():
+        raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
+    return total

@@ -1,0 +1,150 @@
+"""The distances between all pairs of groups, from the groups' moments."""
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import kernels
+from crossfusion.design import WEIGHTS, Codes, Design, error_of_mean
+from crossfusion.errors import CrossfusionWarning
+from crossfusion.frames import data_frame
+from crossfusion.kernels import FloatArray
+from crossfusion.text import SHOWN, label_text, number_text, plain_value, text_table
+from crossfusion.validation import check_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairwise:
+    """Cross-Fusion Distances between all pairs of groups.
+
+    Parameters
+    ----------
+    labels : tuple
+        The groups, in the order of rows and columns.
+    distance, unbiased : array of shape (groups, groups)
+        Plug-in and unbiased distance of each pair; `unbiased` is NaN for a pair with a cell of one row.
+    overlap : array of shape (groups, groups)
+        Share of a pair's weight in strata that hold both groups; 1 without ``given``, and where it is 0 the distance 0
+        means "nothing to compare", not "together".
+    """
+
+    labels: tuple[Hashable, ...]
+    distance: FloatArray
+    unbiased: FloatArray
+    overlap: FloatArray
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {name: plain_value(getattr(self, name)) for name in ("labels", "distance", "unbiased", "overlap")}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Long table, one row a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group_a, group_b, distance, unbiased, overlap.
+        """
+        first, second = np.triu_indices(len(self.labels), 1)
+        return data_frame(
+            {
+                "group_a": [self.labels[i] for i in first],
+                "group_b": [self.labels[i] for i in second],
+                "distance": self.distance[first, second],
+                "unbiased": self.unbiased[first, second],
+                "overlap": self.overlap[first, second],
+            }
+        )
+
+    def __repr__(self) -> str:
+        names = [label_text(label) for label in self.labels[:SHOWN]]
+        rows = [
+            [name, *(number_text(value) for value in values[:SHOWN])]
+            for name, values in zip(names, self.distance, strict=False)
+        ]
+        table = text_table(["", *names], rows, more=len(self.labels) - len(names))
+        return f"Cross-Fusion Distance between {len(self.labels)} groups\n{table}"
+
+
+def pairs(design: Design, *, weights: str) -> Pairwise:
+    """Distances of all pairs of groups within parts.
+
+    The cells of groups i and j in one part weigh w_i and w_j and are ‖μ_i − μ_j‖ apart, so the part adds
+    w_i w_j / (w_i + w_j) ‖μ_i − μ_j‖² to what is between them.
+    """
+    check_option(weights, WEIGHTS, "weights")
+    design.check_groups()
+    cells, group, number = design.cells, design.group, len(design.labels)
+    rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
+    between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
+    error = error_of_mean(cells)
+    for members in _parts(design.part):
+        here = np.ix_(group[members], group[members])
+        weight = _pair_weights(cells.count[members], group[members], rows_of_group, weights)
+        within[group[members]] += weight * cells.dispersion[members][:, None]
+        within_unbiased[group[members]] += weight * (error * cells.count)[members][:, None]
+        both = weight[:, group[members]]
+        harmonic = both * both.T / (both + both.T)
+        between[here] += harmonic * kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
+        correction[here] += harmonic * (error[members][:, None] + error[members])
+        overlap[here] += both + both.T
+    for matrix in (within, within_unbiased):
+        matrix += matrix.T.copy()
+    result = Pairwise(
+        tuple(design.labels),
+        _log_ratio(between, within),
+        _log_ratio(between - correction, within_unbiased),
+        _with_diagonal(np.where(overlap > 1 - 1e-12, 1.0, overlap), 1.0),
+    )
+    _warn_of_confounded(result)
+    return result
+
+
+def _parts(part: Codes) -> list[Codes]:
+    """Indices of the cells of each part."""
+    order = np.argsort(part, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
+
+
+def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:
+    """Weight of each cell of a part (rows) in its group's pair with every group (columns)."""
+    if scheme == "pooled":
+        return np.asarray(count[:, None] / (rows_of_group[group][:, None] + rows_of_group))
+    share = np.zeros(len(rows_of_group))
+    share[group] = count / rows_of_group[group]
+    return np.asarray(np.where(share > 0, (share[group][:, None] + share) / 4, share[group][:, None] / 2))
+
+
+def _log_ratio(between: FloatArray, within: FloatArray) -> FloatArray:
+    """`fusion.log_ratio` for matrices, with zeros on the diagonal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(within == 0, np.where(between > 0, np.inf, 0.0), between / within)
+    return _with_diagonal(np.log1p(ratio), 0.0)
+
+
+def _with_diagonal(matrix: FloatArray, value: float) -> FloatArray:
+    np.fill_diagonal(matrix, value)
+    return matrix
+
+
+def _warn_of_confounded(result: Pairwise) -> None:
+    confounded = int(np.sum(result.overlap == 0)) // 2
+    if confounded:
+        warnings.warn(
+            f"{confounded} pairs of groups are fully confounded with given: no stratum holds both, so their distance of"
+            " 0 compares nothing; see overlap",
+            CrossfusionWarning,
+            stacklevel=4,
+        )

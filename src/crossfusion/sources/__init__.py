@@ -1,0 +1,50 @@
+"""Where rows come from. A source is one generator of blocks: rows, and the factor values that belong to them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crossfusion.errors import FileError, InputError
+from crossfusion.sources import arrays, csv, frames, parquet
+from crossfusion.sources.block import Block, Source
+
+READERS = {
+    ".npy": arrays.from_npy,
+    ".npz": arrays.from_npz,
+    ".csv": csv.from_csv,
+    ".tsv": csv.from_csv,
+    ".parquet": parquet.from_parquet,
+    ".pq": parquet.from_parquet,
+}
+
+__all__ = ["READERS", "Block", "Source", "open_file", "open_source"]
+
+
+def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
+    """Source of a file, by its ending."""
+    file = Path(path)
+    reader = READERS.get(file.suffix.lower())
+    if reader is None:
+        raise FileError(f"{file} has an ending that is not known: use one of {', '.join(READERS)}")
+    if not file.is_file():
+        raise FileError(f"{file} does not exist or is not a file: check the path")
+    return reader(file, by, vectors)
+
+
+def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
+    """Sources of whatever a user passes: rows with `by` as arrays, or files and tables with `by` as column names."""
+    if isinstance(by, Mapping):
+        if vectors is not None:
+            raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
+        return [arrays.from_rows(source, by)]
+    names = [by] if isinstance(by, str) else list(by)
+    if isinstance(source, str | os.PathLike):
+        return [open_file(source, names, vectors)]
+    if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
+        return [open_file(entry, names, vectors) for entry in source]
+    if frames.is_table(source):
+        return [frames.from_table(source, names, vectors)]
+    raise InputError(
+        f"by={by!r} names columns, but {type(source).__name__} has none: pass by={{name: values}}, a file or a table"
+    )

@@ -1,0 +1,68 @@
+"""Rows in memory or in NumPy's own files."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import factors
+from crossfusion.errors import FileError, InputError
+from crossfusion.sources.block import Block, Source
+from crossfusion.validation import as_rows, check_known, check_length
+
+
+def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
+    """Rows and arrays of factor values."""
+    values = as_rows(rows, name)
+    if not by:
+        raise InputError("by is empty: name at least one factor")
+    keys = factors.table(by)
+    check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
+    return Source(name, values.shape[0], iter([Block(values, keys)]))
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """Array of a `.npy` file, memory-mapped; pickled objects are refused."""
+    try:
+        return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError, OSError) as problem:
+        raise FileError(f"{path} is not a readable .npy file of numbers ({problem})") from problem
+
+
+def from_npy(path: Path, by: Sequence[str], _vectors: Any = None) -> Source:
+    """A `.npy` file, which has rows but no columns to name."""
+    if by:
+        raise InputError(f"{path} holds rows without columns, so {by[0]!r} is not in it: use .npz, .csv or .parquet")
+    rows = as_rows(load_npy(path), str(path))
+    import pyarrow as pa
+
+    return Source(str(path), rows.shape[0], iter([Block(rows, pa.table({}))]))
+
+
+def from_npz(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
+    """A `.npz` file: one two-dimensional array of rows, one-dimensional arrays of factor values."""
+    arrays = _load_npz(path)
+    check_known(by, list(arrays), "array", str(path))
+    if vectors is None:
+        flat = [name for name, array in arrays.items() if array.ndim == 2]
+        if len(flat) != 1:
+            raise InputError(f"{path} has {len(flat)} two-dimensional arrays: name the one with the rows in vectors")
+        vectors = flat[0]
+    check_known([vectors], list(arrays), "array", str(path))
+    if not by:
+        import pyarrow as pa
+
+        rows = as_rows(arrays[vectors], str(path))
+        return Source(str(path), rows.shape[0], iter([Block(rows, pa.table({}))]))
+    return from_rows(arrays[vectors], {name: arrays[name] for name in by}, str(path))
+
+
+def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, AttributeError, TypeError) as problem:
+        raise FileError(f"{path} is not a readable .npz file of plain arrays ({problem})") from problem

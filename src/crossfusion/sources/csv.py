@@ -1,0 +1,58 @@
+"""Comma- or tab-separated text, read a block at a time."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion.errors import FileError, InputError
+from crossfusion.sources.block import Block, Source
+from crossfusion.sources.frames import block_of, numeric_columns, vector_columns
+from crossfusion.validation import check_known
+
+if TYPE_CHECKING:
+    pass
+
+
+def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
+    """A text table; vectors are its numeric columns that are not factors, or those that `vectors` names.
+
+    The factors are read ahead as a whole, since their types show only at the end of the file.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    delimiter = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    try:
+        with csv.open_csv(path, parse_options=delimiter) as reader:
+            schema = reader.schema
+        check_known(by, schema.names, "column", str(path))
+        wanted = numeric_columns(schema, by) if vectors is None else vectors
+        if not wanted:
+            raise InputError(f"{path} has no numeric columns besides {', '.join(by)}: there are no vectors in it")
+        columns = vector_columns(schema, by, wanted, str(path))
+        ahead = csv.ConvertOptions(include_columns=[*by] or columns[:1], strings_can_be_null=True)
+        keys = csv.read_csv(path, parse_options=delimiter, convert_options=ahead)
+    except (pa.ArrowException, OSError) as problem:
+        raise _damaged(path, problem) from problem
+    kinds = {name: pa.float64() for name in columns} | {name: keys.schema.field(name).type for name in by}
+    options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
+    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options))
+
+
+def _blocks(path: Path, by: Sequence[str], columns: Sequence[str], delimiter: Any, options: Any) -> Iterator[Block]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    first = 0
+    try:
+        reading = csv.ReadOptions(block_size=16 * 2**20)
+        with csv.open_csv(path, reading, delimiter, options) as reader:
+            for batch in reader:
+                yield block_of(pa.Table.from_batches([batch]), by, columns, str(path), first)
+                first += batch.num_rows
+    except pa.ArrowException as problem:
+        raise _damaged(path, problem) from problem
+
+
+def _damaged(path: Path, problem: BaseException) -> FileError:
+    return FileError(f"{path} cannot be read as a text table ({str(problem).splitlines()[0]})")

@@ -1,0 +1,47 @@
+"""Parquet files, read a block at a time."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion.errors import FileError
+from crossfusion.sources.block import Block, Source
+from crossfusion.sources.frames import block_of, vector_columns
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
+
+
+def from_parquet(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
+    """A Parquet file with one list column of vectors, or many numeric columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as problem:
+        raise FileError(f"{path} is not a readable Parquet file ({str(problem).splitlines()[0]})") from problem
+    columns = vector_columns(file.schema_arrow, by, vectors, str(path))
+    return Source(str(path), file.metadata.num_rows, _blocks(file, path, by, columns))
+
+
+def _blocks(file: "pq.ParquetFile", path: Path, by: Sequence[str], columns: Sequence[str]) -> Iterator[Block]:
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    first = size = 0
+    try:
+        for batch in file.iter_batches(batch_size=65536, columns=[*by, *columns]):
+            waiting.append(batch)
+            size += batch.nbytes
+            if size >= BLOCK:
+                table = pa.Table.from_batches(waiting)
+                yield block_of(table, by, columns, str(path), first)
+                first += table.num_rows
+                waiting, size = [], 0
+    except (pa.ArrowException, OSError) as problem:
+        raise FileError(f"{path} is damaged ({str(problem).splitlines()[0]}): write it again") from problem
+    if waiting:
+        yield block_of(pa.Table.from_batches(waiting), by, columns, str(path), first)

@@ -1,0 +1,108 @@
+"""From rows to a Summary, one block at a time."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.moments import grouped
+from crossfusion.sources import Block, Source, open_source
+from crossfusion.summary import Summary, combine
+from crossfusion.text import SHOWN, label_text
+from crossfusion.validation import check_min_count, check_option, check_same_dim, check_some_rows
+
+PENDING = 64 * 2**20  # bytes of moments that wait to be merged
+
+
+def summarize(
+    source: Any,
+    by: str | Sequence[str] | Mapping[str, Any],
+    *,
+    vectors: str | Sequence[str] | None = None,
+    nan: str = "raise",
+    min_count: int = 0,
+) -> Summary:
+    """Reduce rows to the moments of their groups, in one pass.
+
+    Parameters
+    ----------
+    source : array, path, list of paths, or table
+        Rows × features; or a .npz, .csv, .tsv or .parquet file, or several; or a pandas, Polars or PyArrow table.
+    by : mapping or names
+        The factors that define the groups: arrays of values by name, or the names of columns. A missing value is a
+        group of its own.
+    vectors : str or list of str, optional
+        The column that holds the vectors, or a pattern of many numeric columns such as ``"dim_*"``. Found by itself
+        where there is one list column, and in text files where all numeric columns besides `by` are meant.
+    nan : {"raise", "drop"}
+        What to do about rows with NaN or infinite values.
+    min_count : int
+        Groups of fewer rows are left out, with a warning that names them.
+
+    Returns
+    -------
+    Summary
+        Groups in the order of their factors' values, whatever the order of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 16))
+    >>> summary = cf.summarize(x, by={"batch": np.repeat(["a", "b", "c"], 100)})
+    >>> len(summary), summary.dim
+    (3, 16)
+    """
+    check_option(nan, ("raise", "drop"), "nan")
+    check_min_count(min_count)
+    return collect(open_source(source, by, vectors), nan=nan, min_count=min_count)
+
+
+def collect(
+    sources: Iterable[Source], *, nan: str = "raise", min_count: int = 0, progress: Callable[[int], None] | None = None
+) -> Summary:
+    """Summary of all blocks of some sources; `progress` is told the rows of each block."""
+    pending: list[Summary] = []
+    for source in sources:
+        for block in source.blocks:
+            part = _of_block(block, nan, source.name)
+            if pending:
+                check_same_dim({"what was read before": pending[0].dim, source.name: part.dim})
+            pending.append(part)
+            done, *waiting = (summary.moments.mean.nbytes for summary in pending)
+            if sum(waiting) > max(PENDING, done):
+                pending = [combine(pending)]
+            if progress is not None:
+                progress(block.rows.shape[0])
+    check_some_rows(sum(len(part) for part in pending), "the source")
+    return _large_enough(combine(pending), min_count)
+
+
+def _of_block(block: Block, nan: str, name: str) -> Summary:
+    codes, keys = factors.encode(block.keys)
+    moments, dropped = grouped(block.rows, codes, keys.num_rows, nan=nan, name=name)
+    kept = np.flatnonzero(moments.count > 0)
+    dtype = "float32" if block.rows.dtype.name == "bfloat16" else block.rows.dtype.name
+    return Summary(keys.take(kept), moments[kept], dtype, dropped)
+
+
+def _large_enough(summary: Summary, min_count: int) -> Summary:
+    """Without the groups of fewer than `min_count` rows, naming them."""
+    small = np.flatnonzero(summary.moments.count < min_count)
+    if not len(small):
+        return summary
+    names = [label_text(label) for label in factors.labels(summary.keys.take(small[:SHOWN]))]
+    more = f" and {len(small) - len(names)} more" if len(small) > len(names) else ""
+    if len(small) == len(summary):
+        raise InputError(f"min_count={min_count} is more rows than any group has: lower it")
+    warnings.warn(
+        f"{len(small)} groups of fewer than {min_count} rows are left out: {', '.join(names)}{more}",
+        CrossfusionWarning,
+        stacklevel=3,
+    )
+    kept = np.flatnonzero(summary.moments.count >= min_count)
+    return Summary(summary.keys.take(kept), summary.moments[kept], summary.dtype, summary.dropped)

@@ -1,0 +1,367 @@
+"""A table of moments, one row a group, and the questions that can be put to it."""
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import factors, storage
+from crossfusion._version import __version__
+from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
+from crossfusion.design import Design
+from crossfusion.errors import InputError
+from crossfusion.frames import data_frame
+from crossfusion.fusion import Fusion, fuse
+from crossfusion.hierarchy import Hierarchy, levels_of
+from crossfusion.moments import Moments, concat
+from crossfusion.one_vs_rest import each_vs_rest
+from crossfusion.pairwise import Pairwise, pairs
+from crossfusion.text import SHOWN, label_text, number_text, plain_number, text_table
+from crossfusion.validation import as_names, check_known, check_same_dim
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Factors = str | Sequence[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary:
+    """Moments of groups that named factors define; every distance is answered from here, without the rows.
+
+    Made by `summarize` or `read_summary`. Summaries of disjoint sets of rows add up to the summary of all of them.
+
+    Parameters
+    ----------
+    keys : pyarrow.Table
+        A column for each factor, a row for each observed combination of their values.
+    moments : Moments
+        Of those groups.
+    dtype : str
+        Type of the rows seen.
+    dropped : int
+        Rows left out because they were not finite.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> x = [[0.0], [2.0], [2.0], [4.0], [7.0], [9.0]]
+    >>> summary = cf.summarize(x, by={"site": ["A", "A", "B", "B", "B", "B"], "label": [0, 0, 0, 0, 1, 1]})
+    >>> summary
+    Summary of 3 groups by site, label: 6 rows × 1 features (float64)
+    site  label  count  dispersion
+    A         0      2      1.0000
+    B         0      2      1.0000
+    B         1      2      1.0000
+    >>> round(float(summary.cfd("site", given="label")), 6)
+    0.510826
+    """
+
+    keys: "pa.Table"
+    moments: Moments
+    dtype: str = "float64"
+    dropped: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse factor names that have a meaning of their own."""
+        for name in (*storage.MOMENTS, FEATURES):
+            if name in self.factors:
+                raise InputError(f"a factor cannot be called {name!r}, which names something else here: rename it")
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of the factors."""
+        return tuple(self.keys.column_names)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return self.moments.dim
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    def __add__(self, other: "Summary") -> "Summary":
+        if not isinstance(other, Summary):
+            return NotImplemented
+        return combine([self, other])
+
+    def __radd__(self, other: Any) -> "Summary":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
+
+    def _with(self, keys: "pa.Table", moments: Moments) -> "Summary":
+        return Summary(keys, moments, self.dtype, self.dropped)
+
+    def rollup(self, by: Factors) -> "Summary":
+        """Merge groups that differ only in factors that are not named.
+
+        Parameters
+        ----------
+        by : str or list of str
+            The factors to keep.
+
+        Returns
+        -------
+        Summary
+            With these factors, groups in the order of their values.
+        """
+        names = as_names(by, "by")
+        self._check_factors(names)
+        if not names:
+            raise InputError("by is empty: name at least one factor to keep")
+        codes, keys = factors.encode(self.keys.select(list(names)))
+        return self._with(keys, self.moments.merge(codes, keys.num_rows))
+
+    def select(self, **values: Any) -> "Summary":
+        """Keep the groups whose factors have the given values.
+
+        Parameters
+        ----------
+        **values : value or list of values
+            For each named factor what to keep; None is the missing value.
+
+        Returns
+        -------
+        Summary
+            With the same factors.
+        """
+        self._check_factors(values)
+        kept = np.ones(len(self), bool)
+        for name, wanted in values.items():
+            column = self.keys.column(name).to_pylist()
+            choice = wanted if isinstance(wanted, list | tuple | set | np.ndarray) else [wanted]
+            choice = [entry.item() if isinstance(entry, np.generic) else entry for entry in choice]
+            known = set(column)
+            for value in choice:
+                if value not in known:
+                    shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
+                    raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
+            kept &= np.array([value in choice for value in column])
+        index = np.flatnonzero(kept)
+        if not len(index):
+            raise InputError(f"no group has all of {values}: select fewer factors")
+        import pyarrow as pa
+
+        return self._with(self.keys.take(pa.array(index)), self.moments[index])
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write to one Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced if it exists.
+        """
+        facts = {"dtype": self.dtype, "dropped": self.dropped, "creator": f"crossfusion {__version__}"}
+        storage.write(path, self.keys, self.moments, facts)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a group: its factors, count, mean and sumsq.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Factor values keep their types; mean and sumsq hold one array a row.
+        """
+        columns = {
+            name: self.keys.column(name).to_numpy(zero_copy_only=False)
+            if self.keys.column(name).null_count == 0
+            else np.array([*self.keys.column(name).to_pylist(), None], object)[:-1]
+            for name in self.factors
+        }
+        moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
+        return data_frame(columns | moments)
+
+    def cfd(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Fusion:
+        """Cross-Fusion Distance between the groups of a factor, or of several.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared within their strata.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Fusion
+            Distance, plug-in and unbiased, with its parts.
+
+        Notes
+        -----
+        For pooled weights the chain rule holds exactly: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD sees means, not shapes.
+        """
+        return fuse(self._design(between, given), weights=weights, dropped=self.dropped)
+
+    def pairwise(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Pairwise:
+        """Distances of all pairs of groups; each equals `cfd` of the two groups alone.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Pairwise
+            Matrices of distances.
+        """
+        return pairs(self._design(between, given), weights=weights)
+
+    def one_vs_rest(
+        self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
+    ) -> dict[Hashable, Fusion]:
+        """Distance of each group to all others taken together.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        weights : {"pooled", "balanced"}
+            The two sides weigh as their rows do, or the same.
+
+        Returns
+        -------
+        dict
+            A Fusion for each group.
+        """
+        return each_vs_rest(self._design(between, given), weights=weights, dropped=self.dropped)
+
+    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
+        """Split the distance of nested groups over their levels.
+
+        Parameters
+        ----------
+        levels : list of str
+            Factors from the outermost to the innermost; each level's groups are combinations with all levels above.
+        weights : {"pooled", "balanced"}
+            The finest groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Hierarchy
+            A distance for each level, given those above; they add up to the distance between the finest groups.
+        """
+        names = as_names(levels, "levels")
+        leaves = self.rollup(names)
+        parts = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        return levels_of(leaves.moments, parts, names, weights=weights)
+
+    def attribution(
+        self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
+    ) -> Attribution:
+        """What the variance between groups is made of.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        over : str
+            "features", or a factor such as the patient, whose values contribute.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Attribution
+            Contribution, share, and the distance without each feature or unit.
+        """
+        design = self._design(between, given)
+        if over == FEATURES:
+            return by_feature(design, weights=weights)
+        compared = [*as_names(between, "between"), *as_names(given, "given")]
+        self._check_factors([over])
+        if over in compared:
+            raise InputError(f"over={over!r} is in between or given itself: name another factor, or 'features'")
+        fine = self.rollup([*compared, over])
+        cell, _ = factors.encode(fine.keys.select(compared))
+        unit, units = factors.encode(fine.keys.select([over]))
+        return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
+
+    def _check_factors(self, names: Sequence[str] | Mapping[str, Any]) -> None:
+        check_known(names, self.factors, "factor", "the summary")
+
+    def _design(self, between: Factors, given: Factors | None) -> Design:
+        """Cells of `between` within `given`."""
+        compared, strata = as_names(between, "between"), as_names(given, "given")
+        both = set(compared) & set(strata)
+        if both:
+            raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
+        cells = self.rollup([*compared, *strata])
+        group, groups = factors.encode(cells.keys.select(list(compared)))
+        part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+        return Design(cells.moments, group, part, factors.labels(groups))
+
+    def __repr__(self) -> str:
+        head = self.keys.slice(0, SHOWN).to_pylist()
+        rows = [
+            [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", number_text(spread)]
+            for key, count, spread in zip(head, self.moments.count, self.moments.dispersion, strict=False)
+        ]
+        table = text_table([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows))
+        total = plain_number(float(self.moments.count.sum()))
+        return (
+            f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
+            f" {total:,} rows × {self.dim:,} features ({self.dtype})\n{table}"
+        )
+
+
+def combine(parts: Sequence[Summary]) -> Summary:
+    """Summary of the rows of all parts, in one merge."""
+    import pyarrow as pa
+
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for part in parts[1:]:
+        check_same_dim({"one summary": first.dim, "another": part.dim})
+        if set(first.factors) != set(part.factors):
+            raise InputError(
+                f"the summaries have factors {', '.join(first.factors)} and {', '.join(part.factors)}:"
+                " roll both up to the same ones"
+            )
+    try:
+        tables = [part.keys.select(list(first.factors)) for part in parts]
+        keys = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        said = str(problem).splitlines()[0]
+        raise InputError(f"a factor has values of different types in the summaries ({said})") from problem
+    dtype = reduce(np.promote_types, (np.dtype(part.dtype) for part in parts)).name
+    merged = Summary(keys, concat([part.moments for part in parts]), dtype, sum(part.dropped for part in parts))
+    return merged.rollup(first.factors)
+
+
+def read_summary(path: str | os.PathLike[str]) -> Summary:
+    """Read a summary that `Summary.write` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Summary
+        As it was written.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, not a summary, or of a newer format.
+    """
+    keys, moments, facts = storage.read(path)
+    return Summary(keys, moments, str(facts.get("dtype", "float64")), int(facts.get("dropped", 0)))

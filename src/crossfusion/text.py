@@ -1,0 +1,78 @@
+"""Values as text: for people in tables, for machines in JSON."""
+
+import json
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+SHOWN = 8  # groups that a repr lists before it says how many more there are
+
+
+def plain_number(value: float) -> float:
+    """Whole numbers as int, so that counts read as counts."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def label_text(label: Any) -> str:
+    """A group's name as people read it; the parts of a combination are joined by a slash."""
+    if isinstance(label, tuple):
+        return " / ".join(map(label_text, label))
+    if label is None:
+        return "(missing)"
+    return label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
+
+
+def plain_value(value: Any) -> Any:
+    """Plain Python for JSON: infinity as "inf", undefined numbers as null, dates in ISO form, keys as strings."""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return None if math.isnan(number) else number if math.isfinite(number) else str(number)
+    if isinstance(value, np.ndarray):
+        return plain_value(value.tolist())
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(zip(_keys(value), map(plain_value, value.values()), strict=True))
+    if isinstance(value, tuple | list):
+        return [plain_value(entry) for entry in value]
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _keys(mapping: Mapping[Hashable, Any]) -> list[str]:
+    """Distinct strings for the keys of a mapping: plain where that is unambiguous, else in JSON notation."""
+    plain = [key if isinstance(key, str) else json.dumps(plain_value(key)) for key in mapping]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [json.dumps(plain_value(key)) for key in mapping]
+
+
+def number_text(value: float | None, digits: int = 4) -> str:
+    """A number for a table; a dash where it is undefined."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.{digits}f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.{digits - 1}e}"
+
+
+def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, float]) -> list[str]:
+    """Lines of a repr: each group with its rows and its share of the weight."""
+    names = [label_text(label) for label in list(counts)[:SHOWN]]
+    width = max(map(len, names))
+    lines = [
+        f"  {name:<{width}}  {count:>10,} rows  {weight:6.1%} of the weight"
+        for name, count, weight in zip(names, counts.values(), weights.values(), strict=False)
+    ]
+    more = len(counts) - len(lines)
+    return [*lines, f"  ... and {more:,} more groups"] if more else lines
+
+
+def text_table(header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0) -> str:
+    """Plain aligned columns, the first to the left, the others to the right."""
+    cells = [list(header), *map(list, rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
+    return "\n".join([*(line.rstrip() for line in lines), *([f"... and {more:,} more"] if more else [])])

@@ -1,0 +1,147 @@
+"""The only place that checks what users pass in."""
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.errors import InputError, NonFiniteError
+
+BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
+CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
+
+
+def as_rows(values: Any, name: str) -> Any:
+    """Return rows × features as a NumPy array, or as CSR if sparse, without a copy where that is possible."""
+    sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
+    rows = values.tocsr() if sparse is not None and sparse.issparse(values) else _as_array(values, name)
+    numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
+    if not numeric or rows.dtype.itemsize > 8:
+        raise InputError(f"{name} must hold numbers of up to 64 bits, not {rows.dtype}: convert it with astype(float)")
+    if rows.ndim != 2:
+        hint = "reshape(-1, 1) makes one feature of it" if rows.ndim == 1 else "flatten the features of each row"
+        raise InputError(f"{name} must be two-dimensional, rows × features, but has shape {rows.shape}: {hint}")
+    if rows.shape[1] == 0:
+        raise InputError(f"{name} has rows without features, shape {rows.shape}: pass at least one feature")
+    return rows
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} is a masked array with masked entries: use filled(numpy.nan) and nan='drop'")
+    if isinstance(values, np.ndarray):
+        return values
+    device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU[0]
+    if device not in CPU:
+        raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
+    detached = values.detach() if hasattr(values, "detach") else values
+    try:
+        return np.asarray(detached)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        if hasattr(detached, "float"):  # a tensor of a type that NumPy does not know, such as bfloat16
+            return np.asarray(detached.float())
+        raise InputError(f"{name} cannot be read as an array ({problem}): pass rows × features") from problem
+
+
+def check_same_dim(dims: dict[str, int]) -> None:
+    """Refuse rows of different numbers of features."""
+    if len(set(dims.values())) > 1:
+        said = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
+        raise InputError(f"the numbers of features differ ({said}): compare embeddings of the same model")
+
+
+def check_some_rows(count: float, name: str) -> None:
+    """Refuse a group without rows."""
+    if not count > 0:
+        raise InputError(f"{name} has no rows: a distance needs at least one row in each group")
+
+
+def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
+    """Refuse a value that is none of the named options."""
+    if value not in allowed:
+        raise InputError(f"{name}={value!r} is not an option: choose {' or '.join(map(repr, allowed))}")
+
+
+def check_fraction(value: float, name: str) -> None:
+    """Refuse a share outside [0, 0.5)."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < 0.5:
+        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, 0.5")
+
+
+def check_min_count(value: Any) -> None:
+    """Refuse what is not a whole number of rows."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(f"min_count={value!r} must be a whole number of rows, 0 or more")
+
+
+def check_length(length: int, expected: int, name: str, of: str) -> None:
+    """Refuse labels that do not pair with the rows."""
+    if length != expected:
+        raise InputError(f"{name} has {length} entries for {expected} rows of {of}: pass one entry a row")
+
+
+def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
+    """Refuse names that do not exist, and suggest the one that was meant."""
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(str(name), list(known), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}"
+            raise InputError(f"{holder} has no {what} {name!r}: {hint}")
+
+
+def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
+    """One name or several, as a tuple; the same name twice is refused."""
+    names = () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(entry, str) for entry in names):
+        raise InputError(f"{name}={value!r} must be a factor name or a list of factor names")
+    if len(set(names)) < len(names):
+        raise InputError(f"{name}={value!r} names a factor twice: name each once")
+    return names
+
+
+def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
+    """How often each row counts."""
+    frequency = np.asarray(values, np.float64)
+    if frequency.shape != (rows,):
+        raise InputError(f"frequency has shape {frequency.shape} for {rows} rows: pass one number a row")
+    if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
+        raise InputError("frequency must be finite and not negative: 0 leaves a row out")
+    return frequency
+
+
+def row_blocks(rows: Any) -> Iterable[tuple[int, Any]]:
+    """Stretches of rows of a few megabytes each, with the index of their first row."""
+    step = max(1, BLOCK // (8 * rows.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        yield start, rows[start : start + step]
+
+
+def finite_rows(rows: Any) -> NDArray[np.bool_]:
+    """Which rows hold only finite values."""
+    dense = isinstance(rows, np.ndarray)
+    masks = [
+        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1) if dense else _finite_sparse(block)
+        for _, block in row_blocks(rows)
+    ]
+    return np.concatenate([np.ones(0, bool), *masks])
+
+
+def _finite_sparse(block: Any) -> NDArray[np.bool_]:
+    owner = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    bad = np.bincount(owner[~np.isfinite(block.data)], minlength=block.shape[0])
+    return np.asarray(bad == 0)
+
+
+def refuse_non_finite(rows: Any, finite: NDArray[np.bool_], name: str) -> None:
+    """Say how many rows are not finite and where the first is."""
+    first = int(np.flatnonzero(~finite)[0])
+    row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
+    feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
+    bad = len(finite) - int(finite.sum())
+    raise NonFiniteError(
+        f"{name} has NaN or infinite values in {bad} of {len(finite)} rows, the first in row {first}, feature {feature}"
+        " (from 0): mend them, or leave those rows out with nan='drop'"
+    )

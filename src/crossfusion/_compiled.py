@@ -174,23 +174,31 @@ def _accumulate(rows, codes, tile_rows, ahead, count, mean, sumsq, sums, order, 
 
 
 def _squared_distances(points, start, stop, out):  # type: ignore[no-untyped-def]
-    """Write squared Euclidean distances of rows start:stop to all rows before them, by differences."""
+    """Write squared Euclidean distances of rows start:stop to all rows before them, by differences.
+
+    Two rows meet four at a time, which keeps the registers busy and loads each number for several pairs.
+    """
     dim = points.shape[1]
     for block in range(0, stop, 32):  # rows that stay in the second-level cache while all others pass
-        for i in range(max(start, block + 1), stop):
-            for j in range(block, min(block + 32, i), 4):
-                a, b, c, d = j, min(j + 1, i), min(j + 2, i), min(j + 3, i)
-                da = db = dc = dd = 0.0
+        for p in range(start, stop, 2):
+            q = min(p + 1, stop - 1)
+            for a in range(block, min(block + 32, q), 4):
+                b, c, d = min(a + 1, q), min(a + 2, q), min(a + 3, q)
+                pa = pb = pc = pd = qa = qb = qc = qd = 0.0
                 for k in range(dim):
-                    here = points[i, k]
-                    da += (points[a, k] - here) ** 2
-                    db += (points[b, k] - here) ** 2
-                    dc += (points[c, k] - here) ** 2
-                    dd += (points[d, k] - here) ** 2
-                out[i, a] = out[a, i] = da
-                out[i, b] = out[b, i] = db
-                out[i, c] = out[c, i] = dc
-                out[i, d] = out[d, i] = dd
+                    first, second = points[p, k], points[q, k]
+                    pa += (points[a, k] - first) ** 2
+                    pb += (points[b, k] - first) ** 2
+                    pc += (points[c, k] - first) ** 2
+                    pd += (points[d, k] - first) ** 2
+                    qa += (points[a, k] - second) ** 2
+                    qb += (points[b, k] - second) ** 2
+                    qc += (points[c, k] - second) ** 2
+                    qd += (points[d, k] - second) ** 2
+                out[p, a], out[p, b], out[p, c], out[p, d] = pa, pb, pc, pd
+                out[a, p], out[b, p], out[c, p], out[d, p] = pa, pb, pc, pd
+                out[q, a], out[q, b], out[q, c], out[q, d] = qa, qb, qc, qd
+                out[a, q], out[b, q], out[c, q], out[d, q] = qa, qb, qc, qd
 
 
 def _compile(function: Any, signature: Any, **options: Any) -> Any:

@@ -88,25 +88,26 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     design.check_groups()
     cells, group, number = design.cells, design.group, len(design.labels)
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
-    between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     error = error_of_mean(cells)
+    between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     for members in _parts(design.part):
-        here = np.ix_(group[members], group[members])
-        weight = _pair_weights(cells.count[members], group[members], rows_of_group, weights)
-        within[group[members]] += weight * cells.dispersion[members][:, None]
-        within_unbiased[group[members]] += weight * (error * cells.count)[members][:, None]
-        both = weight[:, group[members]]
-        harmonic = both * both.T / (both + both.T)
+        own = group[members]
+        weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
+        within[own] += weight * cells.dispersion[members][:, None]
+        within_unbiased[own] += weight * (error * cells.count)[members][:, None]
+        here: Any = np.ix_(own, own) if len(own) < number else ...  # all groups, in order: no copies
+        both = weight if len(own) == number else weight[:, own]
+        sums = both + both.T
+        harmonic = both * both.T / sums
         between[here] += harmonic * kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
         correction[here] += harmonic * (error[members][:, None] + error[members])
-        overlap[here] += both + both.T
-    for matrix in (within, within_unbiased):
-        matrix += matrix.T.copy()
+        overlap[here] += sums
+    overlap[overlap > 1 - 1e-12] = 1.0  # a sum of weights that is 1 but for rounding
     result = Pairwise(
-        tuple(design.labels),
-        _log_ratio(between, within),
-        _log_ratio(between - correction, within_unbiased),
-        _with_diagonal(np.where(overlap > 1 - 1e-12, 1.0, overlap), 1.0),
+        labels=tuple(design.labels),
+        unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
+        distance=_log_ratio(between, within + within.T),
+        overlap=_with_diagonal(overlap, 1.0),
     )
     _warn_of_confounded(result)
     return result
@@ -128,10 +129,12 @@ def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, sc
 
 
 def _log_ratio(between: FloatArray, within: FloatArray) -> FloatArray:
-    """`fusion.log_ratio` for matrices, with zeros on the diagonal."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(within == 0, np.where(between > 0, np.inf, 0.0), between / within)
-    return _with_diagonal(np.log1p(ratio), 0.0)
+    """`fusion.log_ratio` for matrices, with zeros on the diagonal; uses up `between`."""
+    spread = within != 0
+    ratio = np.divide(between, within, out=between, where=spread)
+    if not spread.all():
+        ratio[~spread & (ratio > 0)] = np.inf
+    return _with_diagonal(np.log1p(ratio, out=ratio), 0.0)
 
 
 def _with_diagonal(matrix: FloatArray, value: float) -> FloatArray:

@@ -92,9 +92,12 @@ def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, A
     try:
         table = pq.read_table(path).combine_chunks()
         moments = _moments(table, facts)
+        np.dtype(facts["dtype"]), int(facts["dropped"])
+        keys = table.drop_columns(list(MOMENTS)).replace_schema_metadata(None)
+        if not keys.num_columns:
+            raise ValueError("there are no factors")
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FileError(f"{path} is a damaged summary ({_first_line(problem)}): write it again") from problem
-    keys = table.drop_columns(list(MOMENTS)).replace_schema_metadata(None)
     return keys, moments, facts
 
 

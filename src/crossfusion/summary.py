@@ -38,7 +38,7 @@ class Summary:
     Parameters
     ----------
     keys : pyarrow.Table
-        A column for each factor, a row for each observed combination of their values.
+        A column for each factor, a row for each observed combination of their values, in order.
     moments : Moments
         Of those groups.
     dtype : str
@@ -113,8 +113,9 @@ class Summary:
         self._check_factors(names)
         if not names:
             raise InputError("by is empty: name at least one factor to keep")
-        codes, keys = factors.encode(self.keys.select(list(names)))
-        return self._with(keys, self.moments.merge(codes, keys.num_rows))
+        if names == self.factors:
+            return self
+        return self._with(*_merge(self.keys.select(list(names)), self.moments))
 
     def select(self, **values: Any) -> "Summary":
         """Keep the groups whose factors have the given values.
@@ -341,8 +342,14 @@ def combine(parts: Sequence[Summary]) -> Summary:
         said = str(problem).splitlines()[0]
         raise InputError(f"a factor has values of different types in the summaries ({said})") from problem
     dtype = reduce(np.promote_types, (np.dtype(part.dtype) for part in parts)).name
-    merged = Summary(keys, concat([part.moments for part in parts]), dtype, sum(part.dropped for part in parts))
-    return merged.rollup(first.factors)
+    merged = _merge(keys, concat([part.moments for part in parts]))
+    return Summary(*merged, dtype, sum(part.dropped for part in parts))
+
+
+def _merge(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments]:
+    """Each combination of keys once, in order, and the moments that belong to it."""
+    codes, distinct = factors.encode(keys)
+    return distinct, moments.merge(codes, distinct.num_rows)
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:
@@ -364,4 +371,4 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         If the file is missing, damaged, not a summary, or of a newer format.
     """
     keys, moments, facts = storage.read(path)
-    return Summary(keys, moments, str(facts.get("dtype", "float64")), int(facts.get("dropped", 0)))
+    return Summary(*_merge(keys, moments), facts["dtype"], facts["dropped"])

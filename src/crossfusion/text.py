@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -17,12 +17,13 @@ def plain_number(value: float) -> float:
 
 
 def label_text(label: Any) -> str:
-    """A group's name as people read it; the parts of a combination are joined by a slash."""
+    """A group's name as people read it: parts of a combination joined by a slash, control characters escaped."""
     if isinstance(label, tuple):
         return " / ".join(map(label_text, label))
     if label is None:
         return "(missing)"
-    return label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
+    text = label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def plain_value(value: Any) -> Any:
@@ -70,9 +71,14 @@ def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, flo
     return [*lines, f"  ... and {more:,} more groups"] if more else lines
 
 
-def text_table(header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0) -> str:
-    """Plain aligned columns, the first to the left, the others to the right."""
+def text_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0, left: Collection[int] = (0,)
+) -> str:
+    """Plain aligned columns: those in `left` to the left, the others to the right."""
     cells = [list(header), *map(list, rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
+    lines = [
+        "  ".join(row[k].ljust(width) if k in left else row[k].rjust(width) for k, width in enumerate(widths))
+        for row in cells
+    ]
     return "\n".join([*(line.rstrip() for line in lines), *([f"... and {more:,} more"] if more else [])])

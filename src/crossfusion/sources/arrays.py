@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from crossfusion import factors
 from crossfusion.errors import FileError, InputError
 from crossfusion.sources.block import Block, Source
-from crossfusion.validation import as_rows, check_known, check_length
+from crossfusion.validation import as_rows, check_known, check_length, check_some_rows
+
+STRETCH = 256 * 2**20  # bytes of a stretch of a memory-mapped array
 
 
 def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
@@ -36,10 +38,7 @@ def from_npy(path: Path, by: Sequence[str], _vectors: Any = None) -> Source:
     """A `.npy` file, which has rows but no columns to name."""
     if by:
         raise InputError(f"{path} holds rows without columns, so {by[0]!r} is not in it: use .npz, .csv or .parquet")
-    rows = as_rows(load_npy(path), str(path))
-    import pyarrow as pa
-
-    return Source(str(path), rows.shape[0], iter([Block(rows, pa.table({}))]))
+    return _without_keys(load_npy(path), path)
 
 
 def from_npz(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
@@ -53,11 +52,25 @@ def from_npz(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         vectors = flat[0]
     check_known([vectors], list(arrays), "array", str(path))
     if not by:
-        import pyarrow as pa
-
-        rows = as_rows(arrays[vectors], str(path))
-        return Source(str(path), rows.shape[0], iter([Block(rows, pa.table({}))]))
+        return _without_keys(arrays[vectors], path)
     return from_rows(arrays[vectors], {name: arrays[name] for name in by}, str(path))
+
+
+def _without_keys(array: NDArray[Any], path: Path) -> Source:
+    """Stretches of an array, so that reading it from disk can show progress."""
+    import pyarrow as pa
+
+    rows = as_rows(array, str(path))
+    step = max(1, STRETCH // (rows.shape[1] * rows.itemsize))
+    starts = range(0, max(1, rows.shape[0]), step)
+    return Source(str(path), rows.shape[0], (Block(rows[start : start + step], pa.table({})) for start in starts))
+
+
+def read_rows(source: Source) -> NDArray[Any]:
+    """All rows of a source in one array."""
+    blocks = [block.rows for block in source.blocks]
+    check_some_rows(len(blocks), source.name)
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _load_npz(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,1 @@
+"""Speed, always as a ratio of two sides that alternate in one run."""

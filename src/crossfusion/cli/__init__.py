@@ -1,0 +1,58 @@
+"""The command `crossfusion`. Exit codes: 0, or 2 for bad input, with one line that says what to do."""
+
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from crossfusion.errors import CrossfusionError, CrossfusionWarning
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What follows the program's name; by default what the shell passed.
+    """
+    from crossfusion.cli.commands import cli
+
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", CrossfusionWarning)
+    try:
+        cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.UsageError as problem:
+        name = problem.ctx.command_path if problem.ctx is not None else "crossfusion"
+        fail(f"{problem.format_message()} See '{name} --help'.")
+    except click.ClickException as problem:
+        fail(problem.format_message())
+    except CrossfusionError as problem:
+        fail(str(problem))
+    except (KeyboardInterrupt, click.Abort):
+        fail("interrupted; nothing was written", code=130)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def fail(message: str, code: int = 2) -> None:
+    """Print one line to standard error and exit.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and the way out.
+    code : int
+        Exit code.
+    """
+    print(f"crossfusion: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, CrossfusionWarning):
+        print(f"crossfusion: warning: {message}", file=sys.stderr)

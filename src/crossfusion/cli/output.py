@@ -1,0 +1,98 @@
+"""Results on a terminal, in a pipe, or as JSON."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossfusion.text import text_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LABEL_WIDTH = 40
+HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
+HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
+
+
+def show_json(result: dict[str, Any]) -> None:
+    """Print a result for machines."""
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table for machines; undefined values are empty."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+
+
+def heat(distance: float) -> str:
+    """Colour of a distance."""
+    return HEAT[sum(distance > edge for edge in HEAT_EDGES)]
+
+
+def show_table(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[Sequence[str]] | None = None,
+    left: Collection[int] = (0,),
+) -> None:
+    """Print a table for people: coloured on a terminal, plain in a pipe; columns in `left` are flush left."""
+    if not sys.stdout.isatty():
+        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, name in enumerate(header):
+        justify: Any = "left" if position in left else "right"
+        table.add_column(Text(name), justify=justify, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
+    for number, row in enumerate(rows):
+        style = styles[number] if styles else [""] * len(row)
+        table.add_row(*(Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)))
+    console().print(table)
+
+
+def console(stderr: bool = False) -> "Console":
+    """Console of standard output or standard error."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def terminal_width() -> int:
+    """Columns for people; a pipe has no end."""
+    return console().width if sys.stdout.isatty() else 10**6
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar on a terminal, which goes when the work is done; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as bars
+    from rich.text import Text
+
+    class _Rate(bars.ProgressColumn):
+        def render(self, task: bars.Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s")
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
+        _Rate(),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda rows: bar.advance(task, rows)

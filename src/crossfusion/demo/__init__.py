@@ -1,0 +1,3 @@
+"""x."""
+
+from crossfusion.demo.population import make

@@ -11,12 +11,14 @@ from crossfusion.fusion import Fusion, fuse
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped
 from crossfusion.validation import (
+    NAN,
+    FiniteCheck,
     as_rows,
     check_fraction,
     check_length,
+    check_option,
     check_same_dim,
     check_some_rows,
-    finite_rows,
     row_blocks,
 )
 
@@ -85,6 +87,7 @@ def cfd(
     True
     """
     check_fraction(trim, "trim")
+    check_option(nan, NAN, "nan")
     if (b is None) == (labels is None):
         raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
     if b is None:
@@ -117,13 +120,16 @@ def _labelled(rows: Any, labels: Any, given: Any, weights: str, trim: float, nan
 
 
 def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:
-    """Moments of each group, after trimming."""
-    moments, dropped = grouped(rows, codes, groups, nan=nan, name=name)
+    """Moments of each group, after trimming, and how many rows were not finite."""
+    moments, finite = grouped(rows, codes, groups, name=name)
+    check = FiniteCheck(name)
+    check.see(rows, finite)
+    dropped = check.settle(nan)
     if trim == 0 or rows.shape[0] == 0:
         return moments, dropped
     codes = np.zeros(rows.shape[0], np.int32) if codes is None else codes
-    if dropped:
-        codes = np.where(finite_rows(rows), codes, np.int32(-1))
+    if finite is not None:
+        codes = np.where(finite, codes, np.int32(-1))
     distance = _squared_distance_to_mean(rows, codes, moments.mean)
     return grouped(rows, _without_farthest(codes, distance, moments.count, trim), groups, name=name)[0], dropped
 

@@ -23,8 +23,6 @@ def column(values: Any, name: str) -> "pa.Array":
     """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
     import pyarrow as pa
 
-    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8")
     if hasattr(values, "detach"):  # a tensor: Arrow would see a list of single-number tensors
         values = np.asarray(values.detach())
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
@@ -48,14 +46,17 @@ def plain(array: Any, name: str) -> "pa.Array":
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     kind = array.type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return array.cast(pa.string())
+    if pa.types.is_nested(kind):
+        raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
+        try:
+            return array.cast(pa.string())
+        except pa.ArrowInvalid as problem:
+            raise InputError(f"{name} holds bytes that are not UTF-8 text: decode them to strings") from problem
     if pa.types.is_floating(kind):
         return pc.if_else(pc.is_nan(array), None, array)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return array.cast(pa.timestamp("us", kind.tz), safe=False)
-    if pa.types.is_nested(kind):
-        raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
     return array
 
 

@@ -1,7 +1,6 @@
 """Count, mean and centred sum of squares: the commutative monoid behind everything else."""
 
 import operator
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import kernels
-from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.errors import InputError
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.validation import (
-    as_frequency,
-    as_rows,
-    check_option,
-    check_same_dim,
-    finite_rows,
-    refuse_non_finite,
-)
+from crossfusion.validation import FiniteCheck, as_frequency, as_rows, check_same_dim, finite_rows, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,13 +92,12 @@ class Moments:
         """
         values = as_rows(rows, "rows")
         if frequency is None:
-            return grouped(values, None, 1, name="rows")[0][0]
-        weight = as_frequency(frequency, values.shape[0])
-        dense = values[weight > 0]
-        dense = dense if isinstance(dense, np.ndarray) else dense.toarray()
-        total = cls(*kernels.merge(weight[weight > 0], dense, None, None, 1))
-        if not total.is_finite():
-            refuse_non_finite(dense, finite_rows(dense), "rows")
+            total, finite = grouped(values, None, 1, name="rows")
+        else:
+            total, finite = _weighted(values, as_frequency(frequency, values.shape[0]), name="rows")
+        check = FiniteCheck("rows")
+        check.see(values, finite)
+        check.settle("raise", way_out="give those rows frequency 0")
         return total[0]
 
     @classmethod
@@ -201,33 +192,37 @@ def concat(parts: Sequence[Moments]) -> Moments:
 
 
 def grouped(
-    rows: Any, codes: CodeArray | None, groups: int, *, nan: str = "raise", name: str, threads: int | None = None
-) -> tuple[Moments, int]:
-    """Moments of each group of checked rows, and the number of rows dropped for being not finite."""
-    check_option(nan, ("raise", "drop"), "nan")
+    rows: Any, codes: CodeArray | None, groups: int, *, name: str, threads: int | None = None
+) -> tuple[Moments, NDArray[np.bool_] | None]:
+    """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
     total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
     if total.is_finite():
-        return total, 0
+        return total, None
     finite = finite_rows(rows)
-    if finite.all():
-        return _wide(rows, codes, groups, name, threads), 0
-    if nan == "raise":
-        refuse_non_finite(rows, finite, name)
-    codes = np.zeros(len(finite), np.int32) if codes is None else codes
-    kept = np.where(finite, codes, np.int32(-1))
-    dropped = len(finite) - int(finite.sum())
-    warnings.warn(
-        f"{dropped} of {len(finite)} rows of {name} have NaN or infinite values and are left out",
-        CrossfusionWarning,
-        stacklevel=3,
-    )
-    total = Moments(*kernels.reduce_rows(rows, kept, groups, threads=threads))
-    return (total if total.is_finite() else _wide(rows, kept, groups, name, threads)), dropped
+    if not finite.all():
+        codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
+        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
+    if not total.is_finite():  # squares beyond float32: once more in float64
+        total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
+    _check_range(total, name)
+    return total, None if finite.all() else finite
 
 
-def _wide(rows: Any, codes: CodeArray | None, groups: int, name: str, threads: int | None) -> Moments:
-    """Moments of finite rows whose squares overflowed float32: once more in float64."""
-    total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
-    if not total.is_finite():
+def _weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
+    """Moments of one group whose rows count more or less than once; and which rows are finite, if not all."""
+    total = kernels.empty(1, rows.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start, block in row_blocks(rows):
+            dense = block if isinstance(block, np.ndarray) else block.toarray()
+            part = kernels.merge(weight[start : start + len(dense)], dense, None, None, 1)
+            total = kernels.add(total, part)
+    moments = Moments(*total)
+    finite = None if moments.is_finite() else finite_rows(rows) | (weight == 0)
+    if finite is None or finite.all():
+        _check_range(moments, name)
+    return moments, finite
+
+
+def _check_range(moments: Moments, name: str) -> None:
+    if not moments.is_finite():
         raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
-    return total

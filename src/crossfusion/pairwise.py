@@ -93,15 +93,19 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     for members in _parts(design.part):
         own = group[members]
         weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
-        within[own] += weight * cells.dispersion[members][:, None]
-        within_unbiased[own] += weight * (error * cells.count)[members][:, None]
-        here: Any = np.ix_(own, own) if len(own) < number else ...  # all groups, in order: no copies
-        both = weight if len(own) == number else weight[:, own]
+        everyone = len(own) == number  # all groups, in order: no copies
+        rows: Any = ... if everyone else own
+        within[rows] += weight * cells.dispersion[members][:, None]
+        within_unbiased[rows] += weight * (error * cells.count)[members][:, None]
+        here: Any = ... if everyone else np.ix_(own, own)
+        both = weight if everyone else weight[:, own]
         sums = both + both.T
-        harmonic = both * both.T / sums
-        between[here] += harmonic * kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
-        correction[here] += harmonic * (error[members][:, None] + error[members])
         overlap[here] += sums
+        harmonic = np.divide(both * both.T, sums, out=sums)
+        squared = kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
+        between[here] += np.multiply(harmonic, squared, out=squared)
+        errors = error[members][:, None] + error[members]
+        correction[here] += np.multiply(harmonic, errors, out=errors)
     overlap[overlap > 1 - 1e-12] = 1.0  # a sum of weights that is 1 but for rounding
     result = Pairwise(
         labels=tuple(design.labels),

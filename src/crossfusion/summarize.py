@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from crossfusion.moments import grouped
 from crossfusion.sources import Block, Source, open_source
 from crossfusion.summary import Summary, combine
 from crossfusion.text import SHOWN, label_text
-from crossfusion.validation import check_min_count, check_option, check_same_dim, check_some_rows
+from crossfusion.validation import (
+    NAN,
+    FiniteCheck,
+    as_rows,
+    check_min_count,
+    check_option,
+    check_same_dim,
+    check_some_rows,
+)
 
 PENDING = 64 * 2**20  # bytes of moments that wait to be merged
 
@@ -57,8 +66,6 @@ def summarize(
     >>> len(summary), summary.dim
     (3, 16)
     """
-    check_option(nan, ("raise", "drop"), "nan")
-    check_min_count(min_count)
     return collect(open_source(source, by, vectors), nan=nan, min_count=min_count)
 
 
@@ -66,10 +73,14 @@ def collect(
     sources: Iterable[Source], *, nan: str = "raise", min_count: int = 0, progress: Callable[[int], None] | None = None
 ) -> Summary:
     """Summary of all blocks of some sources; `progress` is told the rows of each block."""
+    check_option(nan, NAN, "nan")
+    check_min_count(min_count)
     pending: list[Summary] = []
+    dropped = 0
     for source in sources:
+        check = FiniteCheck(source.name)
         for block in source.blocks:
-            part = _of_block(block, nan, source.name)
+            part = _of_block(block, check)
             if pending:
                 check_same_dim({"what was read before": pending[0].dim, source.name: part.dim})
             pending.append(part)
@@ -78,16 +89,20 @@ def collect(
                 pending = [combine(pending)]
             if progress is not None:
                 progress(block.rows.shape[0])
-    check_some_rows(sum(len(part) for part in pending), "the source")
-    return _large_enough(combine(pending), min_count)
+        dropped += check.settle(nan)
+        check_some_rows(check.rows - check.bad, source.name)
+    return _large_enough(replace(combine(pending), dropped=dropped), min_count)
 
 
-def _of_block(block: Block, nan: str, name: str) -> Summary:
+def _of_block(block: Block, check: FiniteCheck) -> Summary:
+    """Summary of the finite rows of a block; `check` takes note of the others."""
+    rows = as_rows(block.rows, check.name)
     codes, keys = factors.encode(block.keys)
-    moments, dropped = grouped(block.rows, codes, keys.num_rows, nan=nan, name=name)
+    moments, finite = grouped(rows, codes, keys.num_rows, name=check.name)
+    check.see(rows, finite)
     kept = np.flatnonzero(moments.count > 0)
-    dtype = "float32" if block.rows.dtype.name == "bfloat16" else block.rows.dtype.name
-    return Summary(keys.take(kept), moments[kept], dtype, dropped)
+    dtype = "float32" if rows.dtype.name == "bfloat16" else rows.dtype.name
+    return Summary(keys.take(kept), moments[kept], dtype)
 
 
 def _large_enough(summary: Summary, min_count: int) -> Summary:
@@ -105,4 +120,4 @@ def _large_enough(summary: Summary, min_count: int) -> Summary:
         stacklevel=3,
     )
     kept = np.flatnonzero(summary.moments.count >= min_count)
-    return Summary(summary.keys.take(kept), summary.moments[kept], summary.dtype, summary.dropped)
+    return replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept])

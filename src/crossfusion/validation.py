@@ -1,6 +1,7 @@
 """The only place that checks what users pass in."""
 
 import sys
+import warnings
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import InputError, NonFiniteError
+from crossfusion.errors import CrossfusionWarning, InputError, NonFiniteError
 
 BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
+NAN = ("raise", "drop")  # what can be done about rows that are not finite
 CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
 
@@ -135,13 +137,40 @@ def _finite_sparse(block: Any) -> NDArray[np.bool_]:
     return np.asarray(bad == 0)
 
 
-def refuse_non_finite(rows: Any, finite: NDArray[np.bool_], name: str) -> None:
-    """Say how many rows are not finite and where the first is."""
-    first = int(np.flatnonzero(~finite)[0])
-    row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
-    feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
-    bad = len(finite) - int(finite.sum())
-    raise NonFiniteError(
-        f"{name} has NaN or infinite values in {bad} of {len(finite)} rows, the first in row {first}, feature {feature}"
-        " (from 0): mend them, or leave those rows out with nan='drop'"
-    )
+class FiniteCheck:
+    """Counts and locates rows that are not finite, over any number of blocks, and says so once.
+
+    Parameters
+    ----------
+    name : str
+        What the rows are called in messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows = self.bad = 0
+        self.where = ""
+
+    def see(self, rows: Any, finite: NDArray[np.bool_] | None) -> None:
+        """Take note of a block: its rows, and which of them are finite (None: all)."""
+        if finite is not None:
+            if not self.bad:
+                self.where = self._first(rows, finite)
+            self.bad += len(finite) - int(finite.sum())
+        self.rows += rows.shape[0]
+
+    def _first(self, rows: Any, finite: NDArray[np.bool_]) -> str:
+        first = int(np.flatnonzero(~finite)[0])
+        row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
+        feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
+        return f"row {self.rows + first}, feature {feature}"
+
+    def settle(self, nan: str, way_out: str = "leave those rows out with nan='drop'") -> int:
+        """Raise, or warn and return the number of rows left out."""
+        if self.bad == 0:
+            return 0
+        found = f"NaN or infinite values in {self.bad} of {self.rows} rows, the first in {self.where} (from 0)"
+        if nan == "raise":
+            raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
+        warnings.warn(f"{self.name} has {found}: those rows are left out", CrossfusionWarning, stacklevel=3)
+        return self.bad

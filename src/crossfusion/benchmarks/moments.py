@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -193,17 +193,19 @@ def _growth(ratios: dict[str, Any]) -> None:
     flat = np.random.default_rng(0).standard_normal(480_000_000, dtype=np.float32)
     numbers = [30_000, 300_000, 3_000_000, 30_000_000]
     _fit(ratios, "rows", numbers, [flat[: n * 16].reshape(n, 16) for n in numbers])
-    dims = [24, 240, 2_400, 24_000]
-    _fit(ratios, "features", dims, [flat[: 20_000 * d].reshape(20_000, d) for d in dims])
+    dims = [64, 640, 6_400, 64_000]
+    _fit(ratios, "features", dims, [flat[: 7_000 * d].reshape(7_000, d) for d in dims])
 
 
-def _fit(ratios: dict[str, Any], what: str, sizes: list[int], inputs: list[NDArray[Any]]) -> None:
+def _fit(ratios: dict[str, Any], what: str, sizes: Sequence[int], inputs: Sequence[NDArray[Any]]) -> None:
     def reduce(rows: NDArray[Any]) -> Callable[[], Any]:
         return lambda: kernels._reduce_compiled(rows, None, 1, kernels.thread_count())
 
-    best = best_times({str(size): reduce(rows) for size, rows in zip(sizes, inputs, strict=True)}, 3)
-    slope, offset = np.polyfit(np.log(sizes), np.log([best[str(size)] for size in sizes]), 1)
-    worst = max(abs(np.log(best[str(size)]) - offset - slope * np.log(size)) for size in sizes)
+    sides = {"call": reduce(inputs[0][:1, :1])} | dict(zip(map(str, sizes), map(reduce, inputs), strict=True))
+    best = best_times(sides, 7)
+    times = np.log([best[str(size)] - best["call"] for size in sizes])  # beyond the fixed cost of a call
+    slope, offset = np.polyfit(np.log(sizes), times, 1)
+    worst = np.max(np.abs(times - offset - slope * np.log(sizes)))
     ratios[f"exponent of time in {what}, {sizes[0]:,} to {sizes[-1]:,}"] = {
         "value": float(slope),
         "aim": f"1 is linear (fit to within a factor of {np.exp(worst):.2f})",

@@ -19,7 +19,6 @@ from crossfusion.sources.block import with_key
 from crossfusion.summarize import collect
 from crossfusion.summary import Summary, read_summary
 from crossfusion.text import label_text, number_text, plain_value
-from crossfusion.validation import check_min_count
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PAIRS_SHOWN = 20
@@ -101,7 +100,6 @@ def summarize(
       crossfusion summarize embeddings.parquet --by site,label -o summary.parquet
       crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
     """
-    check_min_count(min_count)
     summary = _collect([open_file(file, by, vectors) for file in files], nan=nan, min_count=min_count)
     summary.write(target)
     if as_json:

@@ -8,6 +8,7 @@ from typing import Any
 from crossfusion.errors import FileError, InputError
 from crossfusion.sources import arrays, csv, frames, parquet
 from crossfusion.sources.block import Block, Source
+from crossfusion.validation import as_names
 
 READERS = {
     ".npy": arrays.from_npy,
@@ -38,7 +39,9 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
         if vectors is not None:
             raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
         return [arrays.from_rows(source, by)]
-    names = [by] if isinstance(by, str) else list(by)
+    names = as_names(by, "by")
+    if not names:
+        raise InputError("by is empty: name at least one factor")
     if isinstance(source, str | os.PathLike):
         return [open_file(source, names, vectors)]
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):

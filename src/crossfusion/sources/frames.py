@@ -85,7 +85,9 @@ def block_of(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holde
 
 
 def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:
-    return np.asarray(column.to_numpy())
+    import pyarrow as pa
+
+    return np.asarray((column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column).to_numpy())
 
 
 def _vectors(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> NDArray[Any]:

@@ -1,0 +1,265 @@
+"""The same rows in every storage give the same summary, and bad files give one clear sentence."""
+
+import contextlib
+import datetime as dt
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+from crossfusion import sources
+from crossfusion.sources import arrays, csv, parquet
+from crossfusion.summarize import collect
+
+ROWS, DIM = 257, 6
+rng = np.random.default_rng(3)
+X = rng.normal(size=(ROWS, DIM))
+SITE = rng.choice(["A", "B", "Ç"], ROWS)
+DAY = [dt.date(2024, 1, 1 + int(k)) for k in rng.integers(0, 3, ROWS)]
+BY = ["site", "day"]
+EXPECTED = cf.summarize(X, by={"site": SITE, "day": DAY})
+
+
+def wide_table():
+    columns = {f"dim_{k}": X[:, k] for k in range(DIM)}
+    return pa.table({"site": SITE, "note": ["-"] * ROWS, **columns, "day": pa.array(DAY)})
+
+
+def list_table(kind):
+    lists = pa.array(X.tolist(), kind)
+    return pa.table({"site": SITE, "day": pa.array(DAY), "embedding": lists, "size": np.arange(ROWS)})
+
+
+def save_npz(path):
+    np.savez(path, x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
+
+
+STORAGES = {
+    "npz": ("x.npz", save_npz, None),
+    "csv": ("x.csv", lambda path: pyarrow.csv.write_csv(wide_table(), path), None),
+    "tsv": ("x.tsv", lambda path: wide_table().to_pandas().to_csv(path, sep="\t", index=False), "dim_*"),
+    "parquet-list": ("x.parquet", lambda path: pq.write_table(list_table(pa.list_(pa.float64())), path), None),
+    "parquet-large-list": (
+        "x.parquet",
+        lambda path: pq.write_table(list_table(pa.large_list(pa.float64())), path),
+        "embedding",
+    ),
+    "parquet-fixed": (
+        "x.parquet",
+        lambda path: pq.write_table(list_table(pa.list_(pa.float64(), DIM)), path, row_group_size=50),
+        None,
+    ),
+    "parquet-wide": ("x.parquet", lambda path: pq.write_table(wide_table(), path), "dim_*"),
+    "parquet-named": ("x.pq", lambda path: pq.write_table(wide_table(), path), [f"dim_{k}" for k in range(DIM)]),
+}
+TABLES = {
+    "arrow": lambda: (list_table(pa.list_(pa.float64(), DIM)), None),
+    "pandas": lambda: (wide_table().to_pandas().astype({"site": "category"}), "dim_*"),
+    "polars": lambda: (pl.from_arrow(list_table(pa.list_(pa.float64()))), None),
+}
+
+
+def assert_same(summary):
+    assert summary.keys.to_pylist() == EXPECTED.keys.to_pylist()
+    np.testing.assert_array_equal(summary.moments.count, EXPECTED.moments.count)
+    np.testing.assert_allclose(summary.moments.mean, EXPECTED.moments.mean, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(summary.moments.sumsq, EXPECTED.moments.sumsq, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", STORAGES)
+@pytest.mark.parametrize("block", [1, 2**30], ids=["small blocks", "one block"])
+def test_every_file_gives_the_same_summary(name, block, tmp_path, monkeypatch):
+    file, save, vectors = STORAGES[name]
+    save(tmp_path / file)
+    monkeypatch.setattr(parquet, "BLOCK", block)
+    assert_same(cf.summarize(tmp_path / file, by=BY, vectors=vectors))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_in_memory_gives_the_same_summary(name):
+    table, vectors = TABLES[name]()
+    assert_same(cf.summarize(table, by=BY, vectors=vectors))
+
+
+def test_several_files_add_up(tmp_path):
+    table = list_table(pa.list_(pa.float64(), DIM))
+    paths = [tmp_path / "a.parquet", str(tmp_path / "b.parquet")]
+    pq.write_table(table.slice(0, 100), paths[0])
+    pq.write_table(table.slice(100), paths[1])
+    assert_same(cf.summarize(paths, by=BY))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+def test_narrow_types_in_parquet_are_exact(dtype, tmp_path):
+    values = (X * 10).astype(dtype)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), DIM)
+    pq.write_table(pa.table({"site": SITE, "v": lists}), tmp_path / "x.parquet")
+    summary = cf.summarize(tmp_path / "x.parquet", by="site")
+    exact = cf.summarize(values.astype(float), by={"site": SITE})
+    np.testing.assert_allclose(summary.moments.mean, exact.moments.mean, rtol=1e-12, atol=1e-14)
+    assert summary.dtype == dtype
+
+
+def test_pieces_of_many_blocks_merge_to_the_whole(monkeypatch):
+    monkeypatch.setattr(sys.modules[collect.__module__], "PENDING", 1)
+    cuts = [slice(k, k + 10) for k in range(0, ROWS, 10)]
+    pieces = [arrays.from_rows(X[cut], {"site": SITE[cut], "day": DAY[cut]}) for cut in cuts]
+    seen = []
+    assert_same(collect(pieces, progress=seen.append))
+    assert sum(seen) == ROWS
+
+
+def test_missing_vectors_are_not_finite_rows(tmp_path):
+    lists = pa.array([None if k in (4, 9) else row for k, row in enumerate(X.tolist())], pa.list_(pa.float64(), DIM))
+    pq.write_table(pa.table({"site": SITE, "v": lists}), tmp_path / "x.parquet")
+    with pytest.raises(cf.NonFiniteError, match=r"2 of 257 rows, the first in row 4, feature 0"):
+        cf.summarize(tmp_path / "x.parquet", by="site")
+    with pytest.warns(cf.CrossfusionWarning, match="2 of 257"):
+        summary = cf.summarize(tmp_path / "x.parquet", by="site", nan="drop")
+    assert summary.dropped == 2
+    assert summary.moments.count.sum() == ROWS - 2
+
+
+def test_rows_that_are_not_finite_are_counted_over_all_blocks(tmp_path, monkeypatch):
+    values = X.copy()
+    values[[70, 200], [1, 2]] = np.nan
+    pq.write_table(pa.table({"site": SITE, "v": values.tolist()}), tmp_path / "x.parquet", row_group_size=50)
+    monkeypatch.setattr(parquet, "BLOCK", 1)
+    with pytest.raises(cf.NonFiniteError, match=r"2 of 257 rows, the first in row 70, feature 1"):
+        cf.summarize(tmp_path / "x.parquet", by="site")
+
+
+def test_csv_factor_types_come_from_the_whole_file(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    lines = ["batch,v0,v1", *(f"{k % 3},{k}.5,1" for k in range(4000)), "late,0.5,2"]
+    path.write_text("\n".join(lines))
+    summary = cf.summarize(path, by="batch")
+    assert summary.keys.column("batch").to_pylist() == ["0", "1", "2", "late"]
+    assert summary.dim == 2
+
+
+def test_csv_integers_dates_booleans_and_missing_values_keep_their_types(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("n,d,b,s,v\n1,2024-01-05,true,x,0.5\n2,2024-01-06,false,,1.5\n")
+    keys = cf.summarize(path, by=["n", "d", "b", "s"]).keys.to_pylist()
+    assert keys == [
+        {"n": 1, "d": dt.date(2024, 1, 5), "b": True, "s": "x"},
+        {"n": 2, "d": dt.date(2024, 1, 6), "b": False, "s": None},
+    ]
+
+
+def broken(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+def parquet_bytes(table):
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def npy_bytes(array):
+    sink = io.BytesIO()
+    np.save(sink, array)
+    return sink.getvalue()
+
+
+NO_FEATURES = pa.table({"site": ["a"], "v": pa.array([[]], pa.list_(pa.float64()))})
+RAGGED = pa.table({"site": ["a", "b", "c"], "v": [[1.0, 2.0], [1.0, 2.0], [1.0]]})
+BAD_FILES = {
+    "no such ending": ("x.txt", b"", "ending"),
+    "empty npz": ("x.npz", b"", "not a readable .npz"),
+    "pickled npz": ("x.npz", npy_bytes(np.zeros(3)), "not a readable .npz"),
+    "empty csv": ("x.csv", b"", "cannot be read"),
+    "csv without rows": ("x.csv", b"site,a\n", "no rows|no numeric"),
+    "csv with text in a vector": ("x.csv", b"site,v0\na,1\nb,x\n", "no numeric|no column"),
+    "csv of ragged lines": ("x.csv", b"site,v0\na,1\nb,1,2\n", "cannot be read"),
+    "csv that is not text": ("x.csv", b"site,v0\n\xff\xfe,1\n", "not UTF-8"),
+    "csv without the column": ("x.csv", b"place,v0\na,1\n", "no column 'site'"),
+    "not parquet": ("x.parquet", b"PAR1 but not really PAR1", "not a readable Parquet"),
+    "truncated parquet": ("x.parquet", parquet_bytes(wide_table())[:-100], "not a readable Parquet"),
+    "parquet without vectors": ("x.parquet", parquet_bytes(wide_table()), "no column of vectors"),
+    "ragged parquet": ("x.parquet", parquet_bytes(RAGGED), "unequal length, first in row 2"),
+    "vectors of no features": ("x.parquet", parquet_bytes(NO_FEATURES), "features"),
+    "parquet without rows": ("x.parquet", parquet_bytes(RAGGED.slice(0, 0)), "no rows"),
+    "two vector columns": ("x.parquet", parquet_bytes(RAGGED.append_column("w", RAGGED["v"])), "2 columns of vectors"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_get_one_clear_sentence(name, tmp_path):
+    file, content, message = BAD_FILES[name]
+    with pytest.raises(cf.CrossfusionError, match=message) as caught:
+        cf.summarize(broken(tmp_path, file, content), by="site")
+    assert "\n" not in str(caught.value)
+
+
+def test_damage_inside_a_parquet_file_is_an_error_of_ours(tmp_path):
+    content = parquet_bytes(list_table(pa.list_(pa.float64(), DIM)))
+    for position in range(10, len(content) - 10, 97):
+        flipped = content[:position] + bytes([content[position] ^ 0x55]) + content[position + 1 :]
+        with contextlib.suppress(cf.CrossfusionError):
+            cf.summarize(broken(tmp_path, "x.parquet", flipped), by="site", vectors="embedding")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"by": ["site", "site"]}, "twice"),
+        ({"by": []}, "empty"),
+        ({"by": "site", "vectors": "nothing_*"}, "no column for vectors"),
+        ({"by": "site", "vectors": "embeding"}, "did you mean 'embedding'"),
+        ({"by": "site", "vectors": "site*"}, "no column for vectors"),
+        ({"by": "day", "vectors": "*"}, "not numbers"),
+        ({"by": "embedding"}, "no column of vectors"),
+        ({"by": "site", "nan": "ignore"}, "choose 'raise' or 'drop'"),
+        ({"by": "site", "min_count": -1}, "min_count"),
+    ],
+)
+def test_bad_arguments_name_themselves(arguments, message):
+    with pytest.raises(cf.InputError, match=message):
+        cf.summarize(list_table(pa.list_(pa.float64(), DIM)), **arguments)
+
+
+def test_factor_that_is_a_list_is_refused():
+    table = list_table(pa.list_(pa.float64(), DIM)).append_column("tags", pa.array([["x"]] * ROWS))
+    with pytest.raises(cf.InputError, match="one plain value a row"):
+        cf.summarize(table, by="tags")
+
+
+def test_npy_files_have_no_columns(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    with pytest.raises(cf.InputError, match="without columns"):
+        cf.summarize(tmp_path / "x.npy", by="site")
+
+
+def test_files_of_different_width_do_not_mix(tmp_path):
+    for name, dim in (("a.npz", 2), ("b.npz", 3)):
+        np.savez(tmp_path / name, x=np.ones((4, dim)), site=np.arange(4))
+    with pytest.raises(cf.InputError, match="features differ"):
+        cf.summarize([tmp_path / "a.npz", tmp_path / "b.npz"], by="site")
+
+
+def test_every_ending_has_a_reader_that_is_tested():
+    tested = {"." + name.split(".")[1] for name, _, _ in STORAGES.values()} | {".npy"}
+    assert tested == set(sources.READERS)
+    assert csv.from_csv in sources.READERS.values()
+
+
+def test_nothing_is_unpickled(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], object), allow_pickle=True)
+    with pytest.raises(cf.FileError, match="not a readable"):
+        sources.open_file(tmp_path / "x.npy", [])
+    frame = pd.DataFrame({"site": ["a"], "v": [1.0]})
+    frame.to_pickle(tmp_path / "x.pkl")
+    with pytest.raises(cf.FileError, match="ending"):
+        cf.summarize(tmp_path / "x.pkl", by="site")

@@ -1,0 +1,295 @@
+"""The command as a user runs it: a process of its own."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+
+COMMAND = [str(Path(sys.executable).with_name("crossfusion"))]
+
+
+def run(*arguments, code=0, cwd=None):
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def run_json(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+def fails(*arguments, cwd=None):
+    """The one line that a bad call prints."""
+    done = run(*arguments, code=2, cwd=cwd)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("crossfusion: ")
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Two arrays, a table of both, and its summary."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(120, 8)), rng.normal(0.7, size=(80, 8))
+    x = np.concatenate([a, b])
+    np.save(folder / "a.npy", a)
+    np.save(folder / "b.npy", b)
+    factors = {
+        "site": np.repeat(["A", "B"], [120, 80]),
+        "scanner": rng.choice(["s1", "s2", "s3"], 200),
+        "label": rng.integers(0, 2, 200),
+        "patient": rng.integers(0, 9, 200),
+    }
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 8)
+    pq.write_table(pa.table(factors | {"embedding": vectors}), folder / "x.parquet")
+    header = [*factors, *(f"dim_{k}" for k in range(8))]
+    lines = [",".join(map(str, [*(v[i] for v in factors.values()), *x[i]])) for i in range(200)]
+    (folder / "x.csv").write_text("\n".join([",".join(header), *lines]))
+    cf.summarize(x, by=factors).write(folder / "s.parquet")
+    return folder
+
+
+def test_compare_prints_the_fields_of_a_fusion(data):
+    a, b = np.load(data / "a.npy"), np.load(data / "b.npy")
+    for options, expected in {
+        (): cf.cfd(a, b),
+        ("--weights", "balanced"): cf.cfd(a, b, weights="balanced"),
+        ("--trim", "0.05"): cf.cfd(a, b, trim=0.05),
+    }.items():
+        found = run_json("compare", data / "a.npy", data / "b.npy", *options)
+        assert list(found) == list(expected.to_dict())
+        assert found["distance"] == pytest.approx(expected.distance, rel=1e-12)
+        assert found["unbiased"] == pytest.approx(expected.unbiased, rel=1e-12)
+        assert found["counts"] == expected.counts
+
+
+def test_compare_takes_any_known_file(data):
+    same = run_json("compare", data / "x.parquet", data / "x.parquet")
+    assert same["distance"] == 0.0
+    text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*")
+    assert text["distance"] == pytest.approx(0, abs=1e-25)
+
+
+def test_infinity_is_a_string_in_json(tmp_path):
+    for name, value in (("a.npy", 0.0), ("b.npy", 1.0)):
+        np.save(tmp_path / name, np.full((3, 2), value))
+    found = run_json("compare", tmp_path / "a.npy", tmp_path / "b.npy")
+    assert found["distance"] == "inf"
+    assert found["score"] == 0.0
+
+
+def test_summarize_writes_what_the_library_writes(data, tmp_path):
+    for file in ("x.parquet", "x.csv"):
+        target = tmp_path / f"{file}.parquet"
+        done = run("summarize", data / file, "--by", "site,scanner", "--by", "label,patient", "-o", target)
+        assert f"written to {target}" in done.stdout
+        written, expected = cf.read_summary(target), cf.read_summary(data / "s.parquet")
+        assert written.keys.to_pylist() == expected.keys.to_pylist()
+        np.testing.assert_allclose(written.moments.mean, expected.moments.mean, rtol=1e-10, atol=1e-12)
+
+
+def test_summarize_of_several_files_and_small_groups(data, tmp_path):
+    target = tmp_path / "s.parquet"
+    done = run(
+        "summarize", data / "x.parquet", data / "x.parquet", "--by", "site,patient", "--min-count", "20", "-o", target
+    )
+    summary = cf.read_summary(target)
+    assert summary.moments.count.min() >= 20
+    assert "groups of fewer than 20 rows are left out" in done.stderr
+    facts = run_json("summarize", data / "x.parquet", "--by", "site", "-o", target)
+    assert facts == {
+        "groups": 2,
+        "rows": 200.0,
+        "dim": 8,
+        "factors": ["site"],
+        "dropped": 0,
+        "output": str(target),
+    }
+
+
+@pytest.mark.parametrize("file", ["s.parquet", "x.parquet", "x.csv"])
+def test_matrix_of_files_and_summaries(data, file):
+    summary = cf.read_summary(data / "s.parquet")
+    expected = summary.pairwise("scanner", given="label", weights="balanced")
+    vectors = ["--vectors", "dim_*"] if file == "x.csv" else []
+    call = ["matrix", data / file, "--between", "scanner", "--given", "label", "--weights", "balanced", *vectors]
+    found = run_json(*call)
+    assert found["labels"] == ["s1", "s2", "s3"]
+    np.testing.assert_allclose(found["distance"], expected.distance, rtol=1e-9)
+    lines = run(*call, "--csv").stdout.splitlines()
+    assert lines[0] == "group_a,group_b,distance,unbiased,overlap"
+    assert float(lines[1].split(",")[2]) == pytest.approx(expected.distance[0, 1], rel=1e-9)
+    assert len(lines) == 4
+
+
+def test_hierarchy_and_attribution(data):
+    summary = cf.read_summary(data / "s.parquet")
+    levels = run_json("hierarchy", data / "s.parquet", "--levels", "site,scanner")
+    assert levels == json.loads(json.dumps(summary.hierarchy(["site", "scanner"]).to_dict()))
+    for over in ("features", "patient"):
+        found = run_json("attribution", data / "s.parquet", "--between", "site", "--over", over)
+        assert sum(found["share"]) == pytest.approx(1)
+        assert found["labels"] == list(summary.attribution("site", over=over).labels)
+    table = run("attribution", data / "s.parquet", "--between", "site", "--given", "label", "--top", "3").stdout
+    assert "largest first, 3 of 8" in table
+    assert len(table.splitlines()) == 5
+
+
+def test_many_groups_show_the_pairs_farthest_apart_on_a_narrow_terminal(data):
+    text = on_terminal("matrix", data / "s.parquet", "--between", "patient,scanner")
+    assert "farthest of" in text
+
+
+def test_tables_are_plain_in_a_pipe(data):
+    done = run("matrix", data / "s.parquet", "--between", "site")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout.splitlines()[0] == "Cross-Fusion Distance between site"
+
+
+def test_tables_are_coloured_on_a_terminal_and_progress_shows(data):
+    text = on_terminal("matrix", data / "x.parquet", "--between", "site")
+    assert "\x1b[" in text
+    assert "reading" in text
+    assert "rows" in text
+
+
+def on_terminal(*arguments):
+    """Output of a command whose three streams are a terminal of 80 columns."""
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdin=follower, stdout=follower, stderr=follower, env=environment
+    )
+    os.close(follower)
+    text = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if select.select([leader], [], [], 0.2)[0]:
+            try:
+                text += os.read(leader, 65536)
+            except OSError:  # the last user of the terminal is gone
+                break
+    os.close(leader)
+    assert process.wait(10) == 0
+    return text.decode()
+
+
+HOSTILE = ["[red]x[/red]", "\x1b[31mred", "a\nb", "<b>", "\u202ertl"]
+
+
+def test_hostile_names_stay_text(tmp_path):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    cf.summarize(x, by={"g": HOSTILE * 4}).write(tmp_path / "s.parquet")
+    plain = run("matrix", tmp_path / "s.parquet", "--between", "g").stdout
+    assert "\x1b" not in plain
+    assert "[red]x[/red]" in plain
+    assert "a\\nb" in plain
+    assert "\\x1b[31mred" in plain
+    assert "\u202e" not in plain
+    coloured = on_terminal("matrix", tmp_path / "s.parquet", "--between", "g")
+    assert "\x1b[31mred" not in coloured
+    assert "red]x[/red]" in coloured
+    assert run_json("matrix", tmp_path / "s.parquet", "--between", "g")["labels"] == sorted(HOSTILE)
+
+
+BAD_CALLS = {
+    "missing file": (["compare", "a.npy", "nothing.npy"], "nothing.npy does not exist"),
+    "folder": (["compare", "a.npy", "."], "ending"),
+    "missing argument": (["compare", "a.npy"], "Missing argument 'B'"),
+    "unknown option": (["compare", "a.npy", "b.npy", "--distnace", "x"], "No such option"),
+    "unknown command": (["compar"], "No such command"),
+    "unknown weights": (["compare", "a.npy", "b.npy", "--weights", "equal"], "weights='equal'"),
+    "trim out of range": (["compare", "a.npy", "b.npy", "--trim", "0.7"], "trim=0.7"),
+    "trim not a number": (["compare", "a.npy", "b.npy", "--trim", "lots"], "not a valid float"),
+    "mismatched": (["compare", "a.npy", "wide.npy"], "features differ"),
+    "one dimension": (["compare", "flat.npy", "b.npy"], "two-dimensional"),
+    "NaN": (["compare", "nan.npy", "b.npy"], "1 of 120 rows, the first in row 3, feature 2"),
+    "empty": (["compare", "empty.npy", "b.npy"], "no rows"),
+    "truncated": (["compare", "cut.npy", "b.npy"], "not a readable .npy"),
+    "missing column": (["matrix", "x.parquet", "--between", "sites"], "did you mean 'site'"),
+    "missing factor": (["matrix", "s.parquet", "--between", "sites"], "did you mean 'site'"),
+    "single group": (["matrix", "x.parquet", "--between", "one"], "only one group"),
+    "factor twice": (["matrix", "s.parquet", "--between", "site", "--given", "site"], "in between and in given"),
+    "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "exclude each other"),
+    "not Parquet": (["matrix", "bad.parquet", "--between", "site"], "not a readable Parquet"),
+    "not writable": (["summarize", "x.parquet", "--by", "site", "-o", "no/such/folder/s.parquet"], "cannot be written"),
+    "no --by": (["summarize", "x.parquet", "-o", "y.parquet"], "Missing option '--by'"),
+    "top": (["attribution", "s.parquet", "--between", "site", "--top", "0"], "--top 0"),
+    "over": (["attribution", "s.parquet", "--between", "site", "--over", "site"], "over='site'"),
+    "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad(data):
+    """The data beside files that cannot be used."""
+    a = np.load(data / "a.npy")
+    np.save(data / "wide.npy", np.ones((5, 9)))
+    np.save(data / "flat.npy", np.ones(5))
+    np.save(data / "empty.npy", np.ones((0, 8)))
+    with_nan = a.copy()
+    with_nan[3, 2] = np.nan
+    np.save(data / "nan.npy", with_nan)
+    (data / "cut.npy").write_bytes((data / "a.npy").read_bytes()[:-9])
+    (data / "bad.parquet").write_text("this is not Parquet at all")
+    table = pq.read_table(data / "x.parquet")
+    pq.write_table(table.append_column("one", pa.array(["x"] * 200)), data / "x.parquet")
+    return data
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_input_is_one_line_and_exit_code_2(name, bad):
+    arguments, message = BAD_CALLS[name]
+    assert message in fails(*arguments, cwd=bad)
+
+
+def test_rows_that_are_not_finite_can_be_dropped(bad):
+    done = run("compare", bad / "nan.npy", bad / "b.npy", "--nan", "drop", "--json")
+    assert json.loads(done.stdout)["dropped"] == 1
+    assert "warning: " in done.stderr
+
+
+def test_output_is_whole_or_not_there(data, tmp_path):
+    target = tmp_path / "s.parquet"
+    fails("summarize", data / "x.parquet", "--by", "nothing", "-o", target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_has_examples_for_every_command():
+    commands = ["compare", "summarize", "matrix", "hierarchy", "attribution", "demo", "completion", "bench moments"]
+    for command in commands:
+        assert f"crossfusion {command}" in run(*command.split(), "--help").stdout.split("Examples:")[1]
+    assert run("--version").stdout.strip().endswith(cf.__version__)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script_and_its_answers(shell):
+    assert "_CROSSFUSION_COMPLETE" in run("completion", shell).stdout
+    environment = os.environ | {
+        "_CROSSFUSION_COMPLETE": "bash_complete",
+        "COMP_WORDS": "crossfusion hier",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment, check=True)
+    assert "hierarchy" in done.stdout
+
+
+def test_a_reader_that_stops_early_is_no_error(data):
+    command = f"{COMMAND[0]} matrix {data / 's.parquet'} --between patient,scanner --csv | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("group_a")
+    assert done.stderr == ""

@@ -26,7 +26,9 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 bench: $(STAMP)
-	$(BIN)/crossfusion bench moments
+	$(BIN)/crossfusion bench moments > docs/bench_moments.tmp
+	mv docs/bench_moments.tmp docs/bench_moments.txt
+	cat docs/bench_moments.txt
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

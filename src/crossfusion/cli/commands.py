@@ -36,7 +36,13 @@ def _names_option(name: str, text: str, required: bool = False) -> Decorator:
 _between = _names_option("--between", "Factors whose combinations are compared.", required=True)
 _given = _names_option("--given", "Factors to adjust for.")
 _vectors = click.option("--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'.")
-_weights = click.option("--weights", default="pooled", metavar="pooled|balanced", help="What groups weigh.")
+_weights = click.option(
+    "--weights",
+    default="pooled",
+    show_default=True,
+    metavar="pooled|balanced",
+    help="Groups weigh by rows, or the same.",
+)
 _nan = click.option("--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _path = click.Path(path_type=Path)

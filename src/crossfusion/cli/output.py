@@ -51,14 +51,14 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
         justify: Any = "left" if position in left else "right"
         table.add_column(Text(name), justify=justify, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
         table.add_row(*(Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)))
-    console().print(table)
+    console().print(Text(title, style="bold"), table, sep="\n")
 
 
 def console(stderr: bool = False) -> "Console":

@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def run_python(text, names, page):
     example = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    report = []
+    report: list[str] = []
     runner.run(example, out=report.append, clear_globs=False)
     names.update(example.globs)
     assert runner.failures == 0, "".join(report)

@@ -111,7 +111,7 @@ def test_pieces_of_many_blocks_merge_to_the_whole(monkeypatch):
     monkeypatch.setattr(sys.modules[collect.__module__], "PENDING", 1)
     cuts = [slice(k, k + 10) for k in range(0, ROWS, 10)]
     pieces = [arrays.from_rows(X[cut], {"site": SITE[cut], "day": DAY[cut]}) for cut in cuts]
-    seen = []
+    seen: list[int] = []
     assert_same(collect(pieces, progress=seen.append))
     assert sum(seen) == ROWS
 

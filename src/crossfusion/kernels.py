@@ -216,7 +216,7 @@ def squared_distances(points: FloatArray) -> FloatArray:
     """Squared Euclidean distances between all rows, by differences, so that close pairs keep their digits."""
     number, dim = points.shape
     out = np.zeros((number, number))
-    if number * number * dim < 2**25:
+    if number * number * dim < 2**28:
         for i in range(1, number):
             gap = points[:i] - points[i]
             out[i, :i] = out[:i, i] = np.einsum("ij,ij->i", gap, gap)

@@ -216,7 +216,10 @@ def _matrix(ratios: dict[str, Any], repeats: int) -> None:
     rng = np.random.default_rng(0)
     means = rng.standard_normal((1000, 1024))
     summary = summarize(np.repeat(means, 2, axis=0), by={"group": np.repeat(np.arange(1000), 2)})
-    sides = {"product": lambda: means @ means.T, "pairwise": lambda: summary.pairwise("group")}
+    sides: dict[str, Callable[[], Any]] = {
+        "product": lambda: means @ means.T,
+        "pairwise": lambda: summary.pairwise("group"),
+    }
     sides["pairwise"]()
     best = best_times(sides, repeats)
     ratios["1000-group, 1024-dim pairwise matrix, in matrix products"] = {

@@ -57,7 +57,7 @@ def write(path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, fact
 
     about = json.dumps({"format": FORMAT, "dim": moments.dim, **facts})
     table = to_table(keys, moments).replace_schema_metadata({KEY: about.encode()})
-    write_whole(path, lambda temporary: pq.write_table(table, temporary))
+    write_whole(path, lambda temporary: pq.write_table(table, temporary, use_dictionary=keys.column_names))
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -90,7 +90,7 @@ def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, A
     if not isinstance(version, int) or version > FORMAT:
         raise FileError(f"{path} has format {version}, newer than the {FORMAT} known here: upgrade crossfusion")
     try:
-        table = pq.read_table(path).combine_chunks()
+        table = pq.ParquetFile(path).read().combine_chunks()
         moments = _moments(table, facts)
         np.dtype(facts["dtype"]), int(facts["dropped"])
         keys = table.drop_columns(list(MOMENTS)).replace_schema_metadata(None)

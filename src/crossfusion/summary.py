@@ -134,13 +134,12 @@ class Summary:
         kept = np.ones(len(self), bool)
         for name, wanted in values.items():
             column = self.keys.column(name).to_pylist()
-            choice = wanted if isinstance(wanted, list | tuple | set | np.ndarray) else [wanted]
-            choice = [entry.item() if isinstance(entry, np.generic) else entry for entry in choice]
+            several = isinstance(wanted, list | tuple | set | np.ndarray)
+            choice = {_plain(entry) for entry in wanted} if several else {_plain(wanted)}
             known = set(column)
-            for value in choice:
-                if value not in known:
-                    shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
-                    raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
+            for value in choice - known:
+                shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
+                raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
             kept &= np.array([value in choice for value in column])
         index = np.flatnonzero(kept)
         if not len(index):
@@ -321,6 +320,11 @@ class Summary:
         )
 
 
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that a factor has."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def combine(parts: Sequence[Summary]) -> Summary:
     """Summary of the rows of all parts, in one merge."""
     import pyarrow as pa
@@ -349,6 +353,8 @@ def combine(parts: Sequence[Summary]) -> Summary:
 def _merge(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments]:
     """Each combination of keys once, in order, and the moments that belong to it."""
     codes, distinct = factors.encode(keys)
+    if np.array_equal(codes, np.arange(len(codes))):
+        return keys, moments
     return distinct, moments.merge(codes, distinct.num_rows)
 
 

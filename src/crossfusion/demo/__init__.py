@@ -1,3 +1,210 @@
-"""x."""
+"""The main job on made-up data: what a user would type, and what is measured beside what is true."""
 
-from crossfusion.demo.population import make
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import storage
+from crossfusion.demo.population import FACTORS, Truth, make
+from crossfusion.errors import FileError, InputError
+from crossfusion.page import Table, write_page
+from crossfusion.pairwise import Pairwise
+from crossfusion.summary import Factors, Summary, read_summary
+from crossfusion.text import number_text, text_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Answer", "Truth", "answers", "make", "run"]
+
+LEAST = 1000  # rows, below which some groups would have none
+LEVELS = ("site", "scanner", "patient")
+ROOM = {"site": "Delft", "label": "stroma"}  # where two scanners are compared, all else being equal
+PAIR = ("Lumen", "Opal")
+HEADER = ("question", "plug-in", "unbiased", "true")
+QUESTIONS: tuple[tuple[str, Factors, Factors | None, str], ...] = (
+    ("CFD(site)", "site", None, "pooled"),
+    ("CFD(site), balanced", "site", None, "balanced"),
+    ("CFD(site | label)", "site", "label", "pooled"),
+    ("CFD(site | label), balanced", "site", "label", "balanced"),
+    ("CFD(scanner | site, label)", "scanner", ("site", "label"), "pooled"),
+    ("CFD(label | site)", "label", "site", "pooled"),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, the distance measured, and the true one."""
+
+    question: str
+    distance: float
+    unbiased: float | None
+    truth: float
+
+
+def run(
+    folder: Path,
+    *,
+    rows: int = 40_000,
+    seed: int = 0,
+    echo: Callable[[str], None] = print,
+    command: Callable[[list[str]], None],
+) -> None:
+    """Make a data set, ask about it on the command line, show what is true, and leave files and a page.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files go; made if it does not exist.
+    rows, seed : int
+        Size of the data set, and the seed of everything random in it.
+    echo : function
+        Shows text.
+    command : function
+        Runs the command line with arguments such as ``["matrix", "summary.parquet", "--between", "site"]``.
+    """
+    if rows < LEAST:
+        raise InputError(f"rows={rows} is too few for the groups of the demo: take {LEAST:,} or more")
+    if seed < 0:
+        raise InputError(f"seed={seed} must not be negative")
+    table, truth = make(seed, rows=rows)
+    _write_data(folder, table)
+    echo(_opening(table))
+    for arguments in _commands(folder):
+        echo(f"\n$ {shlex.join(['crossfusion', *arguments])}")
+        command(arguments)
+    summary = read_summary(folder / "summary.parquet")
+    found = answers(summary, truth)
+    echo(f"\nMeasured beside true\n{text_table(HEADER, _rows(found))}")
+    echo(f"\n{_lesson(found, summary, truth)}")
+    _write_page(folder / "report.html", summary, found)
+    echo(_closing(folder))
+
+
+def answers(summary: Summary, truth: Truth) -> list[Answer]:
+    """Distances measured from a summary, beside those of the population.
+
+    Parameters
+    ----------
+    summary : Summary
+        Of the rows.
+    truth : Truth
+        What they were drawn from.
+
+    Returns
+    -------
+    list of Answer
+        One a question.
+    """
+    true = truth.population
+    found = []
+    for text, between, given, weights in QUESTIONS:
+        measured = summary.cfd(between, given=given, weights=weights)
+        expected = true.cfd(between, given=given, weights=weights).distance
+        found.append(Answer(text, measured.distance, measured.unbiased, expected))
+    for level, expected_level in zip(summary.hierarchy(LEVELS).levels, true.hierarchy(LEVELS).levels, strict=True):
+        found.append(Answer(f"hierarchy, level {level.level}", level.distance, level.unbiased, expected_level.distance))
+    here, there = (each.select(**ROOM, scanner=PAIR).cfd("scanner") for each in (summary, true))
+    text = f"{' and '.join(PAIR)}, {ROOM['label']} of {ROOM['site']}"
+    return [*found, Answer(text, here.distance, here.unbiased, there.distance)]
+
+
+def _write_data(folder: Path, table: "pa.Table") -> None:
+    """The rows as Parquet, and those of two scanners as arrays."""
+    import pyarrow.parquet as pq
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{folder} cannot be made: {problem.strerror or problem}") from problem
+    storage.write_whole(
+        folder / "embeddings.parquet", lambda path: pq.write_table(table, path, use_dictionary=[*FACTORS])
+    )
+    columns = {name: np.asarray(table.column(name).to_pylist()) for name in (*ROOM, "scanner")}
+    here = np.logical_and.reduce([columns[name] == wanted for name, wanted in ROOM.items()])
+    for scanner in PAIR:
+        chosen = table.column("embedding").take(np.flatnonzero(here & (columns["scanner"] == scanner)))
+        vectors = chosen.combine_chunks().flatten().to_numpy().reshape(len(chosen), -1)
+        storage.write_whole(folder / f"{scanner}.npy", partial(_save, vectors))
+
+
+def _save(vectors: NDArray[np.float32], path: str) -> None:
+    with open(path, "wb") as file:  # given a name, NumPy would put another ending to it
+        np.save(file, vectors)
+
+
+def _opening(table: "pa.Table") -> str:
+    sizes = ", ".join(f"{len(table.column(name).unique())} {name}s" for name in FACTORS)
+    dim = table.schema.field("embedding").type.list_size
+    return (
+        f"{table.num_rows:,} embeddings of {dim} features: {sizes}.\n"
+        "Made up, so the truth is known: tissues differ a lot, and every site sees another mix of them.\n"
+        "Of the sites only Cork really differs; scanners change a few features."
+    )
+
+
+def _commands(folder: Path) -> list[list[str]]:
+    """What a user would type."""
+    rows, summary = str(folder / "embeddings.parquet"), str(folder / "summary.parquet")
+    return [
+        ["summarize", rows, "--by", ",".join(FACTORS), "-o", summary],
+        ["matrix", summary, "--between", "site", "--unbiased"],
+        ["matrix", summary, "--between", "site", "--given", "label", "--unbiased"],
+        ["hierarchy", summary, "--levels", ",".join(LEVELS)],
+        ["attribution", summary, "--between", "scanner", "--given", "site,label", "--top", "7"],
+        ["compare", *(str(folder / f"{scanner}.npy") for scanner in PAIR)],
+    ]
+
+
+def _rows(found: Sequence[Answer]) -> list[list[str]]:
+    return [[entry.question, *map(number_text, (entry.distance, entry.unbiased, entry.truth))] for entry in found]
+
+
+def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
+    by_name = {entry.question: entry.distance for entry in found}
+    times = by_name["CFD(site)"] / by_name["CFD(site | label)"]
+    looks, lies = _farthest(summary.pairwise("site")), _farthest(summary.pairwise("site", given="label"))
+    top = summary.attribution("scanner", given=["site", "label"]).top(len(truth.scanner_features))
+    hit = len(set(top) & set(truth.scanner_features))
+    return (
+        f"- The sites look {times:.1f} times farther apart than they are, {looks} most of all:\n"
+        "  CFD(site) is mainly their mix of tissues. With the tissue held fixed, CFD(site | label),\n"
+        f"  the farthest are {lies}.\n"
+        "- Unbiased and true differ by sampling error. The plug-in adds a bias that grows as groups get smaller.\n"
+        f"- Of the {len(top)} largest shares of the attribution, {hit} are features that scanners were made to change."
+    )
+
+
+def _farthest(pairs: Pairwise) -> str:
+    first, second = divmod(int(np.argmax(pairs.distance)), len(pairs.labels))
+    return f"{pairs.labels[first]} and {pairs.labels[second]}"
+
+
+def _write_page(path: Path, summary: Summary, found: Sequence[Answer]) -> None:
+    beside = Table(
+        "Measured beside true",
+        "The data are made up, so the distances of the population are known",
+        HEADER,
+        _rows(found),
+    )
+    title = "Four hospitals, three scanners, five tissues"
+    write_page(
+        path, summary, between="site", given="label", levels=LEVELS, batches=LEVELS[:2], title=title, tables=[beside]
+    )
+
+
+def _closing(folder: Path) -> str:
+    files = {
+        "embeddings.parquet": "the rows",
+        "summary.parquet": "their moments, which answer all of the above",
+        "report.html": "a page to open in a browser",
+    }
+    width = max(len(str(folder / name)) for name in files)
+    lines = [f"  {folder / name!s:<{width}}  {text}" for name, text in files.items()]
+    return "\n".join(["\nLeft behind:", *lines])

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CrossfusionError as problem:
         fail(str(problem))
     except (KeyboardInterrupt, click.Abort):
-        fail("interrupted; nothing was written", code=130)
+        fail("interrupted; files are whole or not there", code=130)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         sys.stderr.close()
         sys.exit(0)

@@ -155,7 +155,8 @@ def matrix(
         rows = [[names[i], names[j], *(plain_value(c[i, j]) for c in columns)] for i, j in _pairs(len(names))]
         output.show_csv(["group_a", "group_b", "distance", "unbiased", "overlap"], rows)
     else:
-        _show_matrix(result.labels, result.unbiased if unbiased else result.distance, _question(between, given))
+        values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
+        _show_matrix(result.labels, values, _question(between, given))
 
 
 @cli.command()

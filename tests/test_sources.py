@@ -15,8 +15,8 @@ import pytest
 
 import crossfusion as cf
 from crossfusion import sources
+from crossfusion.collect import collect
 from crossfusion.sources import arrays, csv, parquet
-from crossfusion.summarize import collect
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(3)

@@ -2,7 +2,8 @@
 
 from crossfusion._version import __version__
 from crossfusion.attribution import Attribution
-from crossfusion.cfd import cfd
+from crossfusion.collect import summarize
+from crossfusion.compare import cfd
 from crossfusion.errors import (
     CrossfusionError,
     CrossfusionWarning,
@@ -15,7 +16,6 @@ from crossfusion.fusion import Fusion
 from crossfusion.hierarchy import Hierarchy, Level
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
-from crossfusion.summarize import summarize
 from crossfusion.summary import Summary, read_summary
 
 __all__ = [

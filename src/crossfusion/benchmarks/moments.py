@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import kernels
-from crossfusion.cfd import cfd
+from crossfusion.collect import summarize
+from crossfusion.compare import cfd
 from crossfusion.errors import InputError, MissingDependencyError
-from crossfusion.summarize import summarize
 
 GROUPS = 200
 PEER_BYTES = 200 * 10**6  # slower sides work on a part of the rows; all are compared per byte

@@ -9,14 +9,14 @@ import numpy as np
 
 from crossfusion import storage
 from crossfusion._version import __version__
-from crossfusion.cfd import cfd
 from crossfusion.cli import output
+from crossfusion.collect import collect
+from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
 from crossfusion.sources import Source, open_file
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
-from crossfusion.summarize import collect
 from crossfusion.summary import Summary, read_summary
 from crossfusion.text import label_text, number_text, plain_value
 

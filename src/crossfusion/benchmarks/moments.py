@@ -110,13 +110,13 @@ def _bandwidth(ratios: dict[str, Any], rows: Any, codes: Any, repeats: int) -> N
     best = best_times(sides, repeats)
     read = min(best["np.sum"], best["compiled sum"])
     ratios["cfd(a, b), of the read bandwidth"] = {"value": read / best["two groups"], "aim": "≥ 0.9 (least 0.8)"}
-    ratios["kernel with 200 groups in random order, of the read bandwidth"] = {
+    ratios["kernel, 200 groups in random order, of the bandwidth"] = {
         "value": read / best["200 groups"],
         "aim": "≥ 0.75 (least 0.6)",
     }
-    ratios["summarize with 200 integer labels, of the read bandwidth"] = {
+    ratios["summarize by 200 integer labels, of the bandwidth"] = {
         "value": read / best["200 groups, labels"],
-        "aim": "labels to codes included",
+        "aim": "(with labels to codes)",
     }
 
 
@@ -208,7 +208,7 @@ def _fit(ratios: dict[str, Any], what: str, sizes: Sequence[int], inputs: Sequen
     worst = np.max(np.abs(times - offset - slope * np.log(sizes)))
     ratios[f"exponent of time in {what}, {sizes[0]:,} to {sizes[-1]:,}"] = {
         "value": float(slope),
-        "aim": f"1 is linear (fit to within a factor of {np.exp(worst):.2f})",
+        "aim": f"1 (fit within × {np.exp(worst):.2f})",
     }
 
 

@@ -288,7 +288,7 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
         output.show_json(found)
     else:
         rows = [[name, f"{entry['value']:.3g}", entry["aim"]] for name, entry in found["ratios"].items()]
-        output.show_table(found["title"], ["measured in this run", "value", "aim"], rows)
+        output.show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
 
 
 def _collect(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:

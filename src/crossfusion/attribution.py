@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion.design import Codes, Design, between_by_feature
 from crossfusion.frames import data_frame
-from crossfusion.fusion import log_ratio
+from crossfusion.fusion import checked_overlap, log_ratio
 from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments
 from crossfusion.one_vs_rest import leave_one_out
@@ -36,6 +36,16 @@ class Attribution:
         where nothing lies between the groups.
     without : array
         The distance when this feature or unit is left out; NaN where fewer than two groups remain.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.attribution("site", over="n")
+    Share of the variance between groups, largest first
+    n   share  distance without
+    1  0.5000               inf
+    2  0.5000               inf
     """
 
     over: str
@@ -105,6 +115,7 @@ def by_feature(design: Design, *, weights: str) -> Attribution:
     """Split the between-variance over features; exact, as it is a sum over them."""
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
+    checked_overlap(weight, design.part)
     between = between_by_feature(cells.mean, weight, design.part)
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     without = [log_ratio(b, w) for b, w in zip(_others(between), _others(within), strict=True)]
@@ -127,6 +138,7 @@ def by_unit(
     """
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
+    checked_overlap(weight, design.part)
     points = Moments(weight, cells.mean, np.zeros_like(cells.mean))
     centre = points.merge(design.part, int(design.part.max()) + 1).mean[design.part]
     direction = cells.mean - centre

@@ -1,6 +1,5 @@
 """From rows to a Summary, one block at a time."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion import factors
-from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.moments import grouped
 from crossfusion.sources import Block, Source, open_source
 from crossfusion.summary import Summary, combine
@@ -114,10 +113,6 @@ def _large_enough(summary: Summary, min_count: int) -> Summary:
     more = f" and {len(small) - len(names)} more" if len(small) > len(names) else ""
     if len(small) == len(summary):
         raise InputError(f"min_count={min_count} is more rows than any group has: lower it")
-    warnings.warn(
-        f"{len(small)} groups of fewer than {min_count} rows are left out: {', '.join(names)}{more}",
-        CrossfusionWarning,
-        stacklevel=3,
-    )
+    warn(f"{len(small)} groups of fewer than {min_count} rows are left out: {', '.join(names)}{more}")
     kept = np.flatnonzero(summary.moments.count >= min_count)
     return replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept])

@@ -152,7 +152,7 @@ def _without_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray,
     sorted_codes = codes[order]
     size = count.astype(int)
     position = np.arange(len(order)) - (np.cumsum(size) - size)[sorted_codes]
-    out = position >= (size - np.floor(trim * size).astype(int))[sorted_codes]
+    out = position >= (size - np.floor(np.round(trim * size, 9)).astype(int))[sorted_codes]
     trimmed = codes.copy()
     trimmed[order[out]] = -1
     return trimmed

@@ -53,7 +53,16 @@ class Design:
 def between_by_feature(mean: FloatArray, weight: FloatArray, part: Codes) -> FloatArray:
     """Weighted scatter of means around the means of their parts, Σ w ‖μ − μ_part‖², for each feature."""
     points = Moments(weight, mean, np.zeros_like(mean))
-    return np.asarray(points.merge(part, int(part.max()) + 1).sumsq.sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        between = np.asarray(points.merge(part, int(part.max()) + 1).sumsq.sum(axis=0))
+    check_range(between)
+    return between
+
+
+def check_range(between: FloatArray) -> None:
+    """Refuse groups too far apart to square their distance."""
+    if not np.isfinite(between).all():
+        raise InputError("the groups are so far apart that squares exceed the range of float64: scale the rows down")
 
 
 def error_of_mean(cells: Moments) -> FloatArray:

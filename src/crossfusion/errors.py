@@ -3,6 +3,9 @@
 Each message is one sentence that names the argument, what is wrong with it, and the way out.
 """
 
+import sys
+import warnings
+
 
 class CrossfusionError(Exception):
     """Base class of all errors raised on purpose by crossfusion."""
@@ -39,3 +42,11 @@ class MissingDependencyError(CrossfusionError, ImportError):
 
 class CrossfusionWarning(UserWarning):
     """A result that is right but easily misread."""
+
+
+def warn(message: str) -> None:
+    """Warn on the line outside of crossfusion that led here, however deep it was found out."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CrossfusionWarning, stacklevel=level)

@@ -4,7 +4,7 @@ Values live in Arrow columns, which keep strings, integers, booleans, dates and 
 numbered in the order of their values, missing last, so a table of groups does not depend on the order of the rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,9 +23,11 @@ def column(values: Any, name: str) -> "pa.Array":
     """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
     import pyarrow as pa
 
-    if hasattr(values, "detach"):  # a tensor: Arrow would see a list of single-number tensors
-        values = np.asarray(values.detach())
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
+        values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
+    if isinstance(values, np.ndarray) and not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
         raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
     try:
         array = pa.array(values, from_pandas=True)
@@ -44,9 +46,11 @@ def plain(array: Any, name: str) -> "pa.Array":
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+        array = array.dictionary_decode()
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
     kind = array.type
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
         try:
@@ -54,7 +58,7 @@ def plain(array: Any, name: str) -> "pa.Array":
         except pa.ArrowInvalid as problem:
             raise InputError(f"{name} holds bytes that are not UTF-8 text: decode them to strings") from problem
     if pa.types.is_floating(kind):
-        return pc.if_else(pc.is_nan(array), None, array)
+        return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return array.cast(pa.timestamp("us", kind.tz), safe=False)
     return array
@@ -110,7 +114,8 @@ def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
         values = array.to_numpy(zero_copy_only=False)
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * len(values):
-            codes, present = _compress((values - values.dtype.type(low)).astype(np.int64), high - low + 1)
+            wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
+            codes, present = _compress((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
             return codes, pa.array([int(p) + low for p in present], type=array.type)
     encoded = array.dictionary_encode(null_encoding="encode")
     order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)

@@ -8,7 +8,6 @@ With weights w, means μ and dispersions σ² of the cells c in parts g::
 """
 
 import math
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
-from crossfusion.errors import CrossfusionWarning
+from crossfusion.errors import warn
 from crossfusion.kernels import FloatArray
 from crossfusion.text import plain_number, plain_value, share_table
 
@@ -113,6 +112,17 @@ def overlap_of(weight: FloatArray, part: Codes) -> float:
     return 1.0 if shared.all() else float(weight[shared].sum())
 
 
+def checked_overlap(weight: FloatArray, part: Codes) -> float:
+    """Share of weight in parts that hold at least two cells, with a warning where there are none."""
+    overlap = overlap_of(weight, part)
+    if overlap == 0:
+        warn(
+            "the design is fully confounded: no stratum of given holds two of the compared groups, so nothing is"
+            " compared and the distance is 0; leave given out, or collect strata that groups share"
+        )
+    return overlap
+
+
 def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
     """Distance between groups within parts."""
     design.check_groups()
@@ -120,14 +130,7 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
     between = float(between_by_feature(design.cells.mean, weight, design.part).sum())
     within = float(np.sum(weight * design.cells.dispersion))
     distance = log_ratio(between, within)
-    overlap = overlap_of(weight, design.part)
-    if overlap == 0:
-        warnings.warn(
-            "the design is fully confounded: no stratum of given holds two of the compared groups, so nothing is"
-            " compared and the distance is 0; leave given out, or collect strata that groups share",
-            CrossfusionWarning,
-            stacklevel=3,
-        )
+    overlap = checked_overlap(weight, design.part)
     return Fusion(
         distance=distance,
         unbiased=unbiased_distance(design, weight, between),

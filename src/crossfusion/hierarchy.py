@@ -47,6 +47,16 @@ class Hierarchy:
         From the outermost to the innermost.
     distance, unbiased : float
         Distance between the finest groups: the sums of the levels.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.hierarchy(["site"])
+    Cross-Fusion Distance by level
+    level  distance  unbiased   share
+    site     0.6931    0.2231  100.0%
+    whole    0.6931    0.2231
     """
 
     levels: tuple[Level, ...]

@@ -48,7 +48,7 @@ def merge(
     """
     total = empty(groups, mean.shape[1])
     order, codes = _by_code(count, codes, len(mean))
-    for block in _segments(codes, mean.shape[1]):
+    for block in _segments(codes, max(16, min(4096, SEGMENT // mean.shape[1]))):
         entries = order[block]
         starts = np.flatnonzero(np.diff(codes[block], prepend=-1))
         part = _merge_block(
@@ -99,13 +99,12 @@ def _by_code(
     return order, codes[order]
 
 
-def _segments(codes: NDArray[Any], dim: int) -> Iterator[slice]:
+def _segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
     """Cut sorted codes into blocks in which no group occurs in two segments.
 
     A segment is a stretch of one group, counted from the group's start. Long ones are blocks of their own, short ones
     share a block; which it is depends on the segment alone.
     """
-    limit = max(16, min(4096, SEGMENT // dim))
     group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
     position = np.arange(len(codes)) - np.repeat(group_starts, np.diff(group_starts, append=len(codes)))
     starts = np.flatnonzero(position % limit == 0)
@@ -162,7 +161,7 @@ def _reduce_compiled(rows: NDArray[Any], codes: CodeArray | None, groups: int, t
     kernel = _accumulate(dtype)
     number, dim = rows.shape
     native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = number if native else max(1, CONVERT // (dim * dtype.itemsize))
+    step = max(1, number) if native else max(1, CONVERT // (dim * dtype.itemsize))
     ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
     tile_rows = max(4096, 48 * groups)
 
@@ -185,22 +184,22 @@ def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:
     """Moments of CSR rows from their stored values: what is not stored adds (0 - mean)² each."""
     from scipy import sparse
 
-    number, dim = rows.shape
-    total = empty(groups, dim)
-    for start in range(0, number, 4096):
-        block = rows[start : start + 4096].astype(np.float64)
+    total = empty(groups, rows.shape[1])
+    order, codes = _by_code(None, codes, rows.shape[0])
+    for where in _segments(codes, 4096):
+        block = rows[order[where]].astype(np.float64)
         block.sum_duplicates()
-        group = np.zeros(block.shape[0], np.int32) if codes is None else codes[start : start + 4096]
-        kept = group >= 0
-        block, group = block[kept], group[kept]
-        present, local = np.unique(group, return_inverse=True)
+        present, local = np.unique(codes[where], return_inverse=True)
         member = sparse.csr_array((np.ones(len(local)), (local, np.arange(len(local)))), (len(present), len(local)))
         count = np.bincount(local, minlength=len(present)).astype(np.float64)
-        mean = (member @ block).toarray() / count[:, None]
-        stored = (member @ _with_data(block, np.ones(block.nnz))).toarray()
+        absent = count[:, None] - (member @ _with_data(block, np.ones(block.nnz))).toarray()
         owner = np.repeat(local, np.diff(block.indptr))
+
+        mean = (member @ block).toarray() / count[:, None]
+        rest = (member @ _with_data(block, block.data - mean[owner, block.indices])).toarray() - absent * mean
+        mean += rest / count[:, None]  # equal values have exactly their own value as mean
         squares = (block.data - mean[owner, block.indices]) ** 2
-        sumsq = (member @ _with_data(block, squares)).toarray() + (count[:, None] - stored) * mean**2
+        sumsq = (member @ _with_data(block, squares)).toarray() + absent * mean**2
         part = add((total[0][present], total[1][present], total[2][present]), (count, mean, sumsq))
         for whole, updated in zip(total, part, strict=True):
             whole[present] = updated

@@ -130,7 +130,8 @@ class Moments:
     @property
     def dispersion(self) -> FloatArray:
         """Mean squared distance of the rows from their mean, summed over features (σ² in the mathematics)."""
-        return np.asarray(self.sumsq.sum(axis=-1) / self.count)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sumsq.sum(axis=-1) / self.count)
 
     def is_finite(self) -> bool:
         """Whether no value overflowed or was not finite to begin with."""
@@ -163,8 +164,13 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         check_same_dim({"the left side": self.dim, "the right side": other.dim})
+        if self.count.shape != other.count.shape:
+            raise InputError(f"{self} and {other} have different numbers of groups: merge them to the same ones first")
         left, right = (self.count, self.mean, self.sumsq), (other.count, other.mean, other.sumsq)
-        return Moments(*kernels.add(left, right))
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = Moments(*kernels.add(left, right))
+        _check_range(total, "the sum")
+        return total
 
     def __radd__(self, other: Any) -> "Moments":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
@@ -197,6 +203,8 @@ def grouped(
     """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
     total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
     if total.is_finite():
+        if _underflowed(total):
+            total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
         return total, None
     finite = finite_rows(rows)
     if not finite.all():
@@ -221,6 +229,12 @@ def _weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDA
     if finite is None or finite.all():
         _check_range(moments, name)
     return moments, finite
+
+
+def _underflowed(moments: Moments) -> bool:
+    """Whether squares may have been lost below float32; the spread of constant features is exactly zero instead."""
+    mean_square = np.abs(moments.sumsq)
+    return bool(np.any((mean_square > 0) & (mean_square < 1e-33 * moments.count[:, None])))
 
 
 def _check_range(moments: Moments, name: str) -> None:

@@ -1,6 +1,5 @@
 """The distances between all pairs of groups, from the groups' moments."""
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import kernels
-from crossfusion.design import WEIGHTS, Codes, Design, error_of_mean
-from crossfusion.errors import CrossfusionWarning
+from crossfusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean
+from crossfusion.errors import warn
 from crossfusion.frames import data_frame
 from crossfusion.kernels import FloatArray
 from crossfusion.text import SHOWN, label_text, number_text, plain_value, text_table
@@ -32,6 +31,16 @@ class Pairwise:
     overlap : array of shape (groups, groups)
         Share of a pair's weight in strata that hold both groups; 1 without ``given``, and where it is 0 the distance 0
         means "nothing to compare", not "together".
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.pairwise("site")
+    Cross-Fusion Distance between 2 groups
+            A       B
+    A  0.0000  0.6931
+    B  0.6931  0.0000
     """
 
     labels: tuple[Hashable, ...]
@@ -102,7 +111,9 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
         sums = both + both.T
         overlap[here] += sums
         harmonic = np.divide(both * both.T, sums, out=sums)
-        squared = kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
+        with np.errstate(over="ignore"):
+            squared = kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
+        check_range(squared)
         between[here] += np.multiply(harmonic, squared, out=squared)
         errors = error[members][:, None] + error[members]
         correction[here] += np.multiply(harmonic, errors, out=errors)
@@ -149,9 +160,7 @@ def _with_diagonal(matrix: FloatArray, value: float) -> FloatArray:
 def _warn_of_confounded(result: Pairwise) -> None:
     confounded = int(np.sum(result.overlap == 0)) // 2
     if confounded:
-        warnings.warn(
+        warn(
             f"{confounded} pairs of groups are fully confounded with given: no stratum holds both, so their distance of"
-            " 0 compares nothing; see overlap",
-            CrossfusionWarning,
-            stacklevel=4,
+            " 0 compares nothing; see overlap"
         )

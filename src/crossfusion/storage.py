@@ -57,7 +57,10 @@ def write(path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, fact
 
     about = json.dumps({"format": FORMAT, "dim": moments.dim, **facts})
     table = to_table(keys, moments).replace_schema_metadata({KEY: about.encode()})
-    write_whole(path, lambda temporary: pq.write_table(table, temporary, use_dictionary=keys.column_names))
+    write_whole(
+        path,
+        lambda temporary: pq.write_table(table, temporary, use_dictionary=keys.column_names, write_page_checksum=True),
+    )
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -69,7 +72,7 @@ def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
         metadata = pq.read_schema(path).metadata or {}
     except FileNotFoundError as problem:
         raise FileError(f"{path} does not exist: check the path") from problem
-    except (pa.ArrowException, OSError) as problem:
+    except (pa.ArrowException, OSError, ValueError) as problem:
         raise FileError(f"{path} is not a readable Parquet file ({_first_line(problem)})") from problem
     try:
         facts = json.loads(metadata[KEY]) if KEY in metadata else None
@@ -90,7 +93,7 @@ def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, A
     if not isinstance(version, int) or version > FORMAT:
         raise FileError(f"{path} has format {version}, newer than the {FORMAT} known here: upgrade crossfusion")
     try:
-        table = pq.ParquetFile(path).read().combine_chunks()
+        table = pq.ParquetFile(path, page_checksum_verification=True).read().combine_chunks()
         moments = _moments(table, facts)
         np.dtype(facts["dtype"]), int(facts["dropped"])
         keys = table.drop_columns(list(MOMENTS)).replace_schema_metadata(None)

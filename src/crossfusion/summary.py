@@ -1,7 +1,7 @@
 """A table of moments, one row a group, and the questions that can be put to it."""
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -109,10 +109,7 @@ class Summary:
         Summary
             With these factors, groups in the order of their values.
         """
-        names = as_names(by, "by")
-        self._check_factors(names)
-        if not names:
-            raise InputError("by is empty: name at least one factor to keep")
+        names = self._names(by, "by")
         if names == self.factors:
             return self
         return self._with(*_merge(self.keys.select(list(names)), self.moments))
@@ -134,13 +131,14 @@ class Summary:
         kept = np.ones(len(self), bool)
         for name, wanted in values.items():
             column = self.keys.column(name).to_pylist()
-            several = isinstance(wanted, list | tuple | set | np.ndarray)
-            choice = {_plain(entry) for entry in wanted} if several else {_plain(wanted)}
+            several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes)
+            choice = [_plain(entry) for entry in wanted] if several else [_plain(wanted)]
             known = set(column)
-            for value in choice - known:
+            for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
                 shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
                 raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
-            kept &= np.array([value in choice for value in column])
+            chosen = set(choice)
+            kept &= np.array([value in chosen for value in column])
         index = np.flatnonzero(kept)
         if not len(index):
             raise InputError(f"no group has all of {values}: select fewer factors")
@@ -167,12 +165,7 @@ class Summary:
         pandas.DataFrame
             Factor values keep their types; mean and sumsq hold one array a row.
         """
-        columns = {
-            name: self.keys.column(name).to_numpy(zero_copy_only=False)
-            if self.keys.column(name).null_count == 0
-            else np.array([*self.keys.column(name).to_pylist(), None], object)[:-1]
-            for name in self.factors
-        }
+        columns = {name: _values(self.keys.column(name)) for name in self.factors}
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
         return data_frame(columns | moments)
 
@@ -254,7 +247,7 @@ class Summary:
         Hierarchy
             A distance for each level, given those above; they add up to the distance between the finest groups.
         """
-        names = as_names(levels, "levels")
+        names = self._names(levels, "levels")
         leaves = self.rollup(names)
         parts = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
         return levels_of(leaves.moments, parts, names, weights=weights)
@@ -292,12 +285,20 @@ class Summary:
         unit, units = factors.encode(fine.keys.select([over]))
         return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
 
+    def _names(self, value: Factors, name: str) -> tuple[str, ...]:
+        """Names of factors, at least one."""
+        names = as_names(value, name)
+        if not names:
+            raise InputError(f"{name} is empty: name at least one factor")
+        self._check_factors(names)
+        return names
+
     def _check_factors(self, names: Sequence[str] | Mapping[str, Any]) -> None:
         check_known(names, self.factors, "factor", "the summary")
 
     def _design(self, between: Factors, given: Factors | None) -> Design:
         """Cells of `between` within `given`."""
-        compared, strata = as_names(between, "between"), as_names(given, "given")
+        compared, strata = self._names(between, "between"), as_names(given, "given")
         both = set(compared) & set(strata)
         if both:
             raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
@@ -323,6 +324,15 @@ class Summary:
 def _plain(value: Any) -> Any:
     """A NumPy scalar as the Python value that a factor has."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _values(column: "pa.ChunkedArray") -> Any:
+    """Values of a factor as an array of their type; of objects where NumPy has none for them."""
+    import pyarrow as pa
+
+    if column.null_count or pa.types.is_date(column.type):
+        return np.array([*column.to_pylist(), None], object)[:-1]
+    return column.to_numpy(zero_copy_only=False)
 
 
 def combine(parts: Sequence[Summary]) -> Summary:
@@ -375,6 +385,18 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     ------
     FileError
         If the file is missing, damaged, not a summary, or of a newer format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0]], by={"site": ["A", "B"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary.write(Path(folder) / "summary.parquet")
+    ...     again = cf.read_summary(Path(folder) / "summary.parquet")
+    >>> again.moments == summary.moments
+    True
     """
     keys, moments, facts = storage.read(path)
     return Summary(*_merge(keys, moments), facts["dtype"], facts["dropped"])

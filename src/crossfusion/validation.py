@@ -1,7 +1,6 @@
 """The only place that checks what users pass in."""
 
 import sys
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import CrossfusionWarning, InputError, NonFiniteError
+from crossfusion.errors import InputError, NonFiniteError, warn
 
 BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
 NAN = ("raise", "drop")  # what can be done about rows that are not finite
@@ -19,7 +18,10 @@ CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked 
 def as_rows(values: Any, name: str) -> Any:
     """Return rows × features as a NumPy array, or as CSR if sparse, without a copy where that is possible."""
     sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
-    rows = values.tocsr() if sparse is not None and sparse.issparse(values) else _as_array(values, name)
+    if sparse is not None and sparse.issparse(values):
+        rows = values.tocsr() if values.ndim == 2 else values
+    else:
+        rows = _as_array(values, name)
     numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
     if not numeric or rows.dtype.itemsize > 8:
         raise InputError(f"{name} must hold numbers of up to 64 bits, not {rows.dtype}: convert it with astype(float)")
@@ -35,17 +37,28 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{name} is a masked array with masked entries: use filled(numpy.nan) and nan='drop'")
     if isinstance(values, np.ndarray):
-        return values
-    device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU[0]
-    if device not in CPU:
-        raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
-    detached = values.detach() if hasattr(values, "detach") else values
+        return np.asarray(values)  # without the habits of subclasses
     try:
-        return np.asarray(detached)
-    except (TypeError, ValueError, RuntimeError) as problem:
-        if hasattr(detached, "float"):  # a tensor of a type that NumPy does not know, such as bfloat16
-            return np.asarray(detached.float())
-        raise InputError(f"{name} cannot be read as an array ({problem}): pass rows × features") from problem
+        device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU[0]
+        if device in CPU:
+            return _view(values.detach() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+        said = str(problem).splitlines()[0]
+        raise InputError(f"{name} cannot be read as an array ({said}): pass rows × features") from problem
+    raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
+
+
+def _view(values: Any) -> NDArray[Any]:
+    if hasattr(values, "__dlpack__") and not any(
+        hasattr(values, name) for name in ("__array__", "__array_interface__")
+    ):
+        return np.from_dlpack(values)
+    try:
+        return np.asarray(values)
+    except TypeError:
+        if hasattr(values, "float"):  # a tensor of a type that NumPy does not know, such as bfloat16
+            return np.asarray(values.float())
+        raise
 
 
 def check_same_dim(dims: dict[str, int]) -> None:
@@ -96,7 +109,8 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
 
 def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
     """One name or several, as a tuple; the same name twice is refused."""
-    names = () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    names: tuple[Any, ...] = () if value is None else tuple(value) if several else (value,)
     if not all(isinstance(entry, str) for entry in names):
         raise InputError(f"{name}={value!r} must be a factor name or a list of factor names")
     if len(set(names)) < len(names):
@@ -106,7 +120,10 @@ def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
 
 def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
     """How often each row counts."""
-    frequency = np.asarray(values, np.float64)
+    try:
+        frequency = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"frequency cannot be read as numbers ({problem}): pass one number a row") from problem
     if frequency.shape != (rows,):
         raise InputError(f"frequency has shape {frequency.shape} for {rows} rows: pass one number a row")
     if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
@@ -172,5 +189,5 @@ class FiniteCheck:
         found = f"NaN or infinite values in {self.bad} of {self.rows} rows, the first in {self.where} (from 0)"
         if nan == "raise":
             raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
-        warnings.warn(f"{self.name} has {found}: those rows are left out", CrossfusionWarning, stacklevel=3)
+        warn(f"{self.name} has {found}: those rows are left out")
         return self.bad

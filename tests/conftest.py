@@ -1,0 +1,51 @@
+"""What the tests share."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+import crossfusion as cf
+from crossfusion import kernels
+
+settings.register_profile("suite", deadline=None, derandomize=True, database=None, max_examples=100)
+settings.load_profile("suite")
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def route(request, monkeypatch) -> str:
+    """Both routes of the kernel, whatever the size of the input."""
+    monkeypatch.setattr(kernels, "SMALL", 0 if request.param == "compiled" else 2**60)
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def refuses() -> Callable[..., Any]:
+    """Context that expects an error of crossfusion in one line that matches a pattern."""
+
+    @contextmanager
+    def refused(pattern: str, error: type[cf.CrossfusionError] = cf.InputError) -> Iterator[None]:
+        with pytest.raises(error, match=pattern) as caught:
+            yield
+        assert isinstance(caught.value, cf.CrossfusionError)
+        assert "\n" not in str(caught.value)
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def python() -> Callable[..., str]:
+    """Run code in a fresh interpreter and return what it prints; warnings are errors there too."""
+
+    def run(code: str, **environment: str) -> str:
+        command = [sys.executable, "-W", "error", "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run

@@ -1,0 +1,81 @@
+"""Public names exist, are documented where one looks, and nothing else is public."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import crossfusion as cf
+
+DOCS = Path(__file__).parents[1] / "docs" / "api.md"
+PUBLIC = [name for name in cf.__all__ if not name.startswith("_")]
+ERRORS = [name for name in PUBLIC if inspect.isclass(getattr(cf, name)) and issubclass(getattr(cf, name), Exception)]
+WORKING = [name for name in PUBLIC if name not in ERRORS]
+CLASSES = [getattr(cf, name) for name in WORKING if inspect.isclass(getattr(cf, name))]
+METHODS = {
+    f"{owner.__name__}.{name}": member
+    for owner in CLASSES
+    for name, member in vars(owner).items()
+    if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod))
+}
+
+
+def sections(documented):
+    return re.findall(r"^(\w[\w ]+)\n-{3,}$", inspect.getdoc(documented) or "", re.MULTILINE)
+
+
+def test_all_is_sorted_and_complete():
+    assert list(cf.__all__) == sorted(cf.__all__)
+    own = {
+        name
+        for name, value in vars(cf).items()
+        if getattr(value, "__module__", "").startswith("crossfusion") and not name.startswith("_")
+    }
+    assert own == set(PUBLIC)
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.?(dev|a|b|rc)\d+)?", cf.__version__)
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_public_names_are_documented_with_an_example(name):
+    documented = getattr(cf, name)
+    expected = {"Parameters"} | (set() if name == "Level" else {"Examples"})
+    expected |= {"Returns"} if inspect.isfunction(documented) else set()
+    assert expected <= set(sections(documented))
+    assert (">>> " in documented.__doc__) == ("Examples" in expected)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_public_methods_are_documented(name):
+    member = METHODS[name]
+    function = member.__func__ if isinstance(member, classmethod) else member
+    assert inspect.getdoc(function)
+    if not isinstance(function, property) and inspect.signature(function).return_annotation not in (None, "None", bool):
+        assert "Returns" in sections(function)
+
+
+SIGNATURES = [name for name in WORKING if name != "Level"] + [name for name in METHODS if callable(METHODS[name])]
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_every_parameter_is_documented(name):
+    documented = METHODS[name] if name in METHODS else getattr(cf, name)
+    text = inspect.getdoc(documented) or ""
+    section = text.partition("Parameters\n----------\n")[2].split("\n\n")[0]
+    named = {
+        part.strip(" *") for line in re.findall(r"^(\S.*?) ?(?::|$)", section, re.MULTILINE) for part in line.split(",")
+    }
+    assert named == set(inspect.signature(documented).parameters) - {"self"}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_have_one_base(name):
+    error = getattr(cf, name)
+    assert error.__doc__
+    if name != "CrossfusionWarning":
+        assert issubclass(error, cf.CrossfusionError)
+
+
+@pytest.mark.parametrize("name", cf.__all__)
+def test_every_name_is_on_the_api_page(name):
+    assert re.search(rf"(?<!\w){re.escape(name)}(?!\w)", DOCS.read_text())

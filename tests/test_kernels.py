@@ -122,7 +122,7 @@ def test_the_compiled_route_takes_any_type_and_layout(dtype, layout, monkeypatch
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "float64"])
 def test_wide_types_are_not_squeezed_into_float32(dtype, route):
     rows = (2**30 + np.random.default_rng(0).integers(0, 5, (300, 3))).astype(dtype)
-    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-7)
+    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-12)
 
 
 def test_results_do_not_depend_on_how_the_work_is_cut(monkeypatch):

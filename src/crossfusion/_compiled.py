@@ -133,8 +133,11 @@ def _add_run(tile, order, first, number, ahead, sums):  # type: ignore[no-untype
 
 
 @njit(nogil=True, fastmath={"contract"})
-def _fold(sums, number, group, count, mean, sumsq):  # type: ignore[no-untyped-def]
-    """Fold the sums of one run into the group's float64 moments (Chan, Golub, LeVeque 1983)."""
+def _fold(sums, number, group, origin, count, mean, sumsq):  # type: ignore[no-untyped-def]
+    """Fold the sums of one run into the group's float64 moments (Chan, Golub, LeVeque 1983).
+
+    Means are kept relative to the group's first row, so that an offset common to all rows costs no digits.
+    """
     before = count[group]
     after = before + number
     share = number / after
@@ -142,13 +145,15 @@ def _fold(sums, number, group, count, mean, sumsq):  # type: ignore[no-untyped-d
     inverse = 1 / number
     for j in range(sums.shape[1]):
         shift = np.float64(sums[1, j]) * inverse
-        gap = np.float64(sums[0, j]) + shift - mean[group, j]
+        gap = np.float64(sums[0, j]) - np.float64(origin[group, j]) + shift - mean[group, j]
         mean[group, j] += gap * share
         sumsq[group, j] += np.float64(sums[2, j]) - number * shift * shift + gap * gap * weight
     count[group] = after
 
 
-def _accumulate(rows, codes, tile_rows, ahead, count, mean, sumsq, sums, order, starts):  # type: ignore[no-untyped-def]
+def _accumulate(  # type: ignore[no-untyped-def]
+    rows, codes, tile_rows, ahead, origin, count, mean, sumsq, sums, order, starts
+):
     """Add rows to the moments of their groups, in place; no codes: one group; negative code: no group."""
     total, dim = rows.shape
     groups = count.size
@@ -164,12 +169,14 @@ def _accumulate(rows, codes, tile_rows, ahead, count, mean, sumsq, sums, order, 
             number = min(RUN, kept - k)
             while codes.size and codes[start + order[k + number - 1]] != group:
                 number -= 1
+            if count[group] == 0:
+                origin[group] = tile[order[k]]
             for j in range(dim):
-                sums[0, j] = mean[group, j] if count[group] > 0 else tile[order[k], j]
+                sums[0, j] = np.float64(origin[group, j]) + mean[group, j]
                 sums[1, j] = 0
                 sums[2, j] = 0
             _add_run(tile, order, k, number, ahead, sums)
-            _fold(sums, number, group, count, mean, sumsq)
+            _fold(sums, number, group, origin, count, mean, sumsq)
             k += number
 
 
@@ -215,8 +222,9 @@ def accumulate(dtype: np.dtype[Any]) -> Any:
     rows = types.Array(element, 2, "C", readonly=True)
     codes = types.Array(types.int32, 1, "C", readonly=True)
     table = types.float64[:, ::1]
+    state = (element[:, ::1], types.float64[::1], table, table)
     scratch = (element[:, ::1], types.int32[::1], types.int64[::1])
-    signature = types.void(rows, codes, types.intp, types.intp, types.float64[::1], table, table, *scratch)
+    signature = types.void(rows, codes, types.intp, types.intp, *state, *scratch)
     return _compile(_accumulate, signature)
 
 

@@ -43,30 +43,38 @@ def merge(
 ) -> Triple:
     """Merge moments that share a code; no count and no sumsq: plain rows, of count one and without spread.
 
-    Works on segments of a group's own sequence, so that equal groups give equal bits, around the first entry of a
-    segment, so that equal entries have a spread of exactly zero.
+    Works on segments of a group's own sequence, so that equal groups give equal bits, and relative to the group's first
+    entry, so that equal entries have a spread of exactly zero and an offset common to all costs no digits.
     """
     total = empty(groups, mean.shape[1])
     order, codes = _by_code(count, codes, len(mean))
+    group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    origin = np.zeros_like(total[1])
+    origin[codes[group_starts]] = mean[order[group_starts]]
     for block in _segments(codes, max(16, min(4096, SEGMENT // mean.shape[1]))):
         entries = order[block]
         starts = np.flatnonzero(np.diff(codes[block], prepend=-1))
+        here = codes[block][starts]
         part = _merge_block(
             None if count is None else count[entries].astype(np.float64)[:, None],
             mean[entries].astype(np.float64),
             None if sumsq is None else sumsq[entries],
             starts,
+            origin[here],
         )
-        here = codes[block][starts]
         for whole, updated in zip(total, add((total[0][here], total[1][here], total[2][here]), part), strict=True):
             whole[here] = updated
-    return total
+    return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
 
 def _merge_block(
-    weight: FloatArray | None, values: FloatArray, sumsq: FloatArray | None, starts: NDArray[np.intp]
+    weight: FloatArray | None,
+    values: FloatArray,
+    sumsq: FloatArray | None,
+    starts: NDArray[np.intp],
+    origin: FloatArray,
 ) -> Triple:
-    """Merge the entries of each segment; `values` is used up."""
+    """Merge the entries of each segment, relative to its origin; `values` is used up."""
     sizes = np.diff(starts, append=len(values))
 
     def spread(segments: FloatArray) -> FloatArray:
@@ -76,8 +84,7 @@ def _merge_block(
         return entries.sum(axis=0, keepdims=True) if len(starts) == 1 else np.add.reduceat(entries, starts, axis=0)
 
     number = sizes[:, None].astype(np.float64) if weight is None else fold(weight)
-    first = values[starts]
-    values -= spread(first)
+    values -= spread(origin)
     shift = fold(values if weight is None else values * weight) / number
     values -= spread(shift)
     np.multiply(values, values, out=values)
@@ -85,7 +92,7 @@ def _merge_block(
         values *= weight
     if sumsq is not None:
         values += sumsq
-    return number[:, 0], first + shift, fold(values)
+    return number[:, 0], shift, fold(values)
 
 
 def _by_code(
@@ -122,17 +129,20 @@ def _segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
         segment = following
 
 
-def reduce_rows(rows: Any, codes: CodeArray | None, groups: int, *, threads: int | None = None) -> Triple:
+def reduce_rows(
+    rows: Any, codes: CodeArray | None, groups: int, *, threads: int | None = None, wide: bool = False
+) -> Triple:
     """Moments of each group of rows; without codes all rows are one group, a negative code leaves a row out.
 
-    Values that overflow or are not finite show up as non-finite moments; the caller decides what that means.
+    Values that overflow or are not finite show up as non-finite moments; the caller decides what that means. `wide`
+    sums in float64 whatever the rows are.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if not isinstance(rows, np.ndarray):
             return _reduce_sparse(rows, codes, groups)
         if rows.nbytes < SMALL:
             return merge(None, rows, None, codes, groups)
-        return _reduce_compiled(rows, codes, groups, threads or thread_count())
+        return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
 
 
 def thread_count() -> int:
@@ -155,9 +165,11 @@ def _accumulate(dtype: np.dtype[Any]) -> Any:
     return _compiled.accumulate(dtype)
 
 
-def _reduce_compiled(rows: NDArray[Any], codes: CodeArray | None, groups: int, threads: int) -> Triple:
+def _reduce_compiled(
+    rows: NDArray[Any], codes: CodeArray | None, groups: int, threads: int, wide: bool = False
+) -> Triple:
     """Give each thread a stretch of rows and moments of its own, and merge these in order."""
-    dtype = float_type(rows.dtype)
+    dtype = np.dtype(np.float64) if wide else float_type(rows.dtype)
     kernel = _accumulate(dtype)
     number, dim = rows.shape
     native = rows.dtype == dtype and rows.flags.c_contiguous
@@ -166,14 +178,14 @@ def _reduce_compiled(rows: NDArray[Any], codes: CodeArray | None, groups: int, t
     tile_rows = max(4096, 48 * groups)
 
     def work(start: int, stop: int) -> Triple:
-        total = empty(groups, dim)
+        origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
         scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
         for begin in range(start, stop, step):
             block = slice(begin, min(begin + step, stop))
             part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
             labels = np.empty(0, np.int32) if codes is None else codes[block]
-            kernel(part, labels, tile_rows, ahead, *total, *scratch)
-        return total
+            kernel(part, labels, tile_rows, ahead, origin, *total, *scratch)
+        return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
     edges = np.linspace(0, number, threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:

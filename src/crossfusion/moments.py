@@ -202,18 +202,14 @@ def grouped(
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
     total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
-    if total.is_finite():
-        if _underflowed(total):
-            total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
-        return total, None
-    finite = finite_rows(rows)
-    if not finite.all():
+    finite = None if total.is_finite() else finite_rows(rows)
+    if finite is not None and not finite.all():
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
         total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
-    if not total.is_finite():  # squares beyond float32: once more in float64
-        total = Moments(*kernels.reduce_rows(rows.astype(np.float64), codes, groups, threads=threads))
+    if not total.is_finite() or _underflowed(total):  # squares beyond the range of float32: once more in float64
+        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, wide=True))
     _check_range(total, name)
-    return total, None if finite.all() else finite
+    return total, None if finite is None or finite.all() else finite
 
 
 def _weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:

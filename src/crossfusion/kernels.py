@@ -177,7 +177,7 @@ def _reduce_compiled(
     ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
     tile_rows = max(4096, 48 * groups)
 
-    def work(start: int, stop: int) -> Triple:
+    def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
         origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
         scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
         for begin in range(start, stop, step):
@@ -185,11 +185,19 @@ def _reduce_compiled(
             part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
             labels = np.empty(0, np.int32) if codes is None else codes[block]
             kernel(part, labels, tile_rows, ahead, origin, *total, *scratch)
-        return total[0], np.add(total[1], origin, out=total[1]), total[2]
+        return origin.astype(np.float64, copy=False), total
 
     edges = np.linspace(0, number, threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        return reduce(add, pool.map(work, edges[:-1], edges[1:]))
+        origin, total = reduce(_add_relative, pool.map(work, edges[:-1], edges[1:]))
+    return total[0], np.add(total[1], origin, out=total[1]), total[2]
+
+
+def _add_relative(a: tuple[FloatArray, Triple], b: tuple[FloatArray, Triple]) -> tuple[FloatArray, Triple]:
+    """Merge moments whose means are relative to origins of their own, without leaving these."""
+    (origin_a, left), (origin_b, (count, mean, sumsq)) = a, b
+    origin = np.where(left[0][:, None] > 0, origin_a, origin_b)
+    return origin, add(left, (count, mean + (origin_b - origin), sumsq))
 
 
 def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:

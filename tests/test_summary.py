@@ -172,14 +172,14 @@ def test_rolling_up_to_no_factor_is_refused(whole, by, pattern, refuses):
 def test_small_groups_are_left_out_by_name():
     by = {"site": ["A"] * 5 + ["B"] * 2 + [None], "n": [1] * 8}
     with pytest.warns(
-        cf.CrossfusionWarning, match=r"2 groups of fewer than 3 rows are left out: B / 1, \(missing\) / 1$"
+        cf.CrossfusionWarning, match=r"fewer than 3 rows are left out \(2 of \d+\): B / 1, \(missing\) / 1$"
     ):
         summary = cf.summarize(np.arange(8.0)[:, None], by=by, min_count=3)
     assert_equal(summary, cf.summarize(np.arange(5.0)[:, None], by={"site": ["A"] * 5, "n": [1] * 5}))
 
 
 def test_many_small_groups_are_counted():
-    with pytest.warns(cf.CrossfusionWarning, match="20 groups .*: 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"):
+    with pytest.warns(cf.CrossfusionWarning, match=r"\(20 of 21\): 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"):
         summary = cf.summarize(np.arange(22.0)[:, None], by={"g": [*range(20), 20, 20]}, min_count=2)
     assert len(summary) == 1
 

@@ -14,14 +14,14 @@ CASES = {
     "confounded": ("the design is fully confounded", lambda: SUMMARY.cfd("p", given="q")),
     "confounded rows": ("the design is fully confounded", lambda: cf.cfd(X, labels=BY["p"], given=BY["q"])),
     "confounded rests": ("fully confounded", lambda: SUMMARY.one_vs_rest("p", given="q")),
-    "confounded pairs": ("6 pairs of groups are fully confounded", lambda: SUMMARY.pairwise("p", given="q")),
+    "confounded pairs": (r"confounded with given \(6 of 6\)", lambda: SUMMARY.pairwise("p", given="q")),
     "confounded features": ("fully confounded", lambda: SUMMARY.attribution("p", given="q")),
     "confounded units": ("fully confounded", lambda: SUMMARY.attribution("p", given="q", over="u")),
     "dropped from one of two": ("a has .* 1 of 12 rows", lambda: cf.cfd(BAD, X, nan="drop")),
     "dropped from labelled": ("x has .* 1 of 12 rows", lambda: cf.cfd(BAD, labels=BY["u"], nan="drop")),
     "dropped from a summary": ("x has .* 1 of 12 rows", lambda: cf.summarize(BAD, by=BY, nan="drop")),
     "small groups": (
-        "1 groups of fewer than 6 rows",
+        r"groups of fewer than 6 rows are left out \(1 of 2\): 1",
         lambda: cf.summarize(X[:11], by={"u": BY["u"][:11]}, min_count=6),
     ),
 }

@@ -110,9 +110,9 @@ def _large_enough(summary: Summary, min_count: int) -> Summary:
     if not len(small):
         return summary
     names = [label_text(label) for label in factors.labels(summary.keys.take(small[:SHOWN]))]
-    more = f" and {len(small) - len(names)} more" if len(small) > len(names) else ""
+    shown = ", ".join(names) + (f" and {len(small) - len(names)} more" if len(small) > len(names) else "")
     if len(small) == len(summary):
         raise InputError(f"min_count={min_count} is more rows than any group has: lower it")
-    warn(f"{len(small)} groups of fewer than {min_count} rows are left out: {', '.join(names)}{more}")
+    warn(f"groups of fewer than {min_count} rows are left out ({len(small)} of {len(summary)}): {shown}")
     kept = np.flatnonzero(summary.moments.count >= min_count)
     return replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept])

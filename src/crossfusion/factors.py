@@ -23,13 +23,13 @@ def column(values: Any, name: str) -> "pa.Array":
     """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
     import pyarrow as pa
 
-    if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
-        values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
-    if isinstance(values, np.ndarray) and not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
         raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
     try:
+        if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
+            values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
+        if isinstance(values, np.ndarray) and not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
         array = pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(
@@ -53,15 +53,22 @@ def plain(array: Any, name: str) -> "pa.Array":
     if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
-        try:
-            return array.cast(pa.string())
-        except pa.ArrowInvalid as problem:
-            raise InputError(f"{name} holds bytes that are not UTF-8 text: decode them to strings") from problem
+        return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
     if pa.types.is_floating(kind):
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return array.cast(pa.timestamp("us", kind.tz), safe=False)
+        return _cast(array, pa.timestamp("us", kind.tz), f"{name} holds times finer than a microsecond: round them")
     return array
+
+
+def _cast(array: "pa.Array", kind: "pa.DataType", message: str) -> "pa.Array":
+    """The same values as another type, or an error where that would change them."""
+    import pyarrow as pa
+
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid as problem:
+        raise InputError(message) from problem
 
 
 def table(by: Mapping[str, Any]) -> "pa.Table":

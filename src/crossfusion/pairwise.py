@@ -158,9 +158,10 @@ def _with_diagonal(matrix: FloatArray, value: float) -> FloatArray:
 
 
 def _warn_of_confounded(result: Pairwise) -> None:
+    number = len(result.labels)
     confounded = int(np.sum(result.overlap == 0)) // 2
     if confounded:
         warn(
-            f"{confounded} pairs of groups are fully confounded with given: no stratum holds both, so their distance of"
-            " 0 compares nothing; see overlap"
+            f"pairs of groups are fully confounded with given ({confounded} of {number * (number - 1) // 2}):"
+            " no stratum holds both, so their distance of 0 compares nothing; see overlap"
         )

@@ -115,6 +115,8 @@ def _moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
             raise ValueError("a vector is missing or of another length")
         return values.flatten().to_numpy(zero_copy_only=False).reshape(shape)
 
+    if str(count.type) != "double":
+        raise ValueError(f"count holds {count.type}")
     moments = Moments(count.to_numpy(), vectors(mean), vectors(sumsq))
     if not (np.all(moments.count > 0) and np.isfinite(moments.count).all() and moments.is_finite()):
         raise ValueError("a count is not positive or a moment is not finite")

@@ -114,7 +114,7 @@ class Summary:
             return self
         return self._with(*_merge(self.keys.select(list(names)), self.moments))
 
-    def select(self, **values: Any) -> "Summary":
+    def select(self, /, **values: Any) -> "Summary":
         """Keep the groups whose factors have the given values.
 
         Parameters

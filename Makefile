@@ -37,7 +37,9 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 .venv/.browser: $(STAMP) # pages are tested in Debian's Chromium
-	command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+	command -v chromium >/dev/null || \
+		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } || \
+		{ echo "the tests of pages need Chromium: install the package chromium, then run make test again"; exit 1; }
 	touch $@
 
 clean:

@@ -135,3 +135,17 @@ def labels(keys: "pa.Table") -> list[Any]:
     """Python value of each row of one column, or a tuple of several."""
     columns = [keys.column(name).to_pylist() for name in keys.column_names]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def plain_value(value: Any) -> Any:
+    """A NumPy scalar as the Python value that a factor has."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def values(column: "pa.ChunkedArray") -> Any:
+    """Values of a factor as an array of their type; of objects where NumPy has none for them."""
+    import pyarrow as pa
+
+    if column.null_count or pa.types.is_date(column.type):
+        return np.array([*column.to_pylist(), None], object)[:-1]
+    return column.to_numpy(zero_copy_only=False)

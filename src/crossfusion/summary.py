@@ -132,7 +132,7 @@ class Summary:
         for name, wanted in values.items():
             column = self.keys.column(name).to_pylist()
             several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes)
-            choice = [_plain(entry) for entry in wanted] if several else [_plain(wanted)]
+            choice = [factors.plain_value(entry) for entry in wanted] if several else [factors.plain_value(wanted)]
             known = set(column)
             for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
                 shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
@@ -165,7 +165,7 @@ class Summary:
         pandas.DataFrame
             Factor values keep their types; mean and sumsq hold one array a row.
         """
-        columns = {name: _values(self.keys.column(name)) for name in self.factors}
+        columns = {name: factors.values(self.keys.column(name)) for name in self.factors}
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
         return data_frame(columns | moments)
 
@@ -319,20 +319,6 @@ class Summary:
             f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
             f" {total:,} rows × {self.dim:,} features ({self.dtype})\n{table}"
         )
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that a factor has."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _values(column: "pa.ChunkedArray") -> Any:
-    """Values of a factor as an array of their type; of objects where NumPy has none for them."""
-    import pyarrow as pa
-
-    if column.null_count or pa.types.is_date(column.type):
-        return np.array([*column.to_pylist(), None], object)[:-1]
-    return column.to_numpy(zero_copy_only=False)
 
 
 def combine(parts: Sequence[Summary]) -> Summary:

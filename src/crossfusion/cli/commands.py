@@ -9,11 +9,10 @@ import numpy as np
 
 from crossfusion import storage
 from crossfusion._version import __version__
-from crossfusion.cli import output
+from crossfusion.cli import output, tables
 from crossfusion.collect import collect
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
-from crossfusion.fusion import Fusion
 from crossfusion.sources import Source, open_file
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
@@ -21,7 +20,6 @@ from crossfusion.summary import Summary, read_summary
 from crossfusion.text import label_text, number_text, plain_value
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-PAIRS_SHOWN = 20
 
 
 def _names(_context: Any, _parameter: Any, values: Sequence[str]) -> list[str]:
@@ -79,7 +77,7 @@ def compare(a: Path, b: Path, vectors: str | None, weights: str, trim: float, na
     if as_json:
         output.show_json(fusion.to_dict())
     else:
-        _show_fusion(f"a: {a}   b: {b}", fusion)
+        tables.show_fusion(f"a: {a}   b: {b}", fusion)
 
 
 @cli.command()
@@ -152,11 +150,11 @@ def matrix(
     elif as_csv:
         names = [label_text(label) for label in result.labels]
         columns = (result.distance, result.unbiased, result.overlap)
-        rows = [[names[i], names[j], *(plain_value(c[i, j]) for c in columns)] for i, j in _pairs(len(names))]
+        rows = [[names[i], names[j], *(plain_value(c[i, j]) for c in columns)] for i, j in tables.pairs(len(names))]
         output.show_csv(["group_a", "group_b", "distance", "unbiased", "overlap"], rows)
     else:
         values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
-        _show_matrix(result.labels, values, _question(between, given))
+        tables.show_matrix(result.labels, values, tables.question(between, given))
 
 
 @cli.command()
@@ -177,7 +175,7 @@ def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, 
     if as_json:
         output.show_json(result.to_dict())
         return
-    rows = [[e.level, number_text(e.distance), number_text(e.unbiased), _percent(e.share)] for e in result.levels]
+    rows = [[e.level, number_text(e.distance), number_text(e.unbiased), tables.percent(e.share)] for e in result.levels]
     rows.append(["whole", number_text(result.distance), number_text(result.unbiased), ""])
     output.show_table("Cross-Fusion Distance by level", ["level", "distance", "unbiased", "share"], rows)
 
@@ -219,11 +217,11 @@ def attribution(
         output.show_json(result.to_dict())
         return
     rows = [
-        [label_text(result.labels[i]), _percent(result.share[i]), number_text(result.without[i])]
+        [label_text(result.labels[i]), tables.percent(result.share[i]), number_text(result.without[i])]
         for i in result.top(top)
     ]
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
-    title = f"Share of the variance between {_question(between, given)}, largest first{more}"
+    title = f"Share of the variance between {tables.question(between, given)}, largest first{more}"
     output.show_table(title, [over, "share", "distance without"], rows)
 
 
@@ -302,54 +300,3 @@ def _summary(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> Su
     if path.suffix.lower() in (".parquet", ".pq") and storage.facts_of(path) is not None:
         return read_summary(path)
     return _collect([open_file(path, list(dict.fromkeys(by)), vectors)], nan=nan)
-
-
-def _question(between: Sequence[str], given: Sequence[str]) -> str:
-    return " × ".join(between) + (f" given {' × '.join(given)}" if given else "")
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None or np.isnan(share) else f"{share:.1%}"
-
-
-def _pairs(number: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(number) for j in range(i + 1, number)]
-
-
-def _show_fusion(title: str, fusion: Fusion) -> None:
-    rows = [
-        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
-        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
-        ["score", number_text(fusion.score), "share of the variance within the groups"],
-        ["within", number_text(fusion.within), "variance within the groups"],
-        ["between", number_text(fusion.between), "variance between their means"],
-    ]
-    for label, count in fusion.counts.items():
-        rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
-    if fusion.dropped:
-        rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
-    styles = [["bold", output.heat(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
-    output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
-
-
-def _show_matrix(labels: Sequence[Any], values: Any, question: str) -> None:
-    """A matrix where it fits, else the pairs farthest apart."""
-    names = [label_text(label) for label in labels]
-    width = max(map(len, names)) + len(names) * (max(6, *map(len, names)) + 2)
-    title = f"Cross-Fusion Distance between {question}"
-    if width <= output.terminal_width():
-        rows = [[name, *map(number_text, line)] for name, line in zip(names, values, strict=True)]
-        styles = [["bold", *map(output.heat, line)] for line in values]
-        output.show_table(title, ["", *names], rows, styles)
-        return
-    pairs = sorted(_pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
-    shown = pairs[:PAIRS_SHOWN]
-    rows = [[names[i], names[j], number_text(values[i, j])] for i, j in shown]
-    styles = [["", "", output.heat(values[pair])] for pair in shown]
-    output.show_table(
-        f"{title}: the {len(shown)} farthest of {len(pairs):,} pairs (--csv has all)",
-        ["group_a", "group_b", "distance"],
-        rows,
-        styles,
-        left=(0, 1),
-    )

@@ -1,0 +1,67 @@
+"""Results as tables for people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crossfusion.cli import output
+from crossfusion.fusion import Fusion
+from crossfusion.text import label_text, number_text
+
+PAIRS_SHOWN = 20
+
+
+def question(between: Sequence[str], given: Sequence[str]) -> str:
+    """What was asked, in words."""
+    return " × ".join(between) + (f" given {' × '.join(given)}" if given else "")
+
+
+def percent(share: float | None) -> str:
+    """A share for a table; a dash where it is undefined."""
+    return "–" if share is None or np.isnan(share) else f"{share:.1%}"
+
+
+def pairs(number: int) -> list[tuple[int, int]]:
+    """Positions above the diagonal of a matrix."""
+    return [(i, j) for i in range(number) for j in range(i + 1, number)]
+
+
+def show_fusion(title: str, fusion: Fusion) -> None:
+    """A distance and its parts."""
+    rows = [
+        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
+        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
+        ["score", number_text(fusion.score), "share of the variance within the groups"],
+        ["within", number_text(fusion.within), "variance within the groups"],
+        ["between", number_text(fusion.between), "variance between their means"],
+    ]
+    for label, count in fusion.counts.items():
+        rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
+    if fusion.dropped:
+        rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
+    styles = [["bold", output.heat(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
+    output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
+
+
+def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
+    """A matrix where it fits, else the pairs farthest apart."""
+    names = [label_text(label) for label in labels]
+    width = max(map(len, names)) + len(names) * (max(6, *map(len, names)) + 2)
+    title = f"Cross-Fusion Distance between {asked}"
+    if width <= output.terminal_width():
+        rows = [[name, *map(number_text, line)] for name, line in zip(names, values, strict=True)]
+        styles = [["bold", *map(output.heat, line)] for line in values]
+        output.show_table(title, ["", *names], rows, styles)
+        return
+    pairs = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
+    shown = pairs[:PAIRS_SHOWN]
+    rows = [[names[i], names[j], number_text(values[i, j])] for i, j in shown]
+    styles = [["", "", output.heat(values[pair])] for pair in shown]
+    output.show_table(
+        f"{title}: the {len(shown)} farthest of {len(pairs):,} pairs (--csv has all)",
+        ["group_a", "group_b", "distance"],
+        rows,
+        styles,
+        left=(0, 1),
+    )

@@ -54,12 +54,12 @@ def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
         styles = [["bold", *map(output.heat, line)] for line in values]
         output.show_table(title, ["", *names], rows, styles)
         return
-    pairs = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
-    shown = pairs[:PAIRS_SHOWN]
+    ranked = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
+    shown = ranked[:PAIRS_SHOWN]
     rows = [[names[i], names[j], number_text(values[i, j])] for i, j in shown]
     styles = [["", "", output.heat(values[pair])] for pair in shown]
     output.show_table(
-        f"{title}: the {len(shown)} farthest of {len(pairs):,} pairs (--csv has all)",
+        f"{title}: the {len(shown)} farthest of {len(ranked):,} pairs (--csv has all)",
         ["group_a", "group_b", "distance"],
         rows,
         styles,

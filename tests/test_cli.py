@@ -188,6 +188,12 @@ def on_terminal(*arguments):
     return text.decode()
 
 
+def test_the_columns_taken_from_a_text_file_are_named_on_a_terminal(data):
+    call = ["matrix", data / "x.csv", "--between", "site"]
+    assert "vectors are its 10 numeric columns, label, patient, dim_0, ..., dim_7" in on_terminal(*call)
+    assert run(*call).stderr == ""
+
+
 HOSTILE = ["[red]x[/red]", "\x1b[31mred", "a\nb", "<b>", "\u202ertl"]
 
 

@@ -290,7 +290,8 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
 
 
 def _collect(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:
-    """Summary of sources, with a bar while they are read."""
+    """Summary of sources, with notes and a bar while they are read."""
+    output.show_notes(source.note for source in sources)
     with output.progress("reading", sum(source.rows for source in sources)) as progress:
         return collect(sources, nan=nan, min_count=min_count, progress=progress)
 

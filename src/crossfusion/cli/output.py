@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,13 @@ def console(stderr: bool = False) -> "Console":
 def terminal_width() -> int:
     """Columns for people; a pipe has no end."""
     return console().width if sys.stdout.isatty() else 10**6
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """On a terminal, say what was decided without being asked."""
+    for note in filter(None, notes):
+        if sys.stderr.isatty():
+            click.echo(f"crossfusion: {note}; --vectors chooses others", err=True)
 
 
 @contextmanager

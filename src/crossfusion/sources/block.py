@@ -20,11 +20,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Source:
-    """A name for messages, the number of rows, and the blocks, to be read once."""
+    """A name for messages, the number of rows, blocks to be read once, and what was decided without being asked."""
 
     name: str
     rows: int
     blocks: Iterator[Block]
+    note: str = ""
 
 
 def with_key(source: Source, name: str, value: str) -> Source:
@@ -36,4 +37,4 @@ def with_key(source: Source, name: str, value: str) -> Source:
         return pa.table({name: same})
 
     blocks = (Block(block.rows, keys(block.rows.shape[0])) for block in source.blocks)
-    return Source(source.name, source.rows, blocks)
+    return Source(source.name, source.rows, blocks, source.note)

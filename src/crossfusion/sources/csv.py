@@ -36,7 +36,12 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         raise _damaged(path, problem) from problem
     kinds = {name: pa.float64() for name in columns} | {name: keys.schema.field(name).type for name in by}
     options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
-    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options))
+    note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
+    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options), note)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns) if len(columns) <= 4 else f"{', '.join(columns[:3])}, ..., {columns[-1]}"
 
 
 def _blocks(path: Path, by: Sequence[str], columns: Sequence[str], delimiter: Any, options: Any) -> Iterator[Block]:

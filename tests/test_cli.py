@@ -236,6 +236,11 @@ BAD_CALLS = {
     "no --by": (["summarize", "x.parquet", "-o", "y.parquet"], "Missing option '--by'"),
     "top": (["attribution", "s.parquet", "--between", "site", "--top", "0"], "--top 0"),
     "over": (["attribution", "s.parquet", "--between", "site", "--over", "site"], "over='site'"),
+    "empty name": (["summarize", "x.parquet", "--by", ",", "-o", "y.parquet"], "--by has an empty name"),
+    "name twice": (["summarize", "x.parquet", "--by", "site,site", "-o", "y.parquet"], "names a factor twice"),
+    "column twice": (["matrix", "twice.csv", "--between", "site"], "2 columns called 'v'"),
+    "too many pairs": (["matrix", "many.npz", "--between", "g"], "too many pairs"),
+    "bench": (["bench", "moments", "--dim", "0"], "dim=0"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
 }
 
@@ -250,6 +255,8 @@ def bad(data):
     with_nan = a.copy()
     with_nan[3, 2] = np.nan
     np.save(data / "nan.npy", with_nan)
+    (data / "twice.csv").write_text("site,v,v\na,1,2\nb,2,3\n")
+    np.savez(data / "many.npz", x=np.zeros((10_001, 1)), g=np.arange(10_001))
     (data / "cut.npy").write_bytes((data / "a.npy").read_bytes()[:-9])
     (data / "bad.parquet").write_text("this is not Parquet at all")
     table = pq.read_table(data / "x.parquet")

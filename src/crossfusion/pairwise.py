@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion import kernels
 from crossfusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean
-from crossfusion.errors import warn
+from crossfusion.errors import InputError, warn
 from crossfusion.frames import data_frame
 from crossfusion.kernels import FloatArray
 from crossfusion.text import SHOWN, label_text, number_text, plain_value, text_table
@@ -16,6 +16,9 @@ from crossfusion.validation import check_option
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST = 10_000  # groups, whose matrices take some gigabytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +99,8 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     check_option(weights, WEIGHTS, "weights")
     design.check_groups()
     cells, group, number = design.cells, design.group, len(design.labels)
+    if number > MOST:
+        raise InputError(f"{number:,} groups have too many pairs, at most {MOST:,} are taken: select or roll up first")
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
     error = error_of_mean(cells)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))

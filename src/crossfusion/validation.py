@@ -107,6 +107,13 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
             raise InputError(f"{holder} has no {what} {name!r}: {hint}")
 
 
+def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None:
+    """Refuse columns whose name stands for two."""
+    for name in wanted:
+        if names.count(name) > 1:
+            raise InputError(f"{holder} has {names.count(name)} columns called {name!r}: rename them apart")
+
+
 def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
     """One name or several, as a tuple; the same name twice is refused."""
     several = isinstance(value, Iterable) and not isinstance(value, str)

@@ -40,9 +40,11 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     dict
         A title, the settings, and value and aim of each ratio.
     """
+    if dim < 1 or repeats < 1 or not 0 < gigabytes < 1e6:
+        raise InputError(f"gigabytes={gigabytes}, dim={dim} and repeats={repeats} must be positive")
     number = int(gigabytes * 1e9 / 4 / dim)
-    if number < 1000 or dim < 1 or repeats < 1:
-        raise InputError(f"--gigabytes {gigabytes} at --dim {dim} is too little to measure: ask for at least 1000 rows")
+    if number < 1000:
+        raise InputError(f"gigabytes={gigabytes} at dim={dim} is too little to measure: ask for at least 1000 rows")
     rows, codes = _data(number, dim)
     ratios: dict[str, dict[str, Any]] = {}
     _bandwidth(ratios, rows, codes, repeats)

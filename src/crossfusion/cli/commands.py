@@ -22,9 +22,12 @@ from crossfusion.text import label_text, number_text, plain_value
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _names(_context: Any, _parameter: Any, values: Sequence[str]) -> list[str]:
+def _names(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
     """Names given as `a,b` or by repeating the option."""
-    return [name for value in values for name in value.split(",") if name]
+    names = [name.strip() for value in values for name in value.split(",")]
+    if not all(names):
+        raise InputError(f"{parameter.opts[0]} has an empty name in {', '.join(map(repr, values))}: name a column")
+    return names
 
 
 def _names_option(name: str, text: str, required: bool = False) -> Decorator:

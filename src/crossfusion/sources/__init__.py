@@ -24,13 +24,13 @@ __all__ = ["READERS", "Block", "Source", "open_file", "open_source"]
 
 def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
     """Source of a file, by its ending."""
-    file = Path(path)
+    file, names = Path(path), as_names(by, "by")
     reader = READERS.get(file.suffix.lower())
     if reader is None:
         raise FileError(f"{file} has an ending that is not known: use one of {', '.join(READERS)}")
     if not file.is_file():
         raise FileError(f"{file} does not exist or is not a file: check the path")
-    return reader(file, by, vectors)
+    return reader(file, names, vectors)
 
 
 def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossfusion.errors import InputError
 from crossfusion.sources.block import Block, Source
-from crossfusion.validation import check_known
+from crossfusion.validation import check_known, check_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +35,7 @@ def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
 def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
     """Names of the columns that hold the vectors: one list column, or several numeric ones."""
     check_known(by, schema.names, "column", holder)
+    check_once(by, schema.names, holder)
     if vectors is None:
         lists = [field.name for field in schema if _is_vector(field.type) and field.name not in by]
         if len(lists) != 1:
@@ -46,6 +47,7 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
     if not names:
         check_known([name for name in wanted if "*" not in name], schema.names, "column", holder)
         raise InputError(f"{holder} has no column for vectors={vectors!r}: there are {', '.join(schema.names)}")
+    check_once(names, schema.names, holder)
     kinds = {name: schema.field(name).type for name in names}
     if len(names) > 1 or not _is_vector(kinds[names[0]]):
         for name, kind in kinds.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MOST = 10_000  # groups, whose matrices take some gigabytes
+MOST = 5_000  # groups, whose matrices take a gigabyte or two
 
 
 @dataclass(frozen=True, eq=False, repr=False)

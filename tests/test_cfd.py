@@ -351,4 +351,4 @@ def test_results_print_and_serialise():
 def test_keys_of_json_stay_apart():
     rows = np.arange(8.0)[:, None]
     assert cf.cfd(rows, labels=["null", None] * 4).to_dict()["counts"] == {'"null"': 4, "null": 4}
-    assert cf.cfd(rows, labels=[dt.date(2024, 1, 1), None] * 4).to_dict()["counts"] == {'"2024-01-01"': 4, "null": 4}
+    assert cf.cfd(rows, labels=[dt.date(2024, 1, 1), None] * 4).to_dict()["counts"] == {"2024-01-01": 4, "null": 4}

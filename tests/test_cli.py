@@ -157,7 +157,7 @@ def test_many_groups_show_the_pairs_farthest_apart_on_a_narrow_terminal(data):
 def test_tables_are_plain_in_a_pipe(data):
     done = run("matrix", data / "s.parquet", "--between", "site")
     assert "\x1b" not in done.stdout + done.stderr
-    assert done.stdout.splitlines()[0] == "Cross-Fusion Distance between site"
+    assert done.stdout.splitlines()[0] == "Cross-Fusion Distance between site (pooled, plug-in)"
 
 
 def test_tables_are_coloured_on_a_terminal_and_progress_shows(data):
@@ -191,7 +191,9 @@ def on_terminal(*arguments):
 def test_the_columns_taken_from_a_text_file_are_named_on_a_terminal(data):
     call = ["matrix", data / "x.csv", "--between", "site"]
     assert "vectors are its 10 numeric columns, label, patient, dim_0, ..., dim_7" in on_terminal(*call)
-    assert run(*call).stderr == ""
+    piped = run(*call).stderr
+    assert piped.count("\n") == 1
+    assert "scanner left out of the vectors" in piped
 
 
 HOSTILE = ["[red]x[/red]", "\x1b[31mred", "a\nb", "<b>", "\u202ertl"]
@@ -280,6 +282,36 @@ def test_output_is_whole_or_not_there(data, tmp_path):
     target = tmp_path / "s.parquet"
     fails("summarize", data / "x.parquet", "--by", "nothing", "-o", target)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_output_replaces_a_summary_but_nothing_else(data, tmp_path):
+    source = tmp_path / "rows.parquet"
+    source.write_bytes((data / "x.parquet").read_bytes())
+    other = tmp_path / "other.parquet"
+    other.write_bytes(source.read_bytes())
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for target in ("rows.parquet", "other.parquet", "pipe.parquet", "rows.csv", "no/folder.parquet"):
+        fails("summarize", source, "--by", "site", "-o", tmp_path / target)
+    assert source.read_bytes() == other.read_bytes() == (data / "x.parquet").read_bytes()
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "s.parquet")
+    for _ in range(2):
+        run("summarize", source, "--by", "site", "-o", tmp_path / "link.parquet")
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert len(cf.read_summary(tmp_path / "s.parquet")) == 2
+
+
+def test_output_that_cannot_be_written_is_one_line(data):
+    command = f"{COMMAND[0]} compare {data / 'a.npy'} {data / 'b.npy'}"
+    for redirected in ("> /dev/full", ">&-"):
+        done = subprocess.run(f"{command} {redirected}", shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("crossfusion: ")
+
+
+def test_no_command_shows_the_help():
+    done = run(code=2)
+    assert "Commands:\n" in done.stdout + done.stderr
 
 
 def test_help_has_examples_for_every_command():

@@ -43,7 +43,7 @@ def save_npz(path):
 
 STORAGES = {
     "npz": ("x.npz", save_npz, None),
-    "csv": ("x.csv", lambda path: pyarrow.csv.write_csv(wide_table(), path), None),
+    "csv": ("x.csv", lambda path: pyarrow.csv.write_csv(wide_table().drop_columns(["note"]), path), None),
     "tsv": ("x.tsv", lambda path: wide_table().to_pandas().to_csv(path, sep="\t", index=False), "dim_*"),
     "parquet-list": ("x.parquet", lambda path: pq.write_table(list_table(pa.list_(pa.float64())), path), None),
     "parquet-large-list": (
@@ -155,6 +155,60 @@ def test_csv_integers_dates_booleans_and_missing_values_keep_their_types(tmp_pat
     ]
 
 
+def test_csv_columns_that_are_not_numbers_throughout_are_named(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("site,x,y\nA,1,2\nA,2,5\nB,3,foo\nB,4,1\n")
+    with pytest.warns(cf.CrossfusionWarning, match="y left out of the vectors"):
+        assert cf.summarize(path, by="site").dim == 1
+    with pytest.raises(cf.InputError, match=r"'y' .* not numbers"):
+        cf.summarize(path, by="site", vectors=["x", "y"])
+
+
+def test_csv_numbers_with_leading_zeros_stay_text(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("pid,n,x\n001,1,1\n1,2,2\n01,3,3\n")
+    keys = cf.summarize(path, by=["pid", "n"]).keys
+    assert keys.to_pylist() == [{"pid": "001", "n": 1}, {"pid": "01", "n": 3}, {"pid": "1", "n": 2}]
+
+
+def test_columns_of_vectors_are_taken_in_the_order_named():
+    table = pa.table({"site": ["a", "b"], "x[0]": [1.0, 2.0], "x0": [3.0, 4.0]})
+    assert cf.summarize(table, by="site", vectors=["x0", "x[0]"]).moments.mean.tolist() == [[3, 1], [4, 2]]
+    assert cf.summarize(table, by="site", vectors="x[0]").dim == 1
+    assert cf.summarize(table, by="site", vectors="x*").dim == 2
+
+
+def test_polars_categories_are_text():
+    frame = pl.DataFrame({"site": ["a", "b"], "x": [1.0, 2.0]}, schema={"site": pl.Categorical, "x": pl.Float64})
+    assert cf.summarize(frame, by="site", vectors="x").keys["site"].to_pylist() == ["a", "b"]
+
+
+def test_columns_of_several_files_go_together_by_name(tmp_path):
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for path, text in zip(paths, ("s,p,q\nA,1,2\n", "s,q,p\nB,2,1\n", "s,p,r\nB,2,1\n"), strict=True):
+        path.write_text(text)
+    assert cf.summarize(paths[:2], by="s").moments.mean.tolist() == [[1, 2], [1, 2]]
+    with pytest.raises(cf.InputError, match="names its features otherwise"):
+        cf.summarize(paths, by="s")
+
+
+def test_groups_without_a_finite_row_are_named():
+    rows, sites = [[1.0], [np.nan], [2.0]], ["A", "B", "C"]
+    for ask in (
+        lambda: cf.summarize(rows, by={"site": sites}, nan="drop"),
+        lambda: cf.cfd(rows, labels=sites, nan="drop"),
+    ):
+        with pytest.warns(cf.CrossfusionWarning) as caught:
+            ask()
+        assert any("without a finite row are gone (1): B" in str(warning.message) for warning in caught)
+
+
+def test_a_summary_is_not_taken_for_rows(tmp_path):
+    EXPECTED.write(tmp_path / "s.parquet")
+    with pytest.raises(cf.InputError, match="is a summary already"):
+        cf.summarize(tmp_path / "s.parquet", by="site", vectors="mean")
+
+
 def broken(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
@@ -221,6 +275,9 @@ def test_damage_inside_a_parquet_file_is_an_error_of_ours(tmp_path):
         ({"by": "site", "vectors": "site*"}, "no column for vectors"),
         ({"by": "day", "vectors": "*"}, "not numbers"),
         ({"by": "embedding"}, "no column of vectors"),
+        ({"by": "site", "vectors": ["embedding", "nothing"]}, "no column 'nothing'"),
+        ({"by": "site", "vectors": ["site", "embedding"]}, "in vectors and in by"),
+        ({"by": "site", "vectors": [0, 1]}, "vectors="),
         ({"by": "site", "nan": "ignore"}, "choose 'raise' or 'drop'"),
         ({"by": "site", "min_count": -1}, "min_count"),
     ],
@@ -228,6 +285,11 @@ def test_damage_inside_a_parquet_file_is_an_error_of_ours(tmp_path):
 def test_bad_arguments_name_themselves(arguments, message):
     with pytest.raises(cf.InputError, match=message):
         cf.summarize(list_table(pa.list_(pa.float64(), DIM)), **arguments)
+
+
+def test_factor_names_are_strings():
+    with pytest.raises(cf.InputError, match="by="):
+        cf.summarize(X, by={1: SITE})
 
 
 def test_factor_that_is_a_list_is_refused():

@@ -19,7 +19,7 @@ CASES = {
     "confounded units": ("fully confounded", lambda: SUMMARY.attribution("p", given="q", over="u")),
     "dropped from one of two": ("a has .* 1 of 12 rows", lambda: cf.cfd(BAD, X, nan="drop")),
     "dropped from labelled": ("x has .* 1 of 12 rows", lambda: cf.cfd(BAD, labels=BY["u"], nan="drop")),
-    "dropped from a summary": ("x has .* 1 of 12 rows", lambda: cf.summarize(BAD, by=BY, nan="drop")),
+    "dropped from a summary": ("x has .* 1 of 12 rows", lambda: cf.summarize(BAD, by={"u": BY["u"]}, nan="drop")),
     "small groups": (
         r"groups of fewer than 6 rows are left out \(1 of 2\): 1",
         lambda: cf.summarize(X[:11], by={"u": BY["u"][:11]}, min_count=6),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from crossfusion.validation import (
     check_same_dim,
     check_some_rows,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PENDING = 64 * 2**20  # bytes of moments that wait to be merged
 
@@ -75,11 +78,13 @@ def collect(
     check_option(nan, NAN, "nan")
     check_min_count(min_count)
     pending: list[Summary] = []
+    seen: list[pa.Table] = []
     dropped = 0
     for source in sources:
         check = FiniteCheck(source.name)
         for block in source.blocks:
-            part = _of_block(block, check)
+            part, lost = _of_block(block, check)
+            seen += [lost] if lost.num_rows else []
             if pending:
                 check_same_dim({"what was read before": pending[0].dim, source.name: part.dim})
             pending.append(part)
@@ -90,18 +95,28 @@ def collect(
                 progress(block.rows.shape[0])
         dropped += check.settle(nan)
         check_some_rows(check.rows - check.bad, source.name)
-    return _large_enough(replace(combine(pending), dropped=dropped), min_count)
+    summary = replace(combine(pending), dropped=dropped)
+    _warn_of_lost(seen, summary)
+    return _large_enough(summary, min_count)
 
 
-def _of_block(block: Block, check: FiniteCheck) -> Summary:
-    """Summary of the finite rows of a block; `check` takes note of the others."""
+def _warn_of_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
+    """Name the groups of which no row was finite."""
+    gone = {label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys))
+    if gone:
+        names = ", ".join(sorted(map(label_text, gone))[:SHOWN])
+        warn(f"groups without a finite row are gone ({len(gone)}): {names}")
+
+
+def _of_block(block: Block, check: FiniteCheck) -> "tuple[Summary, pa.Table]":
+    """Summary of the finite rows of a block, and keys without any; `check` takes note of rows that are not finite."""
     rows = as_rows(block.rows, check.name)
     codes, keys = factors.encode(block.keys)
     moments, finite = grouped(rows, codes, keys.num_rows, name=check.name)
     check.see(rows, finite)
-    kept = np.flatnonzero(moments.count > 0)
+    kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
     dtype = "float32" if rows.dtype.name == "bfloat16" else rows.dtype.name
-    return Summary(keys.take(kept), moments[kept], dtype)
+    return Summary(keys.take(kept), moments[kept], dtype), keys.take(lost)
 
 
 def _large_enough(summary: Summary, min_count: int) -> Summary:

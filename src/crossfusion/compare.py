@@ -6,10 +6,11 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.design import Design
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion, fuse
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped
+from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import (
     NAN,
     FiniteCheck,
@@ -114,6 +115,9 @@ def _labelled(rows: Any, labels: Any, given: Any, weights: str, trim: float, nan
     moments, dropped = _moments(rows, cell, combinations.num_rows, trim, nan, "x")
     kept = np.flatnonzero(moments.count > 0)
     left = combinations.take(kept)
+    gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
+    if gone:
+        warn(f"groups without a finite row are gone ({len(gone)}): {', '.join(map(label_text, gone[:SHOWN]))}")
     group, groups = factors.encode(left.select(["labels"]))
     part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
     return fuse(Design(moments[kept], group, part, factors.labels(groups)), weights=weights, dropped=dropped)

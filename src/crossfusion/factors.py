@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crossfusion.errors import InputError
 from crossfusion.kernels import CodeArray
+from crossfusion.validation import as_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +47,9 @@ def plain(array: Any, name: str) -> "pa.Array":
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
+        levels = array.dictionary
+        view = pa.types.is_string_view(levels.type)  # decoding does not know views
+        array = pa.DictionaryArray.from_arrays(array.indices, levels.cast(pa.string()) if view else levels)
         array = array.dictionary_decode()
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
@@ -75,7 +79,7 @@ def table(by: Mapping[str, Any]) -> "pa.Table":
     """Factor columns by name, as a table."""
     import pyarrow as pa
 
-    columns = {name: column(values, name) for name, values in by.items()}
+    columns = {name: column(values, name) for name, values in zip(as_names([*by], "by"), by.values(), strict=True)}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"the factors differ in length ({lengths}): pass one value a row for each")
@@ -86,7 +90,13 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
     import pyarrow as pa
 
-    ranked = [_ranks(plain(keys.column(name), name)) for name in keys.column_names]
+    try:
+        ranked = [_ranks(plain(keys.column(name), name)) for name in keys.column_names]
+    except pa.ArrowNotImplementedError as problem:
+        said = str(problem).splitlines()[0]
+        raise InputError(
+            f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said}): make it text"
+        ) from problem
     codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
     columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]
     return codes, pa.table(dict(zip(keys.column_names, columns, strict=True)))

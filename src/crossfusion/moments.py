@@ -68,7 +68,7 @@ class Moments:
             )
 
     @classmethod
-    def of(cls, rows: Any, *, frequency: Any = None) -> "Moments":
+    def of(cls, rows: Any, frequency: Any = None) -> "Moments":
         """Moments of rows.
 
         Parameters

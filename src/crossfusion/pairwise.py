@@ -84,7 +84,7 @@ class Pairwise:
         names = [label_text(label) for label in self.labels[:SHOWN]]
         rows = [
             [name, *(number_text(value) for value in values[:SHOWN])]
-            for name, values in zip(names, self.distance, strict=False)
+            for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
         ]
         table = text_table(["", *names], rows, more=len(self.labels) - len(names))
         return f"Cross-Fusion Distance between {len(self.labels)} groups\n{table}"

@@ -2,8 +2,8 @@
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,26 +17,45 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 KEY = b"crossfusion"
+ENDINGS = (".parquet", ".pq")
 MOMENTS = ("count", "mean", "sumsq")
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[str], None]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place: all of it or nothing."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise FileError(f"{path} cannot be written: it is not a plain file, so choose another name")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
+        temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}"))
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
             write(temporary)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
             os.replace(temporary, target)
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as problem:
-        raise FileError(f"{target} cannot be written: {problem.strerror or problem}") from problem
+        raise FileError(f"{path} cannot be written: {problem.strerror or problem}") from problem
+
+
+def check_target(path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse, before any work, an output that would replace something other than a summary."""
+    if path.suffix.lower() not in ENDINGS:
+        raise FileError(f"{path} has an ending that does not fit a summary: use {' or '.join(ENDINGS)}")
+    if not path.parent.is_dir():
+        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
+        raise FileError(f"{path} is one of the inputs: choose another name for the output")
+    if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):
+        raise FileError(f"{path} exists and is not a summary: choose another name, or delete it first")
+
+
+def _is_foreign(path: Path) -> bool:
+    try:
+        return facts_of(path) is None
+    except FileError:
+        return True
 
 
 def to_table(keys: "pa.Table", moments: Moments) -> "pa.Table":

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+WIDEST = 60  # characters of a cell in a table
 SHOWN = 8  # groups that a repr lists before it says how many more there are
 
 
@@ -24,6 +25,11 @@ def label_text(label: Any) -> str:
         return "(missing)"
     text = label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a column."""
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def plain_value(value: Any) -> Any:
@@ -44,10 +50,11 @@ def plain_value(value: Any) -> Any:
 
 def _keys(mapping: Mapping[Hashable, Any]) -> list[str]:
     """Distinct strings for the keys of a mapping: plain where that is unambiguous, else in JSON notation."""
-    plain = [key if isinstance(key, str) else json.dumps(plain_value(key)) for key in mapping]
+    values = [plain_value(key) for key in mapping]
+    plain = [value if isinstance(value, str) else json.dumps(value) for value in values]
     if len(set(plain)) == len(plain):
         return plain
-    return [json.dumps(plain_value(key)) for key in mapping]
+    return [json.dumps(value) for value in values]
 
 
 def number_text(value: float | None, digits: int = 4) -> str:
@@ -61,7 +68,7 @@ def number_text(value: float | None, digits: int = 4) -> str:
 
 def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, float]) -> list[str]:
     """Lines of a repr: each group with its rows and its share of the weight."""
-    names = [label_text(label) for label in list(counts)[:SHOWN]]
+    names = [shortened(label_text(label)) for label in list(counts)[:SHOWN]]
     width = max(map(len, names))
     lines = [
         f"  {name:<{width}}  {count:>10,} rows  {weight:6.1%} of the weight"
@@ -75,7 +82,7 @@ def text_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0, left: Collection[int] = (0,)
 ) -> str:
     """Plain aligned columns: those in `left` to the left, the others to the right."""
-    cells = [list(header), *map(list, rows)]
+    cells = [[*map(shortened, row)] for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     lines = [
         "  ".join(row[k].ljust(width) if k in left else row[k].rjust(width) for k, width in enumerate(widths))

@@ -1,6 +1,7 @@
 """The only place that checks what users pass in."""
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -109,9 +110,10 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
 
 def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None:
     """Refuse columns whose name stands for two."""
+    times = Counter(names)
     for name in wanted:
-        if names.count(name) > 1:
-            raise InputError(f"{holder} has {names.count(name)} columns called {name!r}: rename them apart")
+        if times[name] > 1:
+            raise InputError(f"{holder} has {times[name]} columns called {name!r}: rename them apart")
 
 
 def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The command `crossfusion`. Exit codes: 0, or 2 for bad input, with one line that says what to do."""
 
+import os
 import sys
 import warnings
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import click
 
 from crossfusion.errors import CrossfusionError, CrossfusionWarning
+
+NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -21,11 +24,17 @@ def main(arguments: list[str] | None = None) -> None:
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", CrossfusionWarning)
+    if sys.stdout is None:
+        fail("standard output is closed: leave it open")
     try:
         cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as problem:
+        if isinstance(problem, NO_COMMAND):
+            print(problem.format_message())
+            sys.exit(2)
         name = problem.ctx.command_path if problem.ctx is not None else "crossfusion"
         fail(f"{problem.format_message()} See '{name} --help'.")
     except click.ClickException as problem:
@@ -37,6 +46,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader, such as head, has seen enough
         sys.stderr.close()
         sys.exit(0)
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cannot be written must not be tried again at exit
+        fail(f"{problem.strerror or problem}: check the space and rights where this writes")
 
 
 def fail(message: str, code: int = 2) -> None:

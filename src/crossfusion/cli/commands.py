@@ -13,7 +13,7 @@ from crossfusion.cli import output, tables
 from crossfusion.collect import collect
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
-from crossfusion.sources import Source, open_file
+from crossfusion.sources import Source, open_file, open_files
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
 from crossfusion.summary import Summary, read_summary
@@ -71,7 +71,7 @@ def compare(a: Path, b: Path, vectors: str | None, weights: str, trim: float, na
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
     """
-    sources = [open_file(path, [], vectors) for path in (a, b)]
+    sources = open_files([a, b], [], vectors)
     if trim:
         fusion = cfd(read_rows(sources[0]), read_rows(sources[1]), weights=weights, trim=trim, nan=nan)
     else:
@@ -107,7 +107,8 @@ def summarize(
       crossfusion summarize embeddings.parquet --by site,label -o summary.parquet
       crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
     """
-    summary = _collect([open_file(file, by, vectors) for file in files], nan=nan, min_count=min_count)
+    storage.check_target(target, files)
+    summary = _collect(open_files(files, by, vectors), nan=nan, min_count=min_count)
     summary.write(target)
     if as_json:
         facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
@@ -147,7 +148,8 @@ def matrix(
     """
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other: choose one")
-    result = _summary(file, [*between, *given], vectors, nan).pairwise(between, given=given, weights=weights)
+    summary = _summary(file, [*between, *given], vectors, nan)
+    result = summary.pairwise(between, given=given, weights=weights)
     if as_json:
         output.show_json(result.to_dict())
     elif as_csv:
@@ -157,7 +159,9 @@ def matrix(
         output.show_csv(["group_a", "group_b", "distance", "unbiased", "overlap"], rows)
     else:
         values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
-        tables.show_matrix(result.labels, values, tables.question(between, given))
+        kind = f"{weights}, {'unbiased' if unbiased else 'plug-in'}"
+        tables.show_matrix(result.labels, values, f"{tables.question(between, given)} ({kind})")
+        tables.show_whole(summary, result, between, given, weights)
 
 
 @cli.command()
@@ -301,6 +305,6 @@ def _collect(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summ
 
 def _summary(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> Summary:
     """Read a summary, or make one of a file."""
-    if path.suffix.lower() in (".parquet", ".pq") and storage.facts_of(path) is not None:
+    if path.suffix.lower() in storage.ENDINGS and storage.facts_of(path) is not None:
         return read_summary(path)
     return _collect([open_file(path, list(dict.fromkeys(by)), vectors)], nan=nan)

@@ -1,12 +1,17 @@
 """Results as tables for people."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import click
 import numpy as np
 
 from crossfusion.cli import output
+from crossfusion.errors import CrossfusionWarning
 from crossfusion.fusion import Fusion
+from crossfusion.pairwise import Pairwise
+from crossfusion.summary import Summary
 from crossfusion.text import label_text, number_text
 
 PAIRS_SHOWN = 20
@@ -42,6 +47,19 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
     styles = [["bold", output.heat(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
+
+
+def show_whole(
+    summary: Summary, pairwise: Pairwise, between: Sequence[str], given: Sequence[str], weights: str
+) -> None:
+    """One line on all groups taken together, and on how far strata are shared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrossfusionWarning)  # said once, of the pairs
+        fusion = summary.cfd(between, given=given, weights=weights)
+    line = f"all groups: {number_text(fusion.distance)}, unbiased {number_text(fusion.unbiased)}"
+    if given:
+        line += f"; overlap {fusion.overlap:.2f}, of the pairs at least {pairwise.overlap.min():.2f}"
+    click.echo(line)
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:

@@ -19,7 +19,7 @@ READERS = {
     ".pq": parquet.from_parquet,
 }
 
-__all__ = ["READERS", "Block", "Source", "open_file", "open_source"]
+__all__ = ["READERS", "Block", "Source", "open_file", "open_files", "open_source"]
 
 
 def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
@@ -31,6 +31,19 @@ def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = No
     if not file.is_file():
         raise FileError(f"{file} does not exist or is not a file: check the path")
     return reader(file, names, vectors)
+
+
+def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None) -> list[Source]:
+    """Sources of files whose rows are put together: columns of the same name are the same feature."""
+    sources = [open_file(path, by, vectors) for path in paths]
+    first = next((source for source in sources if source.features), None)
+    for position, source in enumerate(sources):
+        if first is None or not source.features or source.features == first.features:
+            continue
+        if sorted(source.features) != sorted(first.features):
+            raise InputError(f"{source.name} names its features otherwise than {first.name}: name columns alike")
+        sources[position] = open_file(paths[position], by, list(first.features))
+    return sources
 
 
 def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
@@ -45,7 +58,7 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
     if isinstance(source, str | os.PathLike):
         return [open_file(source, names, vectors)]
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
-        return [open_file(entry, names, vectors) for entry in source]
+        return open_files(source, names, vectors)
     if frames.is_table(source):
         return [frames.from_table(source, names, vectors)]
     raise InputError(

@@ -26,6 +26,7 @@ class Source:
     rows: int
     blocks: Iterator[Block]
     note: str = ""
+    features: tuple[str, ...] = ()  # names of the columns, where each feature has one
 
 
 def with_key(source: Source, name: str, value: str) -> Source:
@@ -37,4 +38,4 @@ def with_key(source: Source, name: str, value: str) -> Source:
         return pa.table({name: same})
 
     blocks = (Block(block.rows, keys(block.rows.shape[0])) for block in source.blocks)
-    return Source(source.name, source.rows, blocks, source.note)
+    return Source(source.name, source.rows, blocks, source.note, source.features)

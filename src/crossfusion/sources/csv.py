@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion.errors import FileError, InputError
+from crossfusion.errors import FileError, InputError, warn
 from crossfusion.sources.block import Block, Source
 from crossfusion.sources.frames import block_of, numeric_columns, vector_columns
-from crossfusion.validation import check_known
+from crossfusion.validation import check_known, check_once
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
@@ -25,19 +25,51 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
     try:
         with csv.open_csv(path, parse_options=delimiter) as reader:
             schema = reader.schema
+        if len(schema) == 1 and any(mark in schema.names[0] for mark in ";\t|"):
+            raise FileError(
+                f"{path} has one column, {schema.names[0]!r}: separate columns by commas, or tabs in a .tsv"
+            )
         check_known(by, schema.names, "column", str(path))
         wanted = numeric_columns(schema, by) if vectors is None else vectors
         if not wanted:
             raise InputError(f"{path} has no numeric columns besides {', '.join(by)}: there are no vectors in it")
+        if vectors is None:
+            check_once(wanted, schema.names, str(path))
         columns = vector_columns(schema, by, wanted, str(path))
         ahead = csv.ConvertOptions(include_columns=[*by] or columns[:1], strings_can_be_null=True)
         keys = csv.read_csv(path, parse_options=delimiter, convert_options=ahead)
+        kinds = {name: pa.float64() for name in columns} | _factor_types(path, keys.select(list(by)), delimiter)
     except (pa.ArrowException, OSError) as problem:
         raise _damaged(path, problem) from problem
-    kinds = {name: pa.float64() for name in columns} | {name: keys.schema.field(name).type for name in by}
     options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
+    if vectors is None:
+        _warn_of_text(path, [name for name in schema.names if name not in by and name not in columns])
     note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
-    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options), note)
+    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options), note, tuple(columns))
+
+
+def _warn_of_text(path: Path, left_out: Sequence[str]) -> None:
+    if left_out:
+        warn(f"{path}: {_listed(left_out)} left out of the vectors, not being numbers throughout; vectors names others")
+
+
+def _factor_types(path: Path, keys: "pa.Table", delimiter: Any) -> "dict[str, pa.DataType]":
+    """Types of the factors; numbers that would not read back as they stand, such as 007, stay text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    kinds = {name: keys.schema.field(name).type for name in keys.column_names}
+    numbers = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
+    if numbers:
+        as_text = csv.ConvertOptions(
+            include_columns=numbers, column_types=dict.fromkeys(numbers, pa.string()), strings_can_be_null=True
+        )
+        text = csv.read_csv(path, parse_options=delimiter, convert_options=as_text)
+        for name in numbers:
+            if not pc.all(pc.equal(keys.column(name).cast(pa.string()), text.column(name))).as_py():
+                kinds[name] = pa.string()
+    return kinds
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossfusion.errors import InputError
 from crossfusion.sources.block import Block, Source
-from crossfusion.validation import check_known, check_once
+from crossfusion.validation import as_names, check_known, check_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,13 @@ def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
     """A table in memory."""
     import pyarrow as pa
 
-    table = source if isinstance(source, pa.Table) else pa.table(source)
+    try:
+        table = source if isinstance(source, pa.Table) else pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        said = " ".join(str(problem).split())
+        raise InputError(
+            f"the table has a column that cannot be read ({said}): pass only the columns needed"
+        ) from problem
     columns = vector_columns(table.schema, by, vectors, "the table")
     return Source("the table", table.num_rows, iter([block_of(table, by, columns, "the table")]))
 
@@ -42,13 +48,10 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
             found = f"{len(lists)} columns of vectors ({', '.join(lists)})" if lists else "no column of vectors"
             raise InputError(f"{holder} has {found}: name one in vectors, or a pattern such as 'dim_*'")
         return lists
-    wanted = [vectors] if isinstance(vectors, str) else list(vectors)
-    names = [name for name in schema.names if name not in by and _matches(name, wanted)]
-    if not names:
-        check_known([name for name in wanted if "*" not in name], schema.names, "column", holder)
-        raise InputError(f"{holder} has no column for vectors={vectors!r}: there are {', '.join(schema.names)}")
+    names = _chosen(schema.names, by, as_names(vectors, "vectors"), holder)
     check_once(names, schema.names, holder)
-    kinds = {name: schema.field(name).type for name in names}
+    types = {field.name: field.type for field in schema}
+    kinds = {name: types[name] for name in names}
     if len(names) > 1 or not _is_vector(kinds[names[0]]):
         for name, kind in kinds.items():
             if not _is_number(kind):
@@ -56,8 +59,22 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
     return names
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+def _chosen(names: Sequence[str], by: Sequence[str], wanted: Sequence[str], holder: str) -> list[str]:
+    """Columns that the entries name, or match as patterns where no column has that very name, in that order."""
+    found: dict[str, None] = {}
+    known, factors = set(names), set(by)
+    for entry in wanted:
+        if entry in factors:
+            raise InputError(f"{entry!r} is in vectors and in by: a column holds numbers or a factor")
+        matching = (
+            [entry] if entry in known else [name for name in names if fnmatchcase(name, entry) and name not in factors]
+        )
+        if not matching and "*" not in entry:
+            check_known([entry], names, "column", holder)
+        if not matching:
+            raise InputError(f"{holder} has no column for vectors={entry!r}: there are {', '.join(names)}")
+        found |= dict.fromkeys(matching)
+    return list(found)
 
 
 def _is_number(kind: "pa.DataType") -> bool:
@@ -74,8 +91,14 @@ def _is_vector(kind: "pa.DataType") -> bool:
 
 
 def numeric_columns(schema: "pa.Schema", by: Sequence[str]) -> list[str]:
-    """Names of all numeric columns that are not factors."""
-    return [field.name for field in schema if _is_number(field.type) and field.name not in by]
+    """Names of all numeric columns that are not factors; true and false are no numbers in a text."""
+    import pyarrow as pa
+
+    return [
+        field.name
+        for field in schema
+        if _is_number(field.type) and not pa.types.is_boolean(field.type) and field.name not in by
+    ]
 
 
 def block_of(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holder: str, first: int = 0) -> Block:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion.errors import FileError
+from crossfusion.errors import FileError, InputError
 from crossfusion.sources.block import Block, Source
 from crossfusion.sources.frames import block_of, vector_columns
+from crossfusion.storage import KEY
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -23,8 +24,18 @@ def from_parquet(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         file = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as problem:
         raise FileError(f"{path} is not a readable Parquet file ({str(problem).splitlines()[0]})") from problem
+    if KEY in (file.schema_arrow.metadata or {}):
+        raise InputError(f"{path} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
     columns = vector_columns(file.schema_arrow, by, vectors, str(path))
-    return Source(str(path), file.metadata.num_rows, _blocks(file, path, by, columns))
+    features = tuple(columns) if len(columns) > 1 else ()
+    return Source(str(path), file.metadata.num_rows, _blocks(file, path, by, columns), features=features)
+
+
+def _batch_rows(file: "pq.ParquetFile") -> int:
+    """Rows that take about an eighth of a block."""
+    about = file.metadata
+    size = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+    return int(max(1, min(65536, BLOCK // 8 * about.num_rows // max(size, 1))))
 
 
 def _blocks(file: "pq.ParquetFile", path: Path, by: Sequence[str], columns: Sequence[str]) -> Iterator[Block]:
@@ -33,7 +44,7 @@ def _blocks(file: "pq.ParquetFile", path: Path, by: Sequence[str], columns: Sequ
     waiting: list[Any] = []
     first = size = 0
     try:
-        for batch in file.iter_batches(batch_size=65536, columns=[*by, *columns]):
+        for batch in file.iter_batches(batch_size=_batch_rows(file), columns=[*by, *columns]):
             waiting.append(batch)
             size += batch.nbytes
             if size >= BLOCK:

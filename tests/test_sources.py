@@ -289,7 +289,7 @@ def test_bad_arguments_name_themselves(arguments, message):
 
 def test_factor_names_are_strings():
     with pytest.raises(cf.InputError, match="by="):
-        cf.summarize(X, by={1: SITE})
+        cf.summarize(X, by={1: SITE})  # type: ignore[dict-item]
 
 
 def test_factor_that_is_a_list_is_refused():

@@ -107,7 +107,7 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     for members in _parts(design.part):
         own = group[members]
         weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
-        everyone = len(own) == number  # all groups, in order: no copies
+        everyone = np.array_equal(own, np.arange(number))  # all groups, in order: no copies
         rows: Any = ... if everyone else own
         within[rows] += weight * cells.dispersion[members][:, None]
         within_unbiased[rows] += weight * (error * cells.count)[members][:, None]

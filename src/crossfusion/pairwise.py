@@ -118,7 +118,7 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
         harmonic = np.divide(both * both.T, sums, out=sums)
         with np.errstate(over="ignore"):
             squared = kernels.squared_distances(np.ascontiguousarray(cells.mean[members]))
-        check_range(squared)
+        check_range(squared.max())
         between[here] += np.multiply(harmonic, squared, out=squared)
         errors = error[members][:, None] + error[members]
         correction[here] += np.multiply(harmonic, errors, out=errors)

@@ -146,7 +146,8 @@ def test_hierarchy_and_attribution(data):
         assert found["labels"] == list(summary.attribution("site", over=over).labels)
     table = run("attribution", data / "s.parquet", "--between", "site", "--given", "label", "--top", "3").stdout
     assert "largest first, 3 of 8" in table
-    assert len(table.splitlines()) == 5
+    assert len(table.splitlines()) == 6
+    assert table.splitlines()[-1].startswith("all groups: ")
 
 
 def test_many_groups_show_the_pairs_farthest_apart_on_a_narrow_terminal(data):
@@ -225,7 +226,11 @@ BAD_CALLS = {
     "trim not a number": (["compare", "a.npy", "b.npy", "--trim", "lots"], "not a valid float"),
     "mismatched": (["compare", "a.npy", "wide.npy"], "features differ"),
     "one dimension": (["compare", "flat.npy", "b.npy"], "two-dimensional"),
-    "NaN": (["compare", "nan.npy", "b.npy"], "1 of 120 rows, the first in row 3, feature 2"),
+    "NaN": (
+        ["compare", "nan.npy", "b.npy"],
+        "1 of 120 rows, the first in row 3, feature 2 (from 0): mend them, or leave those rows out with --nan drop",
+    ),
+    "NaN and the way out": (["compare", "nan.npy", "b.npy"], "leave those rows out with --nan drop"),
     "empty": (["compare", "empty.npy", "b.npy"], "no rows"),
     "truncated": (["compare", "cut.npy", "b.npy"], "not a readable .npy"),
     "missing column": (["matrix", "x.parquet", "--between", "sites"], "did you mean 'site'"),

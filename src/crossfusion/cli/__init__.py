@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(str(problem))
+        fail(_as_options(str(problem)))
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted; files are whole or not there", code=130)
     except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -63,6 +63,17 @@ def fail(message: str, code: int = 2) -> None:
     """
     print(f"crossfusion: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
+
+
+def _as_options(message: str) -> str:
+    """A message of the library in the words of the command line."""
+    for python, option in (
+        ("nan='drop'", "--nan drop"),
+        ("in vectors", "in --vectors"),
+        ("min_count=", "--min-count "),
+    ):
+        message = message.replace(python, option)
+    return message
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

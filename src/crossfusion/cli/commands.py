@@ -161,7 +161,7 @@ def matrix(
         values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
         kind = f"{weights}, {'unbiased' if unbiased else 'plug-in'}"
         tables.show_matrix(result.labels, values, f"{tables.question(between, given)} ({kind})")
-        tables.show_whole(summary, result, between, given, weights)
+        tables.show_whole(summary, between, given, weights, result)
 
 
 @cli.command()
@@ -230,6 +230,7 @@ def attribution(
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
     title = f"Share of the variance between {tables.question(between, given)}, largest first{more}"
     output.show_table(title, [over, "share", "distance without"], rows)
+    tables.show_whole(summary, between, given, weights)
 
 
 @cli.command()

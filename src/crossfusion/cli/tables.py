@@ -50,15 +50,16 @@ def show_fusion(title: str, fusion: Fusion) -> None:
 
 
 def show_whole(
-    summary: Summary, pairwise: Pairwise, between: Sequence[str], given: Sequence[str], weights: str
+    summary: Summary, between: Sequence[str], given: Sequence[str], weights: str, pairwise: Pairwise | None = None
 ) -> None:
     """One line on all groups taken together, and on how far strata are shared."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CrossfusionWarning)  # said once, of the pairs
+        warnings.simplefilter("ignore", CrossfusionWarning)  # said once already
         fusion = summary.cfd(between, given=given, weights=weights)
     line = f"all groups: {number_text(fusion.distance)}, unbiased {number_text(fusion.unbiased)}"
     if given:
-        line += f"; overlap {fusion.overlap:.2f}, of the pairs at least {pairwise.overlap.min():.2f}"
+        line += f"; overlap {fusion.overlap:.2f}"
+        line += "" if pairwise is None else f", of the pairs at least {pairwise.overlap.min():.2f}"
     click.echo(line)
 
 

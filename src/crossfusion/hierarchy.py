@@ -11,10 +11,13 @@ from crossfusion.frames import data_frame
 from crossfusion.fusion import log_ratio
 from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments
-from crossfusion.text import number_text, plain_value, text_table
+from crossfusion.text import number_text, percent, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+HEADER = ("level", "distance", "unbiased", "share")
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,22 @@ class Hierarchy:
         rows = [asdict(level) for level in self.levels]
         return data_frame({name: [row[name] for row in rows] for name in rows[0]})
 
-    def __repr__(self) -> str:
-        rows = [
-            [entry.level, number_text(entry.distance), number_text(entry.unbiased), _percent(entry.share)]
-            for entry in self.levels
+    def rows(self) -> list[list[str]]:
+        """Cells of a table for people, the whole last.
+
+        Returns
+        -------
+        list of list of str
+            Level, distance, unbiased and share.
+        """
+        found = [(entry.level, entry.distance, entry.unbiased, percent(entry.share)) for entry in self.levels]
+        found.append(("whole", self.distance, self.unbiased, ""))
+        return [
+            [level, number_text(distance), number_text(unbiased), share] for level, distance, unbiased, share in found
         ]
-        rows.append(["whole", number_text(self.distance), number_text(self.unbiased), ""])
-        return f"Cross-Fusion Distance by level\n{text_table(['level', 'distance', 'unbiased', 'share'], rows)}"
 
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
+    def __repr__(self) -> str:
+        return f"Cross-Fusion Distance by level\n{text_table(HEADER, self.rows())}"
 
 
 def levels_of(leaves: Moments, parts: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:

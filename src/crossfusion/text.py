@@ -66,6 +66,11 @@ def number_text(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.{digits - 1}e}"
 
 
+def percent(share: float | None) -> str:
+    """A share for a table; a dash where it is undefined."""
+    return "–" if share is None or math.isnan(share) else f"{share:.1%}"
+
+
 def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, float]) -> list[str]:
     """Lines of a repr: each group with its rows and its share of the weight."""
     names = [shortened(label_text(label)) for label in list(counts)[:SHOWN]]

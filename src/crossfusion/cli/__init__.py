@@ -20,13 +20,13 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         What follows the program's name; by default what the shell passed.
     """
-    from crossfusion.cli.commands import cli
-
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", CrossfusionWarning)
     if sys.stdout is None:
         fail("standard output is closed: leave it open")
     try:
+        from crossfusion.cli.commands import cli
+
         cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
@@ -43,6 +43,8 @@ def main(arguments: list[str] | None = None) -> None:
         fail(_as_options(str(problem)))
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted; files are whole or not there", code=130)
+    except MemoryError:
+        fail("there is not enough memory for this: summarize to fewer groups, or select some")
     except BrokenPipeError:  # the reader, such as head, has seen enough
         sys.stderr.close()
         sys.exit(0)

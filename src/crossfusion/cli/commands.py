@@ -13,11 +13,12 @@ from crossfusion.cli import output, tables
 from crossfusion.collect import collect
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
+from crossfusion.hierarchy import HEADER
 from crossfusion.sources import Source, open_file, open_files
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
 from crossfusion.summary import Summary, read_summary
-from crossfusion.text import label_text, number_text, plain_value
+from crossfusion.text import label_text, number_text, percent, plain_value
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -182,9 +183,7 @@ def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, 
     if as_json:
         output.show_json(result.to_dict())
         return
-    rows = [[e.level, number_text(e.distance), number_text(e.unbiased), tables.percent(e.share)] for e in result.levels]
-    rows.append(["whole", number_text(result.distance), number_text(result.unbiased), ""])
-    output.show_table("Cross-Fusion Distance by level", ["level", "distance", "unbiased", "share"], rows)
+    output.show_table("Cross-Fusion Distance by level", HEADER, result.rows())
 
 
 @cli.command()
@@ -224,7 +223,7 @@ def attribution(
         output.show_json(result.to_dict())
         return
     rows = [
-        [label_text(result.labels[i]), tables.percent(result.share[i]), number_text(result.without[i])]
+        [label_text(result.labels[i]), percent(result.share[i]), number_text(result.without[i])]
         for i in result.top(top)
     ]
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""

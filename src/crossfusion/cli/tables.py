@@ -22,11 +22,6 @@ def question(between: Sequence[str], given: Sequence[str]) -> str:
     return " × ".join(between) + (f" given {' × '.join(given)}" if given else "")
 
 
-def percent(share: float | None) -> str:
-    """A share for a table; a dash where it is undefined."""
-    return "–" if share is None or np.isnan(share) else f"{share:.1%}"
-
-
 def pairs(number: int) -> list[tuple[int, int]]:
     """Positions above the diagonal of a matrix."""
     return [(i, j) for i in range(number) for j in range(i + 1, number)]

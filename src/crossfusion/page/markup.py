@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion.text import label_text
+from crossfusion.text import percent as plain_percent
 
 LONG = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
 
@@ -73,7 +74,7 @@ def number(value: float | None) -> str:
 
 def percent(share: float | None) -> str:
     """A share for people."""
-    return "–" if share is None or math.isnan(share) else f"{share:.1%}".replace("%", "\u202f%")
+    return plain_percent(share).replace("%", "\u202f%")
 
 
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], class_: str | None = None) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 HEAVY = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"}
+HEAVY |= {"ot", "matplotlib", "threadpoolctl"}
 
 
 def test_import_loads_numpy_and_nothing_heavy(python):
@@ -32,6 +33,26 @@ s = cf.summarize(x, by={"g": [1, 2, 3] * 4})
 print(cf.cfd(x[:4], x[4:]), s, s.pairwise("g"), s.hierarchy(["g"]), s.attribution("g"))
 """
     assert "Cross-Fusion Distance" in python(without(name) + code)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "name", "library"),
+    [
+        ("ot", "wasserstein", "POT"),
+        ("scipy", "sinkhorn", "SciPy"),
+        ("sklearn", "classifier", "scikit-learn"),
+    ],
+)
+def test_a_distance_names_the_library_it_misses(hidden, name, library, python):
+    code = f"""
+import numpy as np, crossfusion as cf
+try:
+    cf.distance("{name}", np.eye(6), np.eye(6))
+except cf.MissingDependencyError as problem:
+    print(problem)
+"""
+    expected = f"the distance '{name}' needs {library}, which is not installed: pip install 'crossfusion[distances]'"
+    assert python(without(hidden) + code) == expected
 
 
 def test_a_missing_library_is_named_with_the_way_out(python):

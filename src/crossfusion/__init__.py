@@ -2,6 +2,7 @@
 
 from crossfusion._version import __version__
 from crossfusion.attribution import Attribution
+from crossfusion.baselines import Decomposition, distance, distances, wasserstein_decomposition
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
 from crossfusion.errors import (
@@ -22,6 +23,7 @@ __all__ = [
     "Attribution",
     "CrossfusionError",
     "CrossfusionWarning",
+    "Decomposition",
     "FileError",
     "Fusion",
     "Hierarchy",
@@ -34,6 +36,9 @@ __all__ = [
     "Summary",
     "__version__",
     "cfd",
+    "distance",
+    "distances",
     "read_summary",
     "summarize",
+    "wasserstein_decomposition",
 ]

@@ -38,6 +38,10 @@ class MissingDependencyError(CrossfusionError, ImportError):
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'crossfusion[{extra}]'")
+        self._parts = library, extra, purpose
+
+    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str, str]]:
+        return type(self), self._parts  # so that a worker process can pass it on
 
 
 class CrossfusionWarning(UserWarning):

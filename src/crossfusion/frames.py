@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from crossfusion.errors import MissingDependencyError
+from crossfusion import optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,8 +11,5 @@ if TYPE_CHECKING:
 
 def data_frame(columns: Mapping[str, Any]) -> "pd.DataFrame":
     """Columns as a pandas DataFrame."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as problem:
-        raise MissingDependencyError("pandas", "pandas", "to_frame()") from problem
-    return pd.DataFrame(dict(columns))
+    frame: pd.DataFrame = optional.load("pandas", "pandas", "pandas", "to_frame()").DataFrame(dict(columns))
+    return frame

@@ -13,6 +13,7 @@ from crossfusion.errors import InputError, NonFiniteError, warn
 
 BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
 NAN = ("raise", "drop")  # what can be done about rows that are not finite
+DROP = "leave those rows out with nan='drop'"  # the usual way out of rows that are not finite
 CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
 
@@ -62,6 +63,26 @@ def _view(values: Any) -> NDArray[Any]:
         raise
 
 
+def as_clouds(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two clouds of finite rows of the same features, as C-ordered float64."""
+    rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    for name, values in rows.items():
+        if not isinstance(values, np.ndarray):
+            raise InputError(f"{name} is sparse, which only the distances called cfd take: pass {name}.toarray()")
+        check_some_rows(values.shape[0], name)
+        finite_only(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
+    return np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
+
+
+def finite_only(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
+    """Rows that are finite, if the others may be left out."""
+    finite = finite_rows(rows)
+    check = FiniteCheck(name)
+    check.see(rows, None if finite.all() else finite)
+    return rows[finite] if check.settle(nan, way_out) else rows
+
+
 def check_same_dim(dims: dict[str, int]) -> None:
     """Refuse rows of different numbers of features."""
     if len(set(dims.values())) > 1:
@@ -85,6 +106,19 @@ def check_fraction(value: float, name: str) -> None:
     """Refuse a share outside [0, 0.5)."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < 0.5:
         raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, 0.5")
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is not a finite number above zero."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value <= 0:
+        raise InputError(f"{name}={value!r} must be a finite number above 0")
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r} must be a whole number, {least} or more")
 
 
 def check_min_count(value: Any) -> None:
@@ -191,7 +225,7 @@ class FiniteCheck:
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
         return f"row {self.rows + first}, feature {feature}"
 
-    def settle(self, nan: str, way_out: str = "leave those rows out with nan='drop'") -> int:
+    def settle(self, nan: str, way_out: str = DROP) -> int:
         """Raise, or warn and return the number of rows left out."""
         if self.bad == 0:
             return 0

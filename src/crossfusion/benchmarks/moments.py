@@ -1,12 +1,9 @@
 """The kernel against the machine's read bandwidth and against what else people use."""
 
-import os
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import kernels
+from crossfusion import kernels, optional
+from crossfusion.benchmarks.timing import best_times, peak_memory
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
-from crossfusion.errors import InputError, MissingDependencyError
+from crossfusion.errors import InputError
 
 GROUPS = 200
 PEER_BYTES = 200 * 10**6  # slower sides work on a part of the rows; all are compared per byte
@@ -56,17 +54,6 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     _start(ratios, repeats)
     title = f"{number:,} × {dim} float32 ({gigabytes:g} GB), {kernels.thread_count()} threads, best of {repeats}"
     return {"title": title, "rows": number, "dim": dim, "threads": kernels.thread_count(), "ratios": ratios}
-
-
-def best_times(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Best time of each side, the sides taking turns."""
-    best = dict.fromkeys(sides, float("inf"))
-    for _ in range(repeats):
-        for name, work in sides.items():
-            start = time.perf_counter()
-            work()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
 
 
 def _data(number: int, dim: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -131,12 +118,7 @@ def _obvious(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
-    try:
-        from sklearn.metrics import calinski_harabasz_score
-    except ModuleNotFoundError as problem:
-        raise MissingDependencyError(
-            "scikit-learn", "bench", "the comparison with calinski_harabasz_score"
-        ) from problem
+    metrics = optional.load("sklearn.metrics", "scikit-learn", "bench", "the comparison with calinski_harabasz_score")
     some = rows[: PEER_BYTES // rows[0].nbytes]
     share = len(some) / len(rows)
     half = len(rows) // 2
@@ -144,7 +126,7 @@ def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
     sides = {
         "ours": lambda: cfd(rows[:half], rows[half:]),
         "obvious NumPy": lambda: _obvious(some[: len(some) // 2], some[len(some) // 2 :]),
-        "calinski_harabasz_score": lambda: calinski_harabasz_score(some, labels),
+        "calinski_harabasz_score": lambda: metrics.calinski_harabasz_score(some, labels),
     }
     best = best_times(sides, min(repeats, 3))
     ratios["times as fast as the obvious NumPy"] = {
@@ -160,34 +142,11 @@ def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
 def _memory(ratios: dict[str, Any], rows: Any, codes: Any) -> None:
     half = len(rows) // 2
     extra = {
-        "cfd(a, b)": _peak(lambda: cfd(rows[:half], rows[half:])),
-        "200 groups": _peak(lambda: summarize(rows, by={"group": codes})),
+        "cfd(a, b)": peak_memory(lambda: cfd(rows[:half], rows[half:])),
+        "200 groups": peak_memory(lambda: summarize(rows, by={"group": codes})),
     }
     for name, size in extra.items():
         ratios[f"peak extra memory of {name}, MB"] = {"value": size / 1e6, "aim": "< 64"}
-
-
-def _peak(work: Callable[[], Any]) -> int:
-    """Largest growth of the process's resident memory while `work` runs, in bytes."""
-    page = os.sysconf("SC_PAGESIZE")
-
-    def resident() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * page
-
-    before = highest = resident()
-    done = threading.Event()
-
-    def watch() -> None:
-        nonlocal highest
-        while not done.wait(0.001):
-            highest = max(highest, resident())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    work()
-    done.set()
-    watcher.join()
-    return highest - before
 
 
 def _growth(ratios: dict[str, Any]) -> None:

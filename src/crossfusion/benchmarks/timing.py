@@ -1,0 +1,42 @@
+"""How time and memory are measured."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def best_times(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Best time of each side, the sides taking turns."""
+    best = dict.fromkeys(sides, float("inf"))
+    for _ in range(repeats):
+        for name, work in sides.items():
+            start = time.perf_counter()
+            work()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def peak_memory(work: Callable[[], Any]) -> int:
+    """Largest growth of the process's resident memory while `work` runs, in bytes."""
+    page = os.sysconf("SC_PAGESIZE")
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * page
+
+    before = highest = resident()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.001):
+            highest = max(highest, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    work()
+    done.set()
+    watcher.join()
+    return highest - before

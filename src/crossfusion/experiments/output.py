@@ -1,0 +1,74 @@
+"""Figures and texts as files: no window, no global state of Matplotlib, the same bytes from the same numbers."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion import optional, storage
+from crossfusion.errors import FileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e6ea",
+    "legend.frameon": False,
+    "svg.hashsalt": "crossfusion",  # else the names inside an SVG change from run to run
+}
+
+
+def matplotlib() -> Any:
+    """The library, or what installs it."""
+    return optional.load("matplotlib", "matplotlib", "reproduce", "drawing a figure")
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty figure in inches."""
+    module = optional.load("matplotlib.figure", "matplotlib", "reproduce", "drawing a figure")
+    return module.Figure(figsize=(width, height), layout="constrained")
+
+
+def save(drawn: Any, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and SVG, each whole or not at all."""
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # places are found once, for both files
+    paths = []
+    with matplotlib().rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            path = folder / f"{name}.{ending}"
+            storage.write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=metadata))
+            paths.append(path)
+    return paths
+
+
+def write_table(path: Path, table: "pa.Table") -> None:
+    """Write a table whole or not at all, with checksums."""
+    import pyarrow.parquet as pq
+
+    storage.write_whole(path, partial(pq.write_table, table, write_page_checksum=True))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text whole or not at all."""
+
+    def write(temporary: str) -> None:
+        Path(temporary).write_text(text, encoding="utf-8", newline="\n")
+
+    storage.write_whole(path, write)
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder, made if it does not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{folder} cannot be made: {problem.strerror or problem}") from problem
+    return folder

@@ -1,0 +1,185 @@
+"""Running the study: all cores, one process a piece, and nothing computed twice."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossfusion.errors import CrossfusionError, FileError
+from crossfusion.experiments import output
+from crossfusion.experiments.synthetic.parts import (
+    Part,
+    compute,
+    parts_of,
+    read_part,
+    schema,
+    write_part,
+)
+from crossfusion.experiments.synthetic.settings import Settings
+from crossfusion.kernels import thread_count
+from crossfusion.validation import check_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE = "trials.parquet"
+SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
+
+Progress = Callable[[int], None]
+
+
+def run(out: Path, settings: Settings, *, workers: int | None = None, progress: Progress | None = None) -> "pa.Table":
+    """Run the study, or what is left of it.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the results; made if it does not exist. Finished pieces are kept in its folder ``parts``, and read
+        instead of being computed again.
+    settings : Settings
+        Every choice.
+    workers : int, optional
+        Processes, by default one a core. The results do not depend on it.
+    progress : function, optional
+        Called with the number of pairs that have been finished since the last call.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row a trial and level, with a column for each measure; also written to ``trials.parquet``.
+
+    Notes
+    -----
+    Workers are fresh interpreters, so a script that calls this needs ``if __name__ == "__main__":``.
+    """
+    import pyarrow as pa
+
+    if workers is not None:
+        check_whole(workers, "workers")
+    folder = output.make_folder(out / "parts")
+    tables = {part: read_part(folder, part, settings) for part in parts_of(settings)}
+    missing = [part for part, table in tables.items() if table is None]
+    report = progress or (lambda _: None)
+    report(count(settings) - sum(part.count(settings) for part in missing))
+    _write_settings(out / "settings.json", settings)
+    with closing(_computed(settings, missing, workers or thread_count())) as finished:
+        for part, table in finished:
+            write_part(folder, part, settings, table)
+            tables[part] = table
+            report(part.count(settings))
+    result = pa.concat_tables(tables.values()).combine_chunks()
+    output.write_table(out / TABLE, result)
+    return result
+
+
+def read(out: Path) -> "pa.Table":
+    """The results that the last run left in a folder.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+
+    Returns
+    -------
+    pyarrow.Table
+        What `run` returned.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = out / TABLE
+    try:
+        table = pq.ParquetFile(path, page_checksum_verification=True).read()
+    except FileNotFoundError as problem:
+        raise FileError(f"{path} does not exist: run 'crossfusion reproduce synthetic' to its end first") from problem
+    except (pa.ArrowException, OSError) as problem:
+        raise FileError(
+            f"{path} is damaged: delete it and run the study again, which only puts it together"
+        ) from problem
+    if not table.schema.equals(schema()):
+        raise FileError(f"{path} is not a table of the synthetic study: choose its folder")
+    return table
+
+
+def count(settings: Settings) -> int:
+    """Number of pairs that settings ask for.
+
+    Parameters
+    ----------
+    settings : Settings
+        Every choice.
+
+    Returns
+    -------
+    int
+        Over all experiments, levels and trials.
+    """
+    return sum(part.count(settings) for part in parts_of(settings))
+
+
+def _write_settings(path: Path, settings: Settings) -> None:
+    output.write_text(path, json.dumps(asdict(settings), indent=2) + "\n")
+
+
+def _computed(
+    settings: Settings, parts: Sequence[Part], workers: int
+) -> Generator[tuple[Part, "pa.Table"], None, None]:
+    """Parts as they are finished, the longest begun first, so that the last to finish are short."""
+    if not parts:
+        return
+    order = sorted(parts, key=lambda part: part.cost(settings), reverse=True)
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(min(workers, len(parts)), mp_context=context, initializer=_prepare)
+    try:
+        with _environment():
+            futures = {pool.submit(compute, settings, part): part for part in order}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool as problem:
+        raise CrossfusionError(
+            "a worker ended before its work was done, perhaps for lack of memory: run the same command again, "
+            "with fewer --workers; finished parts are kept"
+        ) from problem
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()  # what is half done is given up at once
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What workers inherit: one thread each, as sums of several threads would depend on how many there are."""
+    wanted = dict.fromkeys(SINGLE, "1") | {f"POT_BACKEND_DISABLE_{name}": "1" for name in UNUSED}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _prepare() -> None:
+    """Leave interrupts to the parent, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

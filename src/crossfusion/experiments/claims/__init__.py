@@ -1,0 +1,21 @@
+"""Every claim of the paper that can be checked: how, the figure, and a verdict that is computed, not typed in."""
+
+from crossfusion.experiments.claims.evidence import Evidence, Trials
+from crossfusion.experiments.claims.ledger import CHECKS, HEADER, judge, rows, run
+from crossfusion.experiments.claims.model import CONDITIONS, FAILS, HOLDS, VERDICTS, Check, Claim
+
+__all__ = [
+    "CHECKS",
+    "CONDITIONS",
+    "FAILS",
+    "HEADER",
+    "HOLDS",
+    "VERDICTS",
+    "Check",
+    "Claim",
+    "Evidence",
+    "Trials",
+    "judge",
+    "rows",
+    "run",
+]

@@ -1,0 +1,167 @@
+"""The ledger as Markdown, as a page, and as JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from crossfusion.experiments.claims.model import VERDICTS, Claim
+from crossfusion.experiments.output import write_text
+from crossfusion.page.markup import element, escaped
+
+TITLE = "Cross-Fusion Distance: the paper’s claims, checked"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+CLASSES = dict(zip(VERDICTS, ("yes", "partly", "no"), strict=True))
+
+
+def write(out: Path, claims: Sequence[Claim], source: Mapping[str, Any]) -> None:
+    """Write ``claims.md``, ``claims.html`` and ``claims.json``, each whole or not at all.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+    claims : list of Claim
+        The ledger.
+    source : mapping
+        From what its figures come.
+    """
+    content = {"source": dict(source), "counts": counts(claims), "claims": [entry.to_dict() for entry in claims]}
+    write_text(out / "claims.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / "claims.md", markdown(claims, source))
+    write_text(out / "claims.html", page(claims, source))
+
+
+def counts(claims: Sequence[Claim]) -> dict[str, int]:
+    """Number of claims of each verdict.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        The ledger.
+
+    Returns
+    -------
+    dict
+        In the order of ``VERDICTS``.
+    """
+    found = Counter(entry.verdict for entry in claims)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def _summary(claims: Sequence[Claim]) -> str:
+    number = counts(claims)
+    return f"{len(claims)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in number.items()) + "."
+
+
+def _source(source: Mapping[str, Any]) -> str:
+    dims, sizes = (" and ".join(map(str, source[name])) for name in ("dims", "sizes"))
+    return (
+        f"Figures come from the synthetic study ({dims} features, {sizes} rows a group, {source['trials']} trials), the"
+        f" runtime study (up to {source['runtime_rows']:,} rows, {source['runtime_dim']} features), the decomposition"
+        f" in the plane, and the paper’s printed tables, by crossfusion {source['version']}. Ranges go from the"
+        " smallest to the largest over settings of features and rows. Verdicts follow from the thresholds stated."
+    )
+
+
+def markdown(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
+    """The ledger as a Markdown table.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        The ledger.
+    source : mapping
+        From what its figures come.
+
+    Returns
+    -------
+    str
+        A document.
+    """
+    lines = [f"# {TITLE}", "", f"{_summary(claims)} {_source(source)}", ""]
+    for part in dict.fromkeys(entry.part for entry in claims):
+        lines += [f"## {part}", "", "| claim | place | what it says | how it was checked | figure | verdict |"]
+        lines.append("|---|---|---|---|---|---|")
+        for entry in (entry for entry in claims if entry.part == part):
+            cells = (entry.id, entry.place, entry.claim, entry.check, entry.figure, _verdict(entry))
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _verdict(entry: Claim) -> str:
+    parts = [f"**{entry.verdict}**", entry.conditions, f"Instead: {entry.mend}" if entry.mend else ""]
+    return ". ".join(part for part in parts if part)
+
+
+def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
+    """The ledger as one self-contained page: no network, no scripts.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        The ledger.
+    source : mapping
+        From what its figures come.
+
+    Returns
+    -------
+    str
+        A whole document.
+    """
+    style = "\n".join(
+        files(package).joinpath(name).read_text(encoding="utf-8")
+        for package, name in (("crossfusion.page", "page.css"), ("crossfusion.experiments.claims", "claims.css"))
+    )
+    tiles = "".join(
+        element(
+            "div", element("dt", escaped(verdict)) + element("dd", element("b", str(number))), class_=CLASSES[verdict]
+        )
+        for verdict, number in counts(claims).items()
+    )
+    header = (
+        element("h1", escaped(TITLE)) + element("p", escaped(_source(source))) + element("dl", tiles, class_="tiles")
+    )
+    head = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="data:,">',
+        element("title", escaped(TITLE)),
+        element("style", style),
+        "</head>",
+    ]
+    body = element("main", element("header", header) + _sections(claims))
+    return "\n".join([*head, element("body", body), "</html>\n"])
+
+
+def _sections(claims: Sequence[Claim]) -> str:
+    """Claims under the titles of their parts."""
+    return "".join(
+        element("section", element("h2", escaped(part)) + "".join(_card(c) for c in claims if c.part == part))
+        for part in dict.fromkeys(entry.part for entry in claims)
+    )
+
+
+def _card(entry: Claim) -> str:
+    """One claim: what it says, the verdict, the figure, and how it was checked."""
+    verdict = element("span", escaped(entry.verdict), class_="verdict")
+    facts = [
+        ("figure", entry.figure),
+        ("conditions", entry.conditions),
+        ("instead", entry.mend),
+        ("check", entry.check),
+    ]
+    terms = "".join(element("dt", name) + element("dd", escaped(text)) for name, text in facts if text)
+    title = element("h3", escaped(entry.claim))
+    about = element("p", f"{verdict} {escaped(entry.place)} · {element('code', escaped(entry.id))}", class_="about")
+    return element(
+        "article", title + about + element("dl", terms), class_=f"claim {CLASSES[entry.verdict]}", id=entry.id
+    )

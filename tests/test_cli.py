@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
+from crossfusion.experiments.synthetic import EXPERIMENTS
 
 COMMAND = [str(Path(sys.executable).with_name("crossfusion"))]
 
@@ -82,6 +83,26 @@ def test_compare_takes_any_known_file(data):
     assert same["distance"] == 0.0
     text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*")
     assert text["distance"] == pytest.approx(0, abs=1e-25)
+
+
+def test_compare_by_other_distances(data):
+    a, b = np.load(data / "a.npy"), np.load(data / "b.npy")
+    files = data / "a.npy", data / "b.npy"
+    found = run_json("compare", *files, "--distance", "cfd,mmd", "--distance", "wasserstein")
+    assert found["counts"] == {"a": 120, "b": 80}
+    assert list(found["distances"]) == ["cfd", "mmd", "wasserstein"]
+    for name, value in found["distances"].items():
+        assert value == pytest.approx(cf.distance(name, a, b), rel=1e-9)
+    lines = run("compare", *files, "--distance", "all").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == list(cf.distances)
+
+
+def test_compare_by_other_distances_can_drop_rows(bad):
+    rows = np.load(bad / "nan.npy")
+    done = run("compare", bad / "nan.npy", bad / "b.npy", "--distance", "energy", "--nan", "drop", "--json")
+    expected = cf.distance("energy", rows[np.isfinite(rows).all(axis=1)], np.load(bad / "b.npy"))
+    assert json.loads(done.stdout)["distances"]["energy"] == pytest.approx(expected, rel=1e-12)
+    assert "warning: " in done.stderr
 
 
 def test_infinity_is_a_string_in_json(tmp_path):
@@ -248,6 +269,19 @@ BAD_CALLS = {
     "column twice": (["matrix", "twice.csv", "--between", "site"], "2 columns called 'v'"),
     "too many pairs": (["matrix", "many.npz", "--between", "g"], "too many pairs"),
     "bench": (["bench", "moments", "--dim", "0"], "dim=0"),
+    "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
+    "distance and trim": (["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"], "--trim do not go with"),
+    "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
+    "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),
+    "distance of nothing": (["compare", "empty.npy", "b.npy", "--distance", "mmd"], "no rows"),
+    "unknown experiment": (["reproduce", "synthetic", "--experiment", "outlier"], "did you mean 'outliers'"),
+    "not numbers": (["reproduce", "synthetic", "--dims", "many"], "--dims 'many' is not a list of whole numbers"),
+    "no trials": (["reproduce", "synthetic", "--trials", "0"], "trials=0"),
+    "no workers": (["reproduce", "synthetic", "--quick", "--workers", "0"], "workers=0"),
+    "no room": (["reproduce", "synthetic", "--dims", "8"], "dims=8 has no room"),
+    "unknown study": (["reproduce", "everything"], "No such command"),
+    "no time": (["reproduce", "runtime", "--cap", "0"], "cap=0"),
+    "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
 }
 
@@ -317,6 +351,17 @@ def test_output_that_cannot_be_written_is_one_line(data):
 def test_no_command_shows_the_help():
     done = run(code=2)
     assert "Commands:\n" in done.stdout + done.stderr
+
+
+def test_help_names_every_experiment():
+    words = run("reproduce", "synthetic", "--help").stdout.replace(",", " ").split()
+    assert set(EXPERIMENTS) <= set(words)
+
+
+def test_small_settings_have_a_folder_of_their_own(tmp_path):
+    done = run("reproduce", "runtime", "--quick", "--dim", "4", cwd=tmp_path)
+    assert (tmp_path / "reproduction-quick" / "runtime" / "runtime.md").read_text() in done.stdout
+    assert not (tmp_path / "reproduction").exists()
 
 
 def test_help_has_examples_for_every_command():

@@ -1,15 +1,27 @@
 """The commands, one function each: read, ask, show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
 from crossfusion import storage
 from crossfusion._version import __version__
+from crossfusion.baselines import distances
 from crossfusion.cli import output, tables
+from crossfusion.cli.bench import bench
+from crossfusion.cli.options import (
+    PATH,
+    between_option,
+    given_option,
+    json_option,
+    names_option,
+    nan_option,
+    vectors_option,
+    weights_option,
+)
+from crossfusion.cli.reproduce import reproduce
 from crossfusion.collect import collect
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
@@ -19,35 +31,7 @@ from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
 from crossfusion.summary import Summary, read_summary
 from crossfusion.text import label_text, number_text, percent, plain_value
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _names(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
-    """Names given as `a,b` or by repeating the option."""
-    names = [name.strip() for value in values for name in value.split(",")]
-    if not all(names):
-        raise InputError(f"{parameter.opts[0]} has an empty name in {', '.join(map(repr, values))}: name a column")
-    return names
-
-
-def _names_option(name: str, text: str, required: bool = False) -> Decorator:
-    return click.option(name, multiple=True, required=required, callback=_names, metavar="NAME[,NAME...]", help=text)
-
-
-_between = _names_option("--between", "Factors whose combinations are compared.", required=True)
-_given = _names_option("--given", "Factors to adjust for.")
-_vectors = click.option("--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'.")
-_weights = click.option(
-    "--weights",
-    default="pooled",
-    show_default=True,
-    metavar="pooled|balanced",
-    help="Groups weigh by rows, or the same.",
-)
-_nan = click.option("--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_path = click.Path(path_type=Path)
+from crossfusion.validation import NAN, check_known, check_option, finite_only
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -56,22 +40,35 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
+cli.add_command(bench)
+cli.add_command(reproduce)
+
+
 @cli.command()
-@click.argument("a", type=_path)
-@click.argument("b", type=_path)
-@_vectors
-@_weights
+@click.argument("a", type=PATH)
+@click.argument("b", type=PATH)
+@names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
+@vectors_option
+@weights_option
 @click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
-@_nan
-@_json
-def compare(a: Path, b: Path, vectors: str | None, weights: str, trim: float, nan: str, as_json: bool) -> None:
+@nan_option
+@json_option
+def compare(
+    a: Path, b: Path, distance: list[str], vectors: str | None, weights: str, trim: float, nan: str, as_json: bool
+) -> None:
     """Distance between the rows of two files.
 
     \b
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
+      crossfusion compare A.npy B.npy --distance cfd,wasserstein,mmd
     """
+    if distance:
+        if weights != "pooled" or trim:
+            raise InputError("--weights and --trim do not go with --distance: name cfd_balanced, or leave them out")
+        _compare_by(distance, open_files([a, b], [], vectors), nan, as_json)
+        return
     sources = open_files([a, b], [], vectors)
     if trim:
         fusion = cfd(read_rows(sources[0]), read_rows(sources[1]), weights=weights, trim=trim, nan=nan)
@@ -84,14 +81,34 @@ def compare(a: Path, b: Path, vectors: str | None, weights: str, trim: float, na
         tables.show_fusion(f"a: {a}   b: {b}", fusion)
 
 
+def _compare_by(names: list[str], sources: Sequence[Source], nan: str, as_json: bool) -> None:
+    """Show the distances asked for by name."""
+    names = list(distances) if names == ["all"] else list(dict.fromkeys(names))
+    check_known(names, list(distances), "distance", "crossfusion")
+    check_option(nan, NAN, "nan")
+    rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
+    found = {}
+    with output.progress("measuring", len(names), "distances") as progress:
+        for name in names:
+            found[name] = distances[name](*rows)
+            if progress is not None:
+                progress(1)
+    if as_json:
+        counts = {"a": len(rows[0]), "b": len(rows[1])}
+        output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
+        return
+    title = f"a: {sources[0].name}, {len(rows[0]):,} rows   b: {sources[1].name}, {len(rows[1]):,} rows"
+    output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])
+
+
 @cli.command()
-@click.argument("files", type=_path, nargs=-1, required=True)
-@_names_option("--by", "Columns that define the groups.", required=True)
-@_vectors
-@_nan
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@names_option("--by", "Columns that define the groups.", required=True)
+@vectors_option
+@nan_option
 @click.option("--min-count", default=0, metavar="ROWS", help="Leave out groups of fewer rows, and say which.")
-@click.option("-o", "--output", "target", type=_path, required=True, help="The summary to write (.parquet).")
-@_json
+@click.option("-o", "--output", "target", type=PATH, required=True, help="The summary to write (.parquet).")
+@json_option
 def summarize(
     files: tuple[Path, ...],
     by: list[str],
@@ -120,14 +137,14 @@ def summarize(
 
 
 @cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=_path)
-@_between
-@_given
-@_vectors
-@_weights
-@_nan
+@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@between_option
+@given_option
+@vectors_option
+@weights_option
+@nan_option
 @click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
-@_json
+@json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
 def matrix(
     file: Path,
@@ -166,12 +183,12 @@ def matrix(
 
 
 @cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=_path)
-@_names_option("--levels", "Factors from the outermost to the innermost.", required=True)
-@_vectors
-@_weights
-@_nan
-@_json
+@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@names_option("--levels", "Factors from the outermost to the innermost.", required=True)
+@vectors_option
+@weights_option
+@nan_option
+@json_option
 def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, nan: str, as_json: bool) -> None:
     """Split the distance of nested groups over their levels.
 
@@ -187,15 +204,15 @@ def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, 
 
 
 @cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=_path)
-@_between
-@_given
+@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@between_option
+@given_option
 @click.option("--over", default="features", metavar="features|FACTOR", help="What contributes.")
 @click.option("--top", default=20, metavar="N", help="Rows of the table; JSON has all.")
-@_vectors
-@_weights
-@_nan
-@_json
+@vectors_option
+@weights_option
+@nan_option
+@json_option
 def attribution(
     file: Path,
     between: list[str],
@@ -233,7 +250,7 @@ def attribution(
 
 
 @cli.command()
-@click.option("--out", type=_path, default=Path("crossfusion-demo"), show_default=True, help="Folder for the files.")
+@click.option("--out", type=PATH, default=Path("crossfusion-demo"), show_default=True, help="Folder for the files.")
 @click.option("--rows", default=40000, show_default=True, help="Rows of the data set.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the data set.")
 def demo(out: Path, rows: int, seed: int) -> None:
@@ -266,34 +283,6 @@ def completion(shell: str) -> None:
     if maker is None:
         raise InputError(f"{shell} is not a shell that completion is known for: use bash, zsh or fish")
     click.echo(maker(cli, {}, "crossfusion", "_CROSSFUSION_COMPLETE").source())
-
-
-@cli.group()
-def bench() -> None:
-    """Measure speed, as ratios in one run."""
-
-
-@bench.command("moments")
-@click.option("--gigabytes", default=1.6, show_default=True, help="Size of the rows.")
-@click.option("--dim", default=256, show_default=True, help="Number of features.")
-@click.option("--repeats", default=7, show_default=True, help="Rounds, in which the sides alternate.")
-@_json
-def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> None:
-    """Compare the kernel with the machine's read bandwidth and with what else people use.
-
-    \b
-    Examples:
-      crossfusion bench moments
-      crossfusion bench moments --gigabytes 0.4 --dim 1024 --json
-    """
-    from crossfusion.benchmarks import moments
-
-    found = moments.run(gigabytes=gigabytes, dim=dim, repeats=repeats)
-    if as_json:
-        output.show_json(found)
-    else:
-        rows = [[name, f"{entry['value']:.3g}", entry["aim"]] for name, entry in found["ratios"].items()]
-        output.show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
 
 
 def _collect(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:

@@ -81,7 +81,19 @@ def show_notes(notes: Iterable[str]) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+def steps(what: str) -> Iterator[Callable[[str], None] | None]:
+    """A line on a terminal that says what is being done, and goes when the work is done; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.markup import escape
+
+    with console(stderr=True).status(what) as status:
+        yield lambda text: status.update(escape(text))
+
+
+@contextmanager
+def progress(what: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], None] | None]:
     """A bar on a terminal, which goes when the work is done; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
@@ -91,15 +103,21 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
 
     class _Rate(bars.ProgressColumn):
         def render(self, task: bars.Task) -> Text:
-            return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s")
+            return Text(
+                ""
+                if task.speed is None
+                else f"{task.speed:,.3g} {unit}/s"
+                if task.speed < 100
+                else f"{task.speed:,.0f} {unit}/s"
+            )
 
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
-        bars.TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
+        bars.TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
         _Rate(),
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda rows: bar.advance(task, rows)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,62 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.errors import InputError
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _names(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
+    """Names given as `a,b` or by repeating the option."""
+    names = [name.strip() for value in values for name in value.split(",")]
+    if not all(names):
+        raise InputError(
+            f"{parameter.opts[0]} has an empty name in {', '.join(map(repr, values))}: leave out the comma"
+        )
+    return names
+
+
+def _numbers(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
+    def parse(_context: Any, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        """Numbers given as `1,2`."""
+        if value is None:
+            return None
+        try:
+            return tuple(kind(entry) for entry in value.split(","))
+        except ValueError as problem:
+            what = "whole numbers" if kind is int else "numbers"
+            raise InputError(f"{parameter.opts[0]} {value!r} is not a list of {what}: write 32,128") from problem
+
+    return parse
+
+
+def names_option(name: str, text: str, required: bool = False) -> Decorator:
+    """Option of one name or several."""
+    return click.option(name, multiple=True, required=required, callback=_names, metavar="NAME[,NAME...]", help=text)
+
+
+def numbers_option(name: str, kind: type[Any], text: str) -> Decorator:
+    """Option of one number or several."""
+    return click.option(name, callback=_numbers(kind), metavar="N[,N...]", help=text)
+
+
+between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
+given_option = names_option("--given", "Factors to adjust for.")
+vectors_option = click.option("--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'.")
+weights_option = click.option(
+    "--weights",
+    default="pooled",
+    show_default=True,
+    metavar="pooled|balanced",
+    help="Groups weigh by rows, or the same.",
+)
+nan_option = click.option(
+    "--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+PATH = click.Path(path_type=Path)

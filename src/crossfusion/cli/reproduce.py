@@ -1,0 +1,140 @@
+"""The commands that reproduce the paper."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.cli import output
+from crossfusion.cli.options import PATH, json_option, names_option, numbers_option
+
+_workers = click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
+_quick = click.option("--quick", is_flag=True, is_eager=True, help="Small settings, for a first look within a minute.")
+
+
+def _out(name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Folder of a study; small settings have one of their own, so that they never pass for the full ones."""
+
+    def default(context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
+        quick = context.params.get("quick", False)
+        return value or Path("reproduction-quick" if quick else "reproduction") / name
+
+    text = f"Folder for the results.  [default: reproduction/{name}, or reproduction-quick/{name}]".replace("/]", "]")
+    return click.option("--out", type=PATH, callback=default, help=text.replace("/,", ","))
+
+
+@click.group()
+def reproduce() -> None:
+    """Reproduce the paper's experiments, and judge its claims."""
+
+
+@reproduce.command()
+@names_option(
+    "--experiment",
+    "Of displacement, dispersion, scaling, topology, outliers, imbalance, covariance, or all.  [default: all]",
+)
+@numbers_option("--dims", int, "Numbers of features.  [default: 32,128]")
+@numbers_option("--sizes", int, "Rows a group.  [default: 300,1000]")
+@click.option("--trials", type=int, metavar="N", help="Monte Carlo repetitions.  [default: 50]")
+@_workers
+@_quick
+@_out("synthetic")
+@click.option("--spread", type=float, help="Standard deviation of the mixture's means.  [default: 1]")
+@numbers_option("--sigmas", float, "Spreads of a component (dispersion).  [default: 0.5,0.75,1,1.5,2,3]")
+@click.option("--delta", "base_delta", type=float, help="Shift where another factor varies.  [default: 2]")
+@click.option("--radius", type=float, help="Distance of the means from the origin (topology).  [default: 4]")
+@click.option(
+    "--trim", type=float, metavar="SHARE", help="Share that the trimmed distance leaves out.  [default: 0.05]"
+)
+def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path, **choices: Any) -> None:
+    """Run the synthetic study: seven experiments, figures and tables.
+
+    An interrupted study goes on where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion reproduce synthetic --quick
+      crossfusion reproduce synthetic --experiment displacement,outliers --dims 128 --sizes 300
+    """
+    from crossfusion.experiments import synthetic as study
+
+    given = {name: value for name, value in choices.items() if value is not None}
+    if experiment and experiment != ["all"]:
+        given["experiments"] = tuple(experiment)
+    settings = study.Settings.quick(**given) if quick else study.Settings(**given)
+    with output.progress("measuring", study.count(settings), "pairs") as progress:
+        table = study.run(out, settings, workers=workers, progress=progress)
+    written = [*study.write_tables(out), *study.write_figures(out)]
+    click.echo(f"{table.num_rows:,} pairs in {out / 'trials.parquet'}")
+    _show_files(written)
+
+
+@reproduce.command()
+@click.option("--seed", default=0, show_default=True, help="Seed of the clouds.")
+@_out("decomposition")
+@json_option
+def decomposition(seed: int, out: Path, as_json: bool) -> None:
+    """Draw the paper's first figure: what transport pays for translation and for deformation.
+
+    \b
+    Examples:
+      crossfusion reproduce decomposition
+    """
+    from crossfusion.experiments import decomposition as study
+
+    with output.steps("transporting") as tell:
+        found = study.run(out, seed=seed, progress=tell)
+    if as_json:
+        output.show_json(found)
+    else:
+        _show_files(sorted(out.glob("decomposition.*")))
+
+
+@reproduce.command()
+@click.option("--dim", default=128, show_default=True, help="Number of features.")
+@click.option("--cap", default=10.0, show_default=True, metavar="SECONDS", help="Longest call that is still made.")
+@click.option("--largest", default=10**6, show_default=True, metavar="ROWS", help="Most rows a group.")
+@_quick
+@_out("runtime")
+def runtime(dim: int, cap: float, largest: int, quick: bool, out: Path) -> None:
+    """Time every distance against the number of rows, and fit the exponents.
+
+    \b
+    Examples:
+      crossfusion reproduce runtime --quick
+    """
+    from crossfusion.experiments import runtime as study
+
+    limits = study.QUICK if quick else {"cap": cap, "largest": largest}
+    with output.steps("timing") as tell:
+        study.run(out, dim=dim, progress=tell, **limits)
+    click.echo((out / "runtime.md").read_text(encoding="utf-8"))
+    _show_files(sorted(out.glob("runtime.*")))
+
+
+@reproduce.command()
+@_workers
+@_quick
+@_out()
+@json_option
+def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
+    """Judge the paper's claims by the studies above, running those whose results are missing.
+
+    \b
+    Examples:
+      crossfusion reproduce claims --quick
+    """
+    from crossfusion.experiments import claims as ledger
+
+    with output.steps("looking for studies") as tell:
+        found = ledger.run(out, quick=quick, workers=workers, progress=tell)
+    if as_json:
+        output.show_json({"claims": [claim.to_dict() for claim in found]})
+        return
+    output.show_table("Claims of the paper", ledger.HEADER, ledger.rows(found), left=range(len(ledger.HEADER)))
+    _show_files(sorted(out.glob("claims.*")))
+
+
+def _show_files(paths: list[Path]) -> None:
+    click.echo("\n".join(["written:", *(f"  {path}" for path in paths)]))

@@ -216,7 +216,7 @@ def test_files_agree(tmp_path, fair):
     assert page.count("<article") == len(fair)
     assert all(f'id="{name}"' in page for name in fair)
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == len(fair) + len(ledger.PARTS)
-    assert {line.count(" | ") for line in text.splitlines() if line.startswith("| ")} == {5}
+    assert {line.count(" | ") for line in text.splitlines() if line.startswith("| ")} == {3}
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -238,6 +238,8 @@ def test_quick_run_reads_what_is_there_and_runs_what_is_not(tmp_path, monkeypatc
     assert any(line.startswith("synthetic") for line in seen)
     seen.clear()
     again = claims.run(folder, quick=True, progress=seen.append)
-    assert seen == ["claims: moved copies", f"claims: {len(claims.CHECKS)} checks"]
+    found = f"synthetic: as found in {folder / 'synthetic'}"
+    assert seen == [found, "claims: moved copies", f"claims: {len(claims.CHECKS)} checks"]
+    assert list((folder / "synthetic" / "figures").glob("relative-*.png"))
     assert again == first
     assert (folder / "claims.html").stat().st_size > 10_000

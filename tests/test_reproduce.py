@@ -2,7 +2,10 @@
 
 import json
 import math
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 from time import sleep
 from xml.etree import ElementTree
 
@@ -136,3 +139,22 @@ def test_calls_take_turns_and_slow_ones_sit_out():
     assert calls.count("slow") == 1
     assert calls.count("fast") > 1
     assert 0.002 <= found["fast"] < found["slow"]
+
+
+def test_the_whole_paper_with_one_command(tmp_path):
+    """As a user runs it, with the small settings."""
+    command = [str(Path(sys.executable).with_name("crossfusion")), "reproduce", "claims", "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    folder = tmp_path / "reproduction-quick"
+    assert json.loads(done.stdout)["claims"] == json.loads((folder / "claims.json").read_text())["claims"]
+    for name in (
+        "synthetic/trials.parquet",
+        "synthetic/tables.html",
+        "runtime/runtime.svg",
+        "decomposition/decomposition.png",
+    ):
+        assert (folder / name).stat().st_size > 1000
+    pictures = {path.stem for path in (folder / "synthetic" / "figures").glob("*.png")}
+    assert pictures == {f"{kind}-d32-n{size}" for kind in ("relative", "values", "beyond") for size in (100, 200)}

@@ -39,6 +39,15 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None]) -> N
         raise FileError(f"{path} cannot be written: {problem.strerror or problem}") from problem
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text: all of it or nothing."""
+
+    def write(temporary: str) -> None:
+        Path(temporary).write_text(text, encoding="utf-8", newline="\n")
+
+    write_whole(path, write)
+
+
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Refuse, before any work, an output that would replace something other than a summary."""
     if path.suffix.lower() not in ENDINGS:

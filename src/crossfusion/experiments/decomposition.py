@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from crossfusion import storage
 from crossfusion._version import __version__
 from crossfusion.baselines import distance, wasserstein_decomposition
 from crossfusion.baselines.transport import transport_plan
@@ -51,7 +52,7 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
         "displacement": _sweep(DISPLACEMENTS, lambda step: parts(a, _moved(a, b, step))),
         "deformation": _sweep(DEFORMATIONS, lambda step: parts(a, _deformed(a, b, step))),
     }
-    output.write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
+    storage.write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
     tell("decomposition: figure")
     with output.matplotlib().rc_context(output.STYLE):
         output.save(draw(a, b, found), out, "decomposition")

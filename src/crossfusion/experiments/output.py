@@ -56,15 +56,6 @@ def write_table(path: Path, table: "pa.Table") -> None:
     storage.write_whole(path, partial(pq.write_table, table, write_page_checksum=True))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text whole or not at all."""
-
-    def write(temporary: str) -> None:
-        Path(temporary).write_text(text, encoding="utf-8", newline="\n")
-
-    storage.write_whole(path, write)
-
-
 def make_folder(folder: Path) -> Path:
     """The folder, made if it does not exist."""
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion import storage
 from crossfusion._version import __version__
 from crossfusion.baselines import distances
 from crossfusion.errors import FileError
@@ -70,7 +71,7 @@ def run(
     points = [*_over_rows(dim, cap, largest, seed, tell), *_over_features(largest, seed, tell)]
     table = _table(points, dim, cap)
     output.write_table(out / "runtime.parquet", table)
-    output.write_text(out / "runtime.md", text(table))
+    storage.write_text(out / "runtime.md", text(table))
     with output.matplotlib().rc_context(output.STYLE):
         output.save(draw(table), out, "runtime")
     return table

@@ -2,19 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from importlib.resources import files
-from pathlib import Path
 
 from crossfusion import storage
 from crossfusion._version import __version__
 from crossfusion.page import sections
 from crossfusion.page.answers import Answers, ask
-from crossfusion.page.markup import Table, element, escaped
+from crossfusion.page.document import document
+from crossfusion.page.markup import Table, element
 from crossfusion.summary import Factors, Summary
 
 __all__ = ["Table", "page", "write_page"]
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(
@@ -60,7 +57,7 @@ def page(
         *(sections.extra(table) for table in tables),
         sections.limits(answers),
     ]
-    return _document(title, parts, _footer(answers))
+    return document(title, parts, _footer(answers))
 
 
 def write_page(
@@ -84,37 +81,7 @@ def write_page(
         As in `page`.
     """
     text = page(summary, between=between, given=given, levels=levels, batches=batches, title=title, tables=tables)
-    storage.write_whole(path, lambda temporary: _write_text(temporary, text))
-
-
-def _write_text(path: str, text: str) -> None:
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
-
-
-def _document(title: str, parts: Sequence[str], footer: str) -> str:
-    style = files("crossfusion.page").joinpath("page.css").read_text(encoding="utf-8")
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escaped(title)}</title>",
-            f"<style>\n{style}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            *parts,
-            "</main>",
-            footer,
-            "</body>",
-            "</html>\n",
-        ]
-    )
+    storage.write_text(path, text)
 
 
 def _footer(answers: Answers) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion.experiments.claims.model import VERDICTS, Claim
-from crossfusion.experiments.output import write_text
+from crossfusion.page.document import document
 from crossfusion.page.markup import element, escaped
+from crossfusion.storage import write_text
 
 TITLE = "Cross-Fusion Distance: the paper’s claims, checked"
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 CLASSES = dict(zip(VERDICTS, ("yes", "partly", "no"), strict=True))
 
 
@@ -52,8 +52,8 @@ def counts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def _summary(claims: Sequence[Claim]) -> str:
-    number = counts(claims)
-    return f"{len(claims)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in number.items()) + "."
+    hold, partly, fail = counts(claims).values()
+    return f"Of {len(claims)} claims {hold} hold, {partly} hold under conditions, and {fail} do not hold."
 
 
 def _source(source: Mapping[str, Any]) -> str:
@@ -83,10 +83,9 @@ def markdown(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     """
     lines = [f"# {TITLE}", "", f"{_summary(claims)} {_source(source)}", ""]
     for part in dict.fromkeys(entry.part for entry in claims):
-        lines += [f"## {part}", "", "| claim | place | what it says | how it was checked | figure | verdict |"]
-        lines.append("|---|---|---|---|---|---|")
+        lines += [f"## {part}", "", "| claim | verdict | figure | how it was checked |", "|---|---|---|---|"]
         for entry in (entry for entry in claims if entry.part == part):
-            cells = (entry.id, entry.place, entry.claim, entry.check, entry.figure, _verdict(entry))
+            cells = (f"{entry.claim} ({entry.place})", _verdict(entry), entry.figure, entry.check)
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
@@ -112,10 +111,7 @@ def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     str
         A whole document.
     """
-    style = "\n".join(
-        files(package).joinpath(name).read_text(encoding="utf-8")
-        for package, name in (("crossfusion.page", "page.css"), ("crossfusion.experiments.claims", "claims.css"))
-    )
+    style = files("crossfusion.experiments.claims").joinpath("claims.css").read_text(encoding="utf-8")
     tiles = "".join(
         element(
             "div", element("dt", escaped(verdict)) + element("dd", element("b", str(number))), class_=CLASSES[verdict]
@@ -125,21 +121,7 @@ def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     header = (
         element("h1", escaped(TITLE)) + element("p", escaped(_source(source))) + element("dl", tiles, class_="tiles")
     )
-    head = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        '<link rel="icon" href="data:,">',
-        element("title", escaped(TITLE)),
-        element("style", style),
-        "</head>",
-    ]
-    body = element("main", element("header", header) + _sections(claims))
-    return "\n".join([*head, element("body", body), "</html>\n"])
+    return document(TITLE, [element("header", header) + _sections(claims)], style=style)
 
 
 def _sections(claims: Sequence[Claim]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crossfusion import storage
 from crossfusion.errors import CrossfusionError, FileError
 from crossfusion.experiments import output
 from crossfusion.experiments.synthetic.parts import (
@@ -128,7 +129,7 @@ def count(settings: Settings) -> int:
 
 
 def _write_settings(path: Path, settings: Settings) -> None:
-    output.write_text(path, json.dumps(asdict(settings), indent=2) + "\n")
+    storage.write_text(path, json.dumps(asdict(settings), indent=2) + "\n")
 
 
 def _computed(

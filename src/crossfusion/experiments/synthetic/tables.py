@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from crossfusion._version import __version__
-from crossfusion.experiments.output import write_table, write_text
+from crossfusion.experiments.output import write_table
 from crossfusion.experiments.synthetic.levels import levels
 from crossfusion.experiments.synthetic.measures import NAMES
 from crossfusion.experiments.synthetic.run import read
+from crossfusion.page.document import document
 from crossfusion.page.markup import element, escaped, table
+from crossfusion.storage import write_text
 from crossfusion.text import plain_number
 
 Row = dict[str, Any]
@@ -155,15 +156,11 @@ def _markdown(lead: str, sheets: Sequence[Sheet]) -> str:
 
 def _html(lead: str, sheets: Sequence[Sheet]) -> str:
     """A page that needs nothing else."""
-    style = files("crossfusion.page").joinpath("page.css").read_text(encoding="utf-8")
     body = element("h1", TITLE) + element("p", escaped(lead))
     for sheet in sheets:
         inner = "".join(table(escaped(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
         body += element("section", element("h2", escaped(sheet.title)) + inner)
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    head += f'<link rel="icon" href="data:,"><title>{TITLE}</title><style>{style}{WIDE}</style>'
-    foot = element("footer", f"crossfusion {__version__}.")
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body><main>{body}</main>{foot}</body></html>\n'
+    return document(TITLE, [body], element("footer", f"crossfusion {__version__}."), style=WIDE)
 
 
 def _escaped(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

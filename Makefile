@@ -34,6 +34,12 @@ bench-%: $(STAMP)
 
 reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; goes on where it was interrupted
 	$(BIN)/crossfusion reproduce claims --out reproduction
+	mkdir -p docs/reproduction
+	cp reproduction/claims.md docs/claims.md
+	cp reproduction/runtime/runtime.md reproduction/runtime/runtime.png docs/reproduction
+	cp reproduction/decomposition/decomposition.png docs/reproduction
+	cp reproduction/synthetic/figures/relative-d128-n300.png docs/reproduction
+	cp reproduction/synthetic/figures/beyond-d128-n300.png docs/reproduction
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -22,7 +22,7 @@ html_css_files = ["style.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"crossfusion {version}"
 html_show_sphinx = False
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 8}
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 7}
 html_sidebars = {"**": []}
 
 

@@ -92,8 +92,8 @@ def markdown(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
 
 
 def _verdict(entry: Claim) -> str:
-    parts = [f"**{entry.verdict}**", entry.conditions, f"Instead: {entry.mend}" if entry.mend else ""]
-    return ". ".join(part for part in parts if part)
+    terms = f"**{entry.verdict}**" + (f": {entry.conditions}" if entry.conditions else "")
+    return terms + (f". Instead: {entry.mend}" if entry.mend else "")
 
 
 def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import crossfusion as cf
-from crossfusion import kernels
-from crossfusion.baselines import blocks, median, nearest, threads
+from crossfusion import kernels, threads
+from crossfusion.baselines import blocks, median, nearest
 
 SIZES = [(60, 60, 5), (70, 41, 12), (1, 30, 3), (1, 1, 2), (500, 700, 2), (40, 50, 1)]
 sizes = pytest.mark.parametrize("size", SIZES, ids=str)

@@ -1,10 +1,12 @@
 """Cross-Fusion Distance: how far groups of embeddings are fused or separated."""
 
 from crossfusion._version import __version__
+from crossfusion.adjust import adjusted_pvalues
 from crossfusion.attribution import Attribution
 from crossfusion.baselines import Decomposition, distance, distances, wasserstein_decomposition
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
+from crossfusion.dispersion import dispersion_test
 from crossfusion.errors import (
     CrossfusionError,
     CrossfusionWarning,
@@ -15,8 +17,10 @@ from crossfusion.errors import (
 )
 from crossfusion.fusion import Fusion
 from crossfusion.hierarchy import Hierarchy, Level
+from crossfusion.judge import TestResult
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
+from crossfusion.permutation import permutation_test
 from crossfusion.summary import Summary, read_summary
 
 __all__ = [
@@ -34,10 +38,14 @@ __all__ = [
     "NonFiniteError",
     "Pairwise",
     "Summary",
+    "TestResult",
     "__version__",
+    "adjusted_pvalues",
     "cfd",
+    "dispersion_test",
     "distance",
     "distances",
+    "permutation_test",
     "read_summary",
     "summarize",
     "wasserstein_decomposition",

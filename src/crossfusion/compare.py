@@ -9,7 +9,7 @@ from crossfusion.design import Design
 from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion, fuse
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.moments import Moments, concat, grouped
+from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
 from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import (
     NAN,
@@ -20,7 +20,6 @@ from crossfusion.validation import (
     check_option,
     check_same_dim,
     check_some_rows,
-    row_blocks,
 )
 
 
@@ -134,19 +133,8 @@ def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: 
     codes = np.zeros(rows.shape[0], np.int32) if codes is None else codes
     if finite is not None:
         codes = np.where(finite, codes, np.int32(-1))
-    distance = _squared_distance_to_mean(rows, codes, moments.mean)
+    distance = squared_distance_to_mean(rows, codes, moments.mean)
     return grouped(rows, _without_farthest(codes, distance, moments.count, trim), groups, name=name)[0], dropped
-
-
-def _squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> FloatArray:
-    """Squared distance of each row from the mean of its group."""
-    found = np.zeros(rows.shape[0])
-    for start, block in row_blocks(rows):
-        dense = block if isinstance(block, np.ndarray) else block.toarray()
-        stop = start + dense.shape[0]
-        gap = dense.astype(np.float64) - mean[codes[start:stop]]
-        found[start:stop] = np.einsum("ij,ij->i", gap, gap)
-    return found
 
 
 def _without_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray, trim: float) -> CodeArray:

@@ -212,6 +212,17 @@ def grouped(
     return total, None if finite is None or finite.all() else finite
 
 
+def squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> FloatArray:
+    """Squared distance of each row from the mean of its group."""
+    found = np.zeros(rows.shape[0])
+    for start, block in row_blocks(rows):
+        dense = block if isinstance(block, np.ndarray) else block.toarray()
+        stop = start + dense.shape[0]
+        gap = dense.astype(np.float64) - mean[codes[start:stop]]
+        found[start:stop] = np.einsum("ij,ij->i", gap, gap)
+    return found
+
+
 def _weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of one group whose rows count more or less than once; and which rows are finite, if not all."""
     total = kernels.empty(1, rows.shape[1])

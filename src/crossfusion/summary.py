@@ -16,6 +16,8 @@ from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion, fuse
 from crossfusion.hierarchy import Hierarchy, levels_of
+from crossfusion.items import is_crossed
+from crossfusion.judge import TestResult, check_options, of_moments
 from crossfusion.moments import Moments, concat
 from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
@@ -284,6 +286,63 @@ class Summary:
         cell, _ = factors.encode(fine.keys.select(compared))
         unit, units = factors.encode(fine.keys.select([over]))
         return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
+
+    def test(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        permutations: int = 999,
+        seed: int = 0,
+    ) -> TestResult:
+        """Test whether groups are separated farther than chance would have it, by exchanging labels of units.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared, and labels exchanged, within their strata.
+        units : str or list of str
+            The factors that tell apart what is independent, such as the patient or the slide. Units of one group each
+            exchange their labels as wholes; where some units have several groups (a slide on two scanners), labels
+            are exchanged within units only.
+        permutations : int
+            Random rearrangements; where there are no more than this and one, each is looked at once instead.
+        seed : int
+            Of the random rearrangements.
+
+        Returns
+        -------
+        TestResult
+            Statistic, p-value, and the statistic under each rearrangement.
+
+        Notes
+        -----
+        The same as `permutation_test` of the rows with these units (or pairs) and strata, without the rows.
+        """
+        check_options(permutations, seed)
+        design = self._design(between, given)
+        compared, strata, names = as_names(between, "between"), as_names(given, "given"), as_names(units, "units")
+        if not names:
+            raise InputError(
+                "a summary has no rows to exchange: name the factor of the independent units in units, such as the"
+                " patient, or use permutation_test(x, labels) on the rows"
+            )
+        self._check_factors(names)
+        both = {*names} & {*compared, *strata}
+        if both:
+            raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
+        fine = self.rollup([*compared, *strata, *names])
+        label, part, unit = (
+            factors.encode(fine.keys.select(list(chosen)))[0] if chosen else np.zeros(len(fine), int)
+            for chosen in (compared, strata, names)
+        )
+        crossed = is_crossed(label, unit)
+        return of_moments(
+            fine.moments, label, part, unit, design, crossed=crossed, permutations=permutations, seed=seed
+        )
 
     def _names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.baselines.threads import multiply, spread
 from crossfusion.kernels import FloatArray
+from crossfusion.threads import multiply, spread
 
 ROWS, COLUMNS = 256, 1024  # of a block: 2 MB, which stay in the cache of a core
 CLOSE = 1e-5  # squared distance, of the squared norms, below which the product has lost too many digits

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.baselines.blocks import Squares, over_blocks
-from crossfusion.baselines.threads import spread
 from crossfusion.kernels import FloatArray
+from crossfusion.threads import spread
 from crossfusion.validation import as_clouds
 
 IndexArray = NDArray[np.intp]

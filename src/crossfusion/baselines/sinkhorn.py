@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from crossfusion import optional
 from crossfusion.baselines.blocks import squared_distances
-from crossfusion.baselines.threads import spread
 from crossfusion.errors import warn
 from crossfusion.kernels import FloatArray
+from crossfusion.threads import spread
 from crossfusion.validation import as_clouds, check_positive, check_whole
 
 SHRINK = 0.6  # the next entropy, as a share of the last

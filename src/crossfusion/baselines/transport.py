@@ -7,10 +7,10 @@ import numpy as np
 
 from crossfusion import optional
 from crossfusion.baselines.blocks import squared_distances
-from crossfusion.baselines.threads import spread
 from crossfusion.errors import CrossfusionError
 from crossfusion.kernels import FloatArray
 from crossfusion.text import number_text, percent, plain_value
+from crossfusion.threads import spread
 from crossfusion.validation import as_clouds, check_whole
 
 ITERATIONS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs

@@ -51,3 +51,23 @@ def bench_distances(repeats: int, as_json: bool) -> None:
         output.show_json(found)
     else:
         output.show_table(found["title"], found["header"], found["rows"], left=(0, 1))
+
+
+@bench.command("permutations")
+@click.option("--repeats", default=3, show_default=True, help="Rounds, in which the sides alternate.")
+@click.option("--quick", is_flag=True, help="Leave out the comparison that takes minutes.")
+@json_option
+def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
+    """Compare permutation tests with those on distance matrices.
+
+    \b
+    Examples:
+      crossfusion bench permutations
+    """
+    from crossfusion.benchmarks import permutations
+
+    found = permutations.run(repeats=repeats, quick=quick)
+    if as_json:
+        output.show_json(found)
+    else:
+        output.show_table(found["title"], found["header"], found["rows"], left=(0, 1))

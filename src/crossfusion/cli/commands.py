@@ -9,7 +9,7 @@ import numpy as np
 from crossfusion import storage
 from crossfusion._version import __version__
 from crossfusion.baselines import distances
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, reading, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.options import (
     PATH,
@@ -22,14 +22,13 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reproduce import reproduce
-from crossfusion.collect import collect
+from crossfusion.cli.test import test
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.hierarchy import HEADER
-from crossfusion.sources import Source, open_file, open_files
+from crossfusion.sources import Source, open_files
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_key
-from crossfusion.summary import Summary, read_summary
 from crossfusion.text import label_text, number_text, percent, plain_value
 from crossfusion.validation import NAN, check_known, check_option, finite_only
 
@@ -42,6 +41,7 @@ def cli() -> None:
 
 cli.add_command(bench)
 cli.add_command(reproduce)
+cli.add_command(test)
 
 
 @cli.command()
@@ -74,7 +74,7 @@ def compare(
         fusion = cfd(read_rows(sources[0]), read_rows(sources[1]), weights=weights, trim=trim, nan=nan)
     else:
         keyed = [with_key(source, "group", name) for source, name in zip(sources, "ab", strict=True)]
-        fusion = _collect(keyed, nan=nan).cfd("group", weights=weights)
+        fusion = reading.reduced(keyed, nan=nan).cfd("group", weights=weights)
     if as_json:
         output.show_json(fusion.to_dict())
     else:
@@ -126,7 +126,7 @@ def summarize(
       crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
     """
     storage.check_target(target, files)
-    summary = _collect(open_files(files, by, vectors), nan=nan, min_count=min_count)
+    summary = reading.reduced(open_files(files, by, vectors), nan=nan, min_count=min_count)
     summary.write(target)
     if as_json:
         facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
@@ -166,7 +166,7 @@ def matrix(
     """
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other: choose one")
-    summary = _summary(file, [*between, *given], vectors, nan)
+    summary = reading.summary_of(file, [*between, *given], vectors, nan)
     result = summary.pairwise(between, given=given, weights=weights)
     if as_json:
         output.show_json(result.to_dict())
@@ -196,7 +196,7 @@ def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, 
     Examples:
       crossfusion hierarchy summary.parquet --levels site,scanner
     """
-    result = _summary(file, levels, vectors, nan).hierarchy(levels, weights=weights)
+    result = reading.summary_of(file, levels, vectors, nan).hierarchy(levels, weights=weights)
     if as_json:
         output.show_json(result.to_dict())
         return
@@ -234,7 +234,7 @@ def attribution(
     if top < 1:
         raise InputError(f"--top {top} must be 1 or more")
     needed = [*between, *given, *([] if over == "features" else [over])]
-    summary = _summary(file, needed, vectors, nan)
+    summary = reading.summary_of(file, needed, vectors, nan)
     result = summary.attribution(between, given=given, over=over, weights=weights)
     if as_json:
         output.show_json(result.to_dict())
@@ -283,17 +283,3 @@ def completion(shell: str) -> None:
     if maker is None:
         raise InputError(f"{shell} is not a shell that completion is known for: use bash, zsh or fish")
     click.echo(maker(cli, {}, "crossfusion", "_CROSSFUSION_COMPLETE").source())
-
-
-def _collect(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:
-    """Summary of sources, with notes and a bar while they are read."""
-    output.show_notes(source.note for source in sources)
-    with output.progress("reading", sum(source.rows for source in sources)) as progress:
-        return collect(sources, nan=nan, min_count=min_count, progress=progress)
-
-
-def _summary(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> Summary:
-    """Read a summary, or make one of a file."""
-    if path.suffix.lower() in storage.ENDINGS and storage.facts_of(path) is not None:
-        return read_summary(path)
-    return _collect([open_file(path, list(dict.fromkeys(by)), vectors)], nan=nan)

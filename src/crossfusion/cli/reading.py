@@ -1,0 +1,53 @@
+"""Files as the commands read them: reduced to a summary, or whole."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion import storage
+from crossfusion.cli import output
+from crossfusion.collect import collect
+from crossfusion.sources import Source, open_file
+from crossfusion.summary import Summary, read_summary
+from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_summary(path: Path) -> bool:
+    """Whether a file holds a summary."""
+    return path.suffix.lower() in storage.ENDINGS and storage.facts_of(path) is not None
+
+
+def summary_of(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> Summary:
+    """Read a summary, or make one of a file."""
+    return read_summary(path) if is_summary(path) else reduced([_open(path, by, vectors)], nan=nan)
+
+
+def reduced(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:
+    """Summary of sources, with notes and a bar while they are read."""
+    output.show_notes(source.note for source in sources)
+    with output.progress("reading", sum(source.rows for source in sources)) as progress:
+        return collect(sources, nan=nan, min_count=min_count, progress=progress)
+
+
+def whole(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> "tuple[Any, pa.Table]":
+    """All rows of a file in one array, and their factors."""
+    import numpy as np
+    import pyarrow as pa
+
+    check_option(nan, NAN, "nan")
+    source = _open(path, by, vectors)
+    output.show_notes([source.note])
+    blocks = list(source.blocks)
+    check_some_rows(len(blocks), source.name)
+    rows = blocks[0].rows if len(blocks) == 1 else np.concatenate([block.rows for block in blocks])
+    keys = pa.concat_tables([block.keys for block in blocks], promote_options="permissive")
+    finite, check = finite_rows(rows), FiniteCheck(source.name)
+    check.see(rows, None if finite.all() else finite)
+    return (rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else (rows, keys)
+
+
+def _open(path: Path, by: Sequence[str], vectors: str | None) -> Source:
+    return open_file(path, list(dict.fromkeys(by)), vectors)

@@ -1,0 +1,104 @@
+"""The command that tests a separation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from crossfusion import factors
+from crossfusion.cli import output, reading, tables
+from crossfusion.cli.options import (
+    PATH,
+    between_option,
+    given_option,
+    json_option,
+    names_option,
+    nan_option,
+    vectors_option,
+)
+from crossfusion.errors import InputError
+from crossfusion.judge import TestResult
+from crossfusion.permutation import permutation_test
+from crossfusion.summary import Summary
+from crossfusion.text import number_text
+
+FIELDS = ("distance", "statistic", "pvalue", "permutations", "exact")
+
+
+@click.command()
+@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@between_option
+@given_option
+@names_option("--units", "Columns of the independent units, such as patients, which exchange labels as wholes.")
+@names_option("--pairs", "Columns of what was measured in several groups: labels are exchanged within it only.")
+@click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the rearrangements.")
+@vectors_option
+@nan_option
+@json_option
+def test(
+    file: Path,
+    between: list[str],
+    given: list[str],
+    units: list[str],
+    pairs: list[str],
+    permutations: int,
+    seed: int,
+    vectors: str | None,
+    nan: str,
+    as_json: bool,
+) -> None:
+    """Test whether groups are separated farther than chance would have it.
+
+    Without --units and --pairs, single rows exchange their labels; tiles of one slide are not exchangeable like this.
+
+    \b
+    Examples:
+      crossfusion test embeddings.parquet --between scanner --given label --units slide
+      crossfusion test summary.parquet --between scanner --pairs slide --json
+    """
+    if units and pairs:
+        raise InputError(
+            "--units and --pairs exclude each other: pass as --pairs what is independent, such as the slide"
+        )
+    if units or pairs:
+        summary = reading.summary_of(file, [*between, *given, *units, *pairs], vectors, nan)
+        _check_pairs(summary, between, pairs)
+        result = summary.test(between, given=given, units=units or pairs, permutations=permutations, seed=seed)
+    elif reading.is_summary(file):
+        raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --pairs")
+    else:
+        result = _of_rows(file, between, given, vectors, nan, permutations, seed)
+    if as_json:
+        found = result.to_dict()
+        output.show_json({name: found[name] for name in FIELDS})
+    else:
+        _show(result, tables.question(between, given), units or pairs)
+
+
+def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
+    """Refuse pairs of one group each, which would be exchanged as units are."""
+    if pairs and len(summary.rollup(pairs)) == len(summary.rollup(list(dict.fromkeys([*pairs, *between])))):
+        raise InputError("no pair has two of the compared groups: name in --pairs what was measured in several groups")
+
+
+def _of_rows(
+    file: Path, between: list[str], given: list[str], vectors: str | None, nan: str, permutations: int, seed: int
+) -> TestResult:
+    """Test that exchanges single rows."""
+    rows, keys = reading.whole(file, [*between, *given], vectors, nan)
+    labels, strata = (factors.encode(keys.select(names))[0] if names else None for names in (between, given))
+    return permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
+
+
+def _show(result: TestResult, asked: str, units: Sequence[str]) -> None:
+    """A result for people."""
+    kind = "every rearrangement there is" if result.exact else "random rearrangements"
+    rows = [
+        ["distance", number_text(result.distance), "Cross-Fusion Distance, plug-in"],
+        ["statistic", number_text(result.statistic), "pseudo-F"],
+        ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
+        ["permutations", f"{result.permutations:,}", kind],
+    ]
+    title = f"Test of the separation of {asked}, exchanging {' × '.join(units) or 'single rows'}"
+    output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))

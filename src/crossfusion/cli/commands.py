@@ -24,7 +24,7 @@ from crossfusion.cli.options import (
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.collect import collect
 from crossfusion.compare import cfd
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.hierarchy import HEADER
 from crossfusion.sources import Source, open_file, open_files
 from crossfusion.sources.arrays import read_rows
@@ -66,7 +66,7 @@ def compare(
     """
     if distance:
         if weights != "pooled" or trim:
-            raise InputError("--weights and --trim do not go with --distance: name cfd_balanced, or leave them out")
+            raise InputError("--weights and --trim do not go with --distance: leave it out, or them")
         _compare_by(distance, open_files([a, b], [], vectors), nan, as_json)
         return
     sources = open_files([a, b], [], vectors)
@@ -82,15 +82,22 @@ def compare(
 
 
 def _compare_by(names: list[str], sources: Sequence[Source], nan: str, as_json: bool) -> None:
-    """Show the distances asked for by name."""
-    names = list(distances) if names == ["all"] else list(dict.fromkeys(names))
+    """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
+    every = "all" in names
+    names = list(distances) if every else list(dict.fromkeys(names))
     check_known(names, list(distances), "distance", "crossfusion")
     check_option(nan, NAN, "nan")
     rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
-    found = {}
+    found: dict[str, float | None] = {}
     with output.progress("measuring", len(names), "distances") as progress:
         for name in names:
-            found[name] = distances[name](*rows)
+            try:
+                found[name] = distances[name](*rows)
+            except InputError as problem:
+                if not every or name == "cfd":  # what cfd refuses is of no use to any
+                    raise
+                warn(f"{name} is left out: {problem}")
+                found[name] = None
             if progress is not None:
                 progress(1)
     if as_json:

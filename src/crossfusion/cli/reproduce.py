@@ -109,7 +109,7 @@ def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: 
     from crossfusion.experiments import runtime as study
 
     given = {name: value for name, value in {"cap": cap, "largest": largest}.items() if value is not None}
-    limits = (study.QUICK if quick else {}) | given
+    limits: dict[str, Any] = {**(study.QUICK if quick else {}), **given}
     with output.steps("timing") as tell:
         study.run(out, dim=dim, progress=tell, **limits)
     click.echo((out / "runtime.md").read_text(encoding="utf-8"))

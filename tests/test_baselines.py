@@ -45,7 +45,7 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "MEND", 16)
     monkeypatch.setattr(median, "FEW", 10)
     monkeypatch.setattr(median, "GATHER", 16)
-    monkeypatch.setattr(nearest, "PROBES", 2)
+    monkeypatch.setattr(nearest, "PROBES", (2, 1))
     monkeypatch.setattr(nearest, "FIRST", 3)
     monkeypatch.setattr(nearest, "BLOCK", 40)
     monkeypatch.setattr(nearest, "TALL", 5)

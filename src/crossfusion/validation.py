@@ -72,17 +72,17 @@ def as_clouds(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]
         if not isinstance(values, np.ndarray):
             raise InputError(f"{name} is sparse, which only the distances called cfd take: pass {name}.toarray()")
         check_some_rows(values.shape[0], name)
-        finite_only(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
     clouds = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
-    _check_squarable(*clouds)
+    low, high = (float(extreme(list(map(extreme, clouds)))) for extreme in (np.min, np.max))  # NaN if any value is
+    if not np.isfinite([low, high]).all():
+        for name, values in rows.items():
+            finite_only(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
+    _check_squarable(high - low)
     return clouds
 
 
-def _check_squarable(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+def _check_squarable(extent: float) -> None:
     """Refuse clouds whose squared distances leave the range of float64 at either end."""
-    low, high = np.minimum(a.min(axis=0), b.min(axis=0)), np.maximum(a.max(axis=0), b.max(axis=0))
-    with np.errstate(over="ignore"):
-        extent = float((high - low).max())
     if extent > LARGEST or 0 < extent < 1 / LARGEST:
         way = "down" if extent > 1 else "up"
         raise InputError(

@@ -45,8 +45,11 @@ def as_claimed(experiment: str, measure: str) -> Response:
     return table.get(experiment, lambda x: 1.0)
 
 
-def study(**others: Response) -> pa.Table:
-    """A made-up study; `others` replace responses, by experiment, measure and if need be reading, joined by "__"."""
+def study(*, noise: Mapping[str, float] | None = None, **others: Response) -> pa.Table:
+    """A made-up study; `others` replace responses, by experiment and measure, joined by "__".
+
+    `noise`, named alike, is added to the last level, with one sign in even trials and the other in odd ones.
+    """
     rows = []
     for experiment in synthetic.EXPERIMENTS:
         for variant in ("sigma", "dispersion") if experiment == "topology" else ("",):
@@ -56,34 +59,39 @@ def study(**others: Response) -> pa.Table:
                         about = {"experiment": experiment, "variant": variant, "dim": dim, "size": size}
                         about |= {"trial": trial, "seed": 42 + trial}
                         rows += [
-                            about | {"level": x} | values(others, experiment, size, x, trial)
+                            about | {"level": x} | values(others, experiment, size, x, trial, noise or {})
                             for x in CHOICES.levels(experiment)
                         ]
     return pa.Table.from_pylist(rows)
 
 
-def values(others, experiment, size, level, trial):
+def values(others, experiment, size, level, trial, noises):
     found = {}
+    is_last = level == CHOICES.levels(experiment)[-1]
     for measure in MEASURES:
         response = others.get(f"{experiment}__{measure}", as_claimed(experiment, measure))
         noise = 1 + 0.01 * (trial - 1.5)  # the same at all levels, as in the study, whose trials are paired
         found[measure] = noise * float(response(level))
+        found[measure] += is_last * (-1) ** trial * noises.get(f"{experiment}__{measure}", 0.0)
     found["sinkhorn" if size == CHOICES.sizes[0] else "wasserstein"] = None
     return found
 
 
-def timings(**powers: float) -> pa.Table:
-    """Made-up timings that grow with powers of the rows."""
+def timings(
+    *, features: Mapping[str, float] | None = None, points: Mapping[str, int] | None = None, **powers: float
+) -> pa.Table:
+    """Made-up timings that grow with powers of the rows, and of the features; `points` is of how many each has some."""
     base = {"cfd": 1.0, "wasserstein": 3.0, "sinkhorn": 2.0, "mmd": 2.0, "hausdorff": 2.0, "chamfer": 2.0} | powers
     sizes = (100, 316, 1000, 3162, 10_000)
     rows = [
         {"sweep": "rows", "measure": name, "rows": n, "dim": 128, "seconds": 1e-6 * n**power, "ratio": n ** (power - 1)}
         for name, power in base.items()
-        for n in sizes
+        for n in sizes[: (points or {}).get(name)]
     ]
     widths = [
-        {"sweep": "dim", "measure": "cfd", "rows": 1000, "dim": d, "seconds": 1e-5 * d, "ratio": None}
-        for d in (16, 64, 256, 1024)
+        {"sweep": "dim", "measure": name, "rows": 1000, "dim": d, "seconds": 1e-5 * d**power, "ratio": None}
+        for name, power in (dict.fromkeys(base, 1.0) | dict(features or {})).items()
+        for d in (16, 64, 256, 1024)[: (points or {}).get(name)]
     ]
     return pa.Table.from_pylist(rows + widths)
 
@@ -98,7 +106,7 @@ def parts(power: float = 2.0):
     return {"displacement": steps, "deformation": steps}
 
 
-def evidence(*, timed=None, split=None, copied=None, **others: Response) -> Evidence:
+def evidence(*, timed=None, split=None, copied=None, noise=None, **others: Response) -> Evidence:
     """All evidence made up; unless told otherwise, moved copies say what two samples say."""
-    trials = Trials(study(**others))
+    trials = Trials(study(noise=noise, **others))
     return Evidence(trials, CHOICES, timed or timings(), split or parts(), copied or trials)

@@ -45,7 +45,7 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "MEND", 16)
     monkeypatch.setattr(median, "FEW", 10)
     monkeypatch.setattr(median, "GATHER", 16)
-    monkeypatch.setattr(nearest, "PROBES", 2)
+    monkeypatch.setattr(nearest, "PROBES", (2, 1))
     monkeypatch.setattr(nearest, "FIRST", 3)
     monkeypatch.setattr(nearest, "BLOCK", 40)
     monkeypatch.setattr(nearest, "TALL", 5)
@@ -410,3 +410,65 @@ def test_a_copy_among_the_rows_is_nearest(name, tiny_blocks):
     expected = cdist(a, b).min(axis=0)
     found = cf.distance(name, a, b)
     assert found == pytest.approx(expected.max() if name == "hausdorff" else expected.mean() / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("far", [100.0, 1e3, 1e6])
+def test_sinkhorn_sends_the_mass_of_a_row_that_is_far_away(far):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(300, 8)), rng.normal(size=(300, 8))
+    a[0] = far
+    exact = cf.distance("wasserstein", a, b)
+    for pair in ((a, b), (b, a)):
+        assert exact * (1 - 1e-12) <= cf.distance("sinkhorn", *pair) <= exact * 1.01
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 10.0])
+def test_sinkhorn_is_the_cost_of_a_whole_plan(epsilon):
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(60, 16)), rng.normal(0.3, size=(80, 16))
+    exact = cf.distance("wasserstein", a, b)
+    assert cf.distance("sinkhorn", a, b, epsilon=epsilon) >= exact * (1 - 1e-12)
+    independent = np.sqrt(cdist(a, b, "sqeuclidean").mean())  # the plan of an infinite entropy
+    assert cf.distance("sinkhorn", a, b, epsilon=1e6) == pytest.approx(independent, rel=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e-8, 1e8, 1e130])
+def test_scale_costs_no_digits(scale):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(40, 5)), rng.normal(0.5, size=(30, 5))
+    for name in ("wasserstein", "sliced_wasserstein", "gaussian_wasserstein", "hausdorff", "chamfer"):
+        assert cf.distance(name, scale * a, scale * b) / scale == pytest.approx(cf.distance(name, a, b), rel=1e-9)
+    found = cf.distance("sinkhorn", scale * a, scale * b, epsilon=0.1 * scale**2)
+    assert found / scale == pytest.approx(cf.distance("sinkhorn", a, b), rel=1e-9)
+
+
+@pytest.mark.parametrize(("scale", "way"), [(1e155, "down"), (1e300, "down"), (1e-170, "up")])
+def test_squares_beyond_float64_are_refused(scale, way, refuses):
+    a, b = scale * np.eye(6), scale * np.ones((5, 6))
+    for name in set(cf.distances) - {"cfd", "cfd_unbiased", "cfd_balanced"}:
+        with refuses(f"leave the range of float64: scale both {way}"):
+            cf.distance(name, a, b)
+
+
+def test_options_of_any_number_type():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(20, 3)), rng.normal(0.5, size=(20, 3))
+    expected = cf.distance("mmd", a, b, bandwidth=20.0)
+    for bandwidth in (20, np.int8(20), np.float16(20), np.float32(20)):
+        assert cf.distance("mmd", a, b, bandwidth=bandwidth) == pytest.approx(expected, rel=1e-12)
+    assert cf.distance("mmd", a, b, bandwidth=1e-200) == pytest.approx(np.sqrt(1 / 20 + 1 / 20))
+    assert cf.distance("mmd", a, b, bandwidth=1e160) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("mmd", {"bandwidth": 10**400}, "bandwidth=1000"),
+        ("mmd", {"bandwidth": np.complex128(1)}, "bandwidth="),
+        ("sinkhorn", {"epsilon": float("inf")}, "epsilon=inf"),
+        ("classifier", {"seed": 2**32}, "seed=4294967296"),
+    ],
+)
+def test_options_out_of_range_are_refused(name, options, said, refuses):
+    with refuses(said):
+        cf.distance(name, np.eye(6), np.ones((7, 6)), **options)

@@ -8,7 +8,21 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.experiments import claims, runtime, synthetic
-from crossfusion.experiments.claims import CONDITIONS, FAILS, HOLDS, Evidence, Trials, copies, files, ledger, printed
+from crossfusion.experiments.claims import (
+    CONDITIONS,
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Evidence,
+    Trials,
+    copies,
+    files,
+    ledger,
+    printed,
+)
+from crossfusion.experiments.claims.curve import Curve, estimate
+from crossfusion.experiments.claims.model import across, together, verdict_of
+from crossfusion.experiments.claims.outcomes import above, all_of, any_of, opposite, share, small, steady
 from tests.made_up import CHOICES, FARAWAY, Response, evidence, parts, study, timings
 
 
@@ -28,6 +42,7 @@ def test_every_claim_is_complete():
 
 def test_figures_and_verdicts_are_there(fair):
     assert all(claim.figure and claim.verdict in claims.VERDICTS for claim in fair.values())
+    assert all(claim.verdict != UNDECIDED for claim in fair.values())
     assert all(bool(claim.conditions) == (claim.verdict == CONDITIONS) for claim in fair.values())
     assert all("nan" not in claim.figure + claim.mend for claim in fair.values())
     assert [*map(len, claims.rows(list(fair.values())))] == [len(claims.HEADER)] * len(fair)
@@ -49,12 +64,13 @@ TURNS: dict[str, dict[str, Response]] = {
     "dispersion-mmd-falls": {"dispersion__mmd": lambda x: x},
     "dispersion-steepest": {"dispersion__cfd": lambda x: 1 / x**0.001}
     | {f"dispersion__{name}": lambda x: x for name in FARAWAY},
-    "scaling-stable": {"scaling__cfd": lambda x: x, "scaling__mmd": lambda x: x},
+    "scaling-stable": {"scaling__cfd": lambda x: x},
     "topology-cfd": {"topology__cfd": lambda x: x / 100},
     "topology-others": {f"topology__{name}": lambda x: 4 + x / 1000 for name in (*FARAWAY, "mmd")},
     "outliers-others": {f"outliers__{name}": lambda x: 5 + x / 100 for name in FARAWAY},
     "outliers-cfd": {"outliers__cfd": lambda x: 0.1 / (1 + x / 5)},
     "outliers-mmd": {"outliers__mmd": lambda x: 0.1 / (1 + x / 5)},
+    "same-source-zero": {"topology__cfd": lambda x: 0.1},
     "same-source-others": {f"topology__{name}": lambda x: 0.01 for name in (*FARAWAY, "mmd")},
     "sample-size": {"displacement__cfd_unbiased": lambda x: x**2 / 1000},
     "imbalance": {"imbalance__cfd": lambda x: x},
@@ -76,6 +92,7 @@ def test_a_claim_of_some_measures_names_them():
     assert "Chamfer in 0 of 4" in found.conditions
 
 
+MOVED = Trials(copies.study(CHOICES, rows=150, trials=2), copies.EXPERIMENTS)
 TWO_READINGS = (
     "dispersion-flat",
     "displacement-linear",
@@ -87,15 +104,26 @@ TWO_READINGS = (
 
 @pytest.mark.parametrize("name", TWO_READINGS)
 def test_what_fails_for_two_samples_may_hold_for_moved_copies(name):
-    moved = Trials(copies.study(CHOICES), copies.EXPERIMENTS)
-    found = verdict(name, evidence(copied=moved, **TURNS[name]))
+    found = verdict(name, evidence(copied=MOVED, **TURNS[name]))
+    assert found.verdict == FAILS
+    assert found.mend.startswith("would hold if B were A's own sample, moved: ")
+    assert f"{copies.ROWS} rows, {copies.TRIALS} trials" in found.check
+
+
+def test_what_holds_in_part_names_its_part_and_then_moved_copies():
+    found = verdict("outliers-others", evidence(copied=MOVED, outliers__chamfer=lambda x: 5))
     assert found.verdict == CONDITIONS
-    assert "if B is not a sample of its own but that of A, moved" in found.conditions
-    assert "With moved copies" in found.figure
+    assert "Chamfer in 0 of 4" in found.conditions
+    assert "moved" not in found.conditions
+    assert found.mend.startswith("would hold if B were A's own sample, moved: ")
+    neither = verdict("outliers-others", evidence(**TURNS["outliers-others"]))
+    assert neither.mend.startswith("would not hold either if B were A's own sample, moved: ")
 
 
 def test_moved_copies_are_at_the_shift():
-    table = copies.study(CHOICES)
+    table = copies.study(CHOICES, rows=60, trials=2)
+    assert {row["trial"] for row in table.to_pylist()} == {0, 1}
+    assert {row["size"] for row in table.to_pylist()} == {60}
     rows = [row for row in table.to_pylist() if row["experiment"] == "displacement"]
     assert [row["wasserstein"] for row in rows] == pytest.approx([row["level"] for row in rows])
     assert [row["hausdorff"] for row in rows] == pytest.approx([row["level"] for row in rows])
@@ -109,7 +137,10 @@ def test_variants_mend_only_what_they_mend():
     assert "stable in 0 of 4" in bad.mend
     uneven = verdict("imbalance", evidence(imbalance__cfd=lambda x: x, imbalance__cfd_balanced=lambda x: 1 / x))
     assert "balanced CFD stable in 0 of 4" in uneven.mend
-    assert "balanced and unbiased CFD stable in 4 of 4" in uneven.mend
+    assert "balanced and unbiased CFD stable in 4 of 4 settings:" in uneven.mend
+    noise = {"imbalance__cfd_balanced_unbiased": 0.05}
+    unsure = verdict("imbalance", evidence(noise=noise, imbalance__cfd=lambda x: x))
+    assert "balanced and unbiased CFD stable in 0 of 4 settings, undecided in 4:" in unsure.mend
 
 
 def test_zero_is_not_overlap_where_others_see_a_difference():
@@ -119,8 +150,13 @@ def test_zero_is_not_overlap_where_others_see_a_difference():
 
 
 def test_two_samples_of_one_source():
-    assert verdict("same-source-zero", evidence()).verdict == FAILS  # a small value that is clearly not zero
-    assert verdict("same-source-zero", evidence(topology__cfd=lambda x: 0)).verdict == HOLDS
+    """One criterion for CFD and the others: a share of the value at the largest displacement."""
+    for measure, name in (("cfd", "same-source-zero"), ("mmd", "same-source-others")):
+        near = {f"topology__{measure}": lambda x: 0.09, f"displacement__{measure}": lambda x: x / 4}
+        found = verdict(name, evidence(**near))
+        assert "9%" in found.figure
+        assert (found.verdict == HOLDS) == (measure == "cfd")
+    assert "CFD · N is 1.00 to 2.00" in verdict("same-source-zero", evidence()).figure
 
 
 @pytest.mark.parametrize(("power", "expected"), [(1.0, HOLDS), (2.0, CONDITIONS), (3.0, FAILS)])
@@ -141,15 +177,51 @@ def test_what_adds_up(power, expected):
         ("scales-best", {"hausdorff": 1.2}, CONDITIONS),
         ("mmd-costs-more", {}, HOLDS),
         ("mmd-costs-more", {"mmd": 1.1}, FAILS),
+        ("linear-time", {"points": {"cfd": 2}}, UNDECIDED),
+        ("linear-time", {"features": {"cfd": 2.0}}, CONDITIONS),
+        ("cost-transport", {"points": {"sinkhorn": 2}}, CONDITIONS),
+        ("cost-transport", {"points": {"sinkhorn": 2, "wasserstein": 0}}, UNDECIDED),
+        ("cost-pairs", {"points": {"mmd": 2}}, CONDITIONS),
+        ("cost-pairs", {"points": {"mmd": 2}, "chamfer": 2.6}, FAILS),
+        ("cost-features", {}, HOLDS),
+        ("cost-features", {"features": {"mmd": 1.6}}, FAILS),
+        ("cost-features", {"features": {"mmd": 0.2}}, CONDITIONS),
+        ("cost-features", {"points": {"wasserstein": 1}}, CONDITIONS),
+        ("scales-best", {"points": {"mmd": 1, "sinkhorn": 0}}, CONDITIONS),
+        ("mmd-costs-more", {"points": {"mmd": 0}}, UNDECIDED),
     ],
 )
 def test_verdicts_turn_with_the_timings(name, powers, expected):
     assert verdict(name, evidence(timed=timings(**powers))).verdict == expected
 
 
+@pytest.mark.parametrize("name", ["cost-transport", "cost-pairs", "cost-features", "scales-best"])
+def test_what_was_not_timed_is_named(name):
+    missing = {"sinkhorn": 1, "mmd": 1}
+    found = verdict(name, evidence(timed=timings(points=missing)))
+    titles = [title for title in ("Sinkhorn", "MMD") if title in found.figure]
+    assert titles
+    assert f"undecided for {' and '.join(titles)}" in found.conditions
+
+
+def test_times_that_are_not_numbers_decide_nothing():
+    table = timings()
+    seconds = pa.array(
+        [
+            None if m == "mmd" else s
+            for m, s in zip(table["measure"].to_pylist(), table["seconds"].to_pylist(), strict=True)
+        ],
+        pa.float64(),
+    )
+    table = table.set_column(table.column_names.index("seconds"), "seconds", seconds)
+    assert "undecided for MMD" in verdict("cost-pairs", evidence(timed=table)).conditions
+
+
 def test_arithmetic_of_the_experiments(fair):
-    assert "d=32: +50.0%, d=128: +12.5%" in fair["topology-dispersion"].figure
-    assert fair["topology-dispersion"].verdict == CONDITIONS
+    found = fair["topology-dispersion"]
+    assert "d=32: +50.0% (K = 1 to 2), +0.0% (K = 2 to 4), +0.0% (K = 4 to 8); d=128: +12.5%" in found.figure
+    assert found.verdict == CONDITIONS
+    assert found.conditions == "holds for K = 1 to 2 in 0 of 2, K = 2 to 4 in 2 of 2 and K = 4 to 8 in 2 of 2"
     assert "centroids −5%" in fair["outliers-preserve"].figure
     assert fair["outliers-preserve"].verdict == CONDITIONS
 
@@ -196,10 +268,116 @@ def test_verdicts_turn_with_the_printed_tables(monkeypatch):
 
 def test_propositions_hold_but_for_their_edges(fair):
     always = ("variance-decomposition", "zero-iff-means", "monotone-in-distance", "limits", "single-pass")
-    assert {fair[name].verdict for name in always} == {HOLDS}
-    edges = ("score-bounds", "scale-invariant", "metric", "parameter-free")
+    assert {fair[name].verdict for name in (*always, "monotone-in-dispersion")} == {HOLDS}
+    edges = ("score-bounds", "scale-invariant", "parameter-free")
     assert {fair[name].verdict for name in edges} == {CONDITIONS}
+    assert fair["metric"].verdict == FAILS
+    assert "CFD is 0 for 100 of 100 pairs of different clouds" in fair["metric"].figure
+    assert fair["metric"].mend == "√CFD violates 0% of the triangles"
+    assert "holds for groups of equal size" in fair["parameter-free"].conditions
+    assert "not for groups of different size" in fair["parameter-free"].conditions
     assert fair["mmd-bandwidth"].verdict == HOLDS
+
+
+def test_three_valued_logic():
+    assert [all_of(found) for found in ([True, True], [True, None], [None, False])] == [True, None, False]
+    assert [any_of(found) for found in ([False, False], [False, None], [None, True])] == [False, None, True]
+    assert [opposite(found) for found in (True, False, None)] == [False, True, None]
+    assert [above(value, 1, 5) for value in (7, 4, 5.5, np.nan)] == [True, False, None, None]
+    assert above(5, 0, 5) is False
+    assert [small(value, 0.05, 0.1) for value in (-0.05, 0.2, -0.1, np.nan)] == [True, False, None, None]
+    assert [steady(*found) for found in ((0.15, 0.06), (0.15, 0.04), (0.05, 0.2), (0.5, 0.2))] == [
+        True,
+        False,
+        None,
+        False,
+    ]
+    assert share([True, False, None, None], "settings") == "1 of 4 settings, undecided in 2"
+
+
+def test_what_is_not_known_is_no_verdict():
+    assert verdict_of({"X": None, "Y": None}, "").verdict == UNDECIDED
+    mixed = verdict_of({"X": True, "Y": False, "Z": None}, "")
+    assert (mixed.verdict, mixed.conditions) == (CONDITIONS, "holds for X; not for Y; undecided for Z")
+    against = verdict_of({"Y": False, "Z": None}, "")
+    assert (against.verdict, against.conditions) == (FAILS, "not for Y; undecided for Z")
+    assert across({("X", "d=1"): None}, "").verdict == UNDECIDED
+    some = across({("X", "d=1"): True, ("X", "d=2"): None}, "")
+    assert some.conditions == "holds for X in 1 of 2 (d=1, undecided in 1: d=2)"
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [(True, HOLDS), (False, FAILS), (None, UNDECIDED)])
+def test_all_parts_together(outcome, expected):
+    assert together({"one": True, "other": outcome}, "").verdict == expected
+
+
+STABILITY = ("scaling-stable", "topology-cfd", "outliers-cfd", "outliers-mmd", "imbalance", "mmd-scale")
+
+
+@pytest.mark.parametrize("name", STABILITY)
+def test_noise_is_not_stability(name):
+    noise = {f"{e}__{m}": 1.0 for e in ("scaling", "topology", "outliers", "imbalance") for m in ("cfd", "mmd")}
+    assert verdict(name, evidence(noise=noise)).verdict == UNDECIDED
+
+
+def test_noise_leaves_comparisons_open():
+    noise = {f"{e}__{m}": 30.0 for e in ("displacement", "dispersion") for m in ("cfd", "mmd", "hausdorff")}
+    found = evidence(noise=noise)
+    for name in ("displacement-steepest", "dispersion-mmd-falls", "dispersion-steepest", "dispersion-cfd-falls"):
+        assert verdict(name, found).verdict == UNDECIDED
+    assert "undecided for CFD in displacement" in verdict("consistent", found).conditions
+
+
+def test_standard_errors_by_leaving_out_are_those_of_a_mean():
+    curve = Curve(np.array([1.0, 2.0]), np.array([[1.0, 2.0, 4.0, 7.0], [3.0, 5.0, 1.0, 8.0]]))
+    value, doubt = estimate(lambda c: float(c.mean[0]), curve)
+    assert value == 3.5
+    assert doubt == pytest.approx(2 * np.std([1, 2, 4, 7], ddof=1) / 2)
+
+
+def test_both_definitions_of_sensitivity_are_judged():
+    """Over the whole range the far measure is the more sensitive one, step by step CFD is."""
+    steep = {f"dispersion__{name}": lambda x: 1 + (x > 2.5) for name in FARAWAY}
+    found = verdict("dispersion-steepest", evidence(**steep))
+    assert found.verdict == CONDITIONS
+    assert "CFD above Hausdorff (first level to last) in 0 of 4" in found.conditions
+    assert "CFD above Hausdorff (averaged over steps) in 4 of 4" in found.conditions
+
+
+def test_a_factor_that_begins_at_zero_has_no_sensitivity():
+    table = study().to_pydict()
+    table["level"] = [
+        0.0 if (e, x) == ("displacement", 0.25) else x for e, x in zip(table["experiment"], table["level"], strict=True)
+    ]
+    found = Evidence(Trials(pa.table(table)), CHOICES, timings(), parts(), MOVED)
+    assert verdict("displacement-steepest", found).verdict == UNDECIDED
+
+
+def test_studies_too_small_to_judge_are_refused(refuses):
+    table = study()
+    with refuses("fewer than two trials of displacement.* run it again with more trials"):
+        Trials(table.filter(pa.compute.equal(table.column("trial"), 0)))
+    first = pa.compute.and_(
+        pa.compute.equal(table.column("experiment"), "scaling"), pa.compute.greater(table.column("level"), 1.0)
+    )
+    with refuses("fewer than two levels of scaling.* run it again with more levels"):
+        Trials(table.filter(pa.compute.invert(first)))
+
+
+def test_the_fourth_verdict_is_counted_where_it_occurs(tmp_path, fair):
+    found = list(fair.values())
+    assert "not decided" not in files.markdown(found, ledger.source(evidence()))
+    assert 'class="open"' not in files.page(found, ledger.source(evidence()))
+    noise = {"outliers__mmd": 5.0}
+    unsure = claims.judge(evidence(noise=noise))
+    number = files.counts(unsure)[UNDECIDED]
+    assert number >= 1
+    assert f"{number} {'is' if number == 1 else 'are'} not decided." in files.markdown(
+        unsure, ledger.source(evidence())
+    )
+    page = files.page(unsure, ledger.source(evidence()))
+    assert page.count('class="claim open"') == number
+    assert 'class="open"' in page
 
 
 def test_files_agree(tmp_path, fair):
@@ -211,6 +389,7 @@ def test_files_agree(tmp_path, fair):
     assert stored["source"]["trials"] == CHOICES.trials
     assert stored["source"]["dims"] == [32, 128]
     assert stored["source"]["version"] == cf.__version__
+    assert "(100 rows, 4 trials)" in (tmp_path / "claims.md").read_text(encoding="utf-8")  # of the moved copies
     page = (tmp_path / "claims.html").read_text(encoding="utf-8")
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     assert page.count("<article") == len(fair)

@@ -97,6 +97,29 @@ def test_compare_by_other_distances(data):
     assert [line.split()[0] for line in lines[2:]] == list(cf.distances)
 
 
+def test_options_go_to_the_distances_that_have_them(data):
+    a, b = np.load(data / "a.npy"), np.load(data / "b.npy")
+    options = ("--option", "epsilon=5", "--option", "bandwidth=1.5", "--option", "seed=3")
+    found = run_json(
+        "compare", data / "a.npy", data / "b.npy", "--distance", "mmd,sinkhorn,sliced_wasserstein", *options
+    )
+    assert found["distances"]["mmd"] == pytest.approx(cf.distance("mmd", a, b, bandwidth=1.5), rel=1e-9)
+    assert found["distances"]["sinkhorn"] == pytest.approx(cf.distance("sinkhorn", a, b, epsilon=5), rel=1e-9)
+    sliced = cf.distance("sliced_wasserstein", a, b, seed=3)
+    assert found["distances"]["sliced_wasserstein"] == pytest.approx(sliced, rel=1e-9)
+
+
+def test_all_distances_of_one_row_are_those_that_are_defined(data, tmp_path):
+    np.save(tmp_path / "one.npy", np.zeros((1, 8)))
+    done = run("compare", data / "a.npy", tmp_path / "one.npy", "--distance", "all", "--json")
+    found = json.loads(done.stdout)["distances"]
+    assert [name for name, value in found.items() if value is None] == ["cfd_unbiased", "mmd2_unbiased", "classifier"]
+    assert done.stderr.count("warning: ") == 3
+    assert "cfd_unbiased is undefined" in fails(
+        "compare", data / "a.npy", tmp_path / "one.npy", "--distance", "cfd_unbiased"
+    )
+
+
 def test_compare_by_other_distances_can_drop_rows(bad):
     rows = np.load(bad / "nan.npy")
     done = run("compare", bad / "nan.npy", bad / "b.npy", "--distance", "energy", "--nan", "drop", "--json")
@@ -270,7 +293,10 @@ BAD_CALLS = {
     "too many pairs": (["matrix", "many.npz", "--between", "g"], "too many pairs"),
     "bench": (["bench", "moments", "--dim", "0"], "dim=0"),
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
-    "distance and trim": (["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"], "--trim do not go with"),
+    "distance and trim": (
+        ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
+        "--trim do not go with --distance",
+    ),
     "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
     "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),
     "distance of nothing": (["compare", "empty.npy", "b.npy", "--distance", "mmd"], "no rows"),
@@ -281,6 +307,18 @@ BAD_CALLS = {
     "no room": (["reproduce", "synthetic", "--dims", "8"], "dims=8 has no room"),
     "unknown study": (["reproduce", "everything"], "No such command"),
     "no time": (["reproduce", "runtime", "--cap", "0"], "cap=0"),
+    "option of no distance": (["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "epsilon=1"], "no option"),
+    "option without value": (
+        ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth"],
+        "NAME=NUMBER",
+    ),
+    "option without distance": (["compare", "a.npy", "b.npy", "--option", "epsilon=1"], "goes with --distance"),
+    "option out of range": (
+        ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth=0"],
+        "bandwidth=0",
+    ),
+    "endless shift": (["reproduce", "synthetic", "--delta", "inf"], "base_delta=inf"),
+    "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "seed=-1"),
     "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
 }

@@ -7,6 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from time import sleep
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import crossfusion as cf
-from crossfusion.experiments import decomposition, runtime, timing
+from crossfusion.experiments import decomposition, growth, runtime, timing
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,15 @@ def test_damaged_or_missing_results_are_refused(tmp_path, refuses):
     (tmp_path / "decomposition.json").write_text("[1]")
     with refuses("does not hold a decomposition", cf.FileError):
         decomposition.read(tmp_path)
+    for content in (
+        "{}",
+        '{"displacement": [], "deformation": []}',
+        '{"displacement": [{"distance": 1}]}',
+        '{"displacement": 1}',
+    ):
+        (tmp_path / "decomposition.json").write_text(content)
+        with refuses("does not hold a decomposition: run", cf.FileError):
+            decomposition.read(tmp_path)
     with refuses("reproduce runtime", cf.FileError):
         runtime.read(tmp_path)
 
@@ -81,7 +91,7 @@ def test_runtime_files(timed):
     folder, table, said = timed
     assert is_picture(folder, "runtime")
     assert runtime.read(folder).equals(table)
-    assert len(said) == 4
+    assert len(said) == 5
     rows = table.to_pylist()
     assert all(row["seconds"] > 0 for row in rows)
     assert {row["ratio"] for row in rows if row["sweep"] == "rows" and row["measure"] == "cfd"} == {1.0}
@@ -121,10 +131,36 @@ def test_measures_stop_before_the_cap():
     assert not runtime.is_feasible("wasserstein", {}, 10**5, cap=math.inf)
 
 
+def test_one_point_that_took_too_long_does_not_end_a_measure():
+    assert runtime.is_feasible("mmd", {100: 0.01, 316: 1.0}, 1000, cap=15)
+    assert not runtime.is_feasible("mmd", {100: 0.01, 316: 1.0}, 1000, cap=9)
+    assert runtime.is_feasible("mmd", {100: 0.1, 316: 0.01}, 1000, cap=0.05)
+
+
+def test_slow_calls_are_timed_twice(monkeypatch):
+    times = iter([0.05, 0.001])
+    found = runtime._timed({"slow": lambda: sleep(next(times))}, 0.01)
+    assert found["slow"] < 0.02
+
+
+def test_features_are_varied_for_what_stays_within_the_cap():
+    known = {"sweep": "rows", "rows": runtime.MODERATE, "dim": 768}
+    points = [known | {"measure": "hausdorff", "seconds": 1e-4}, known | {"measure": "mmd", "seconds": 1.0}]
+    found = list(runtime._others_over_features(points, 0.1, 0, lambda _: None))
+    assert [(row["measure"], row["dim"]) for row in found] == [("hausdorff", width) for width in runtime.WIDTHS]
+    table = pa.Table.from_pylist([known | {"measure": "hausdorff", "seconds": 1e-4, "ratio": 1.0}, *found])
+    power = runtime.exponents(table, "dim")["hausdorff"]
+    assert f"| – | {power:.2f} | O(n²·d) |" in growth.text(table)
+    assert "others at 1,000 rows" in growth.text(table)
+
+
 def test_runtime_refuses_what_makes_no_sense(tmp_path, refuses):
-    for options, said in (({"largest": 10}, "largest=10"), ({"dim": 0}, "dim=0"), ({"cap": 0.0}, "cap=0.0")):
-        with refuses(said):
-            runtime.run(tmp_path, **options)
+    wrong: dict[str, Any] = {"largest": 10, "dim": 0, "cap": 0.0, "seed": -1}
+    for name, value in wrong.items():
+        with refuses(f"{name}={value}"):
+            runtime.run(tmp_path, **{name: value})
+    with refuses("seed=-1"):
+        decomposition.run(tmp_path, seed=-1)
 
 
 def test_calls_take_turns_and_slow_ones_sit_out():

@@ -176,6 +176,33 @@ def test_a_row_a_trial_and_level_with_the_seed_schedule(whole):
     assert all(row["seed"] == 42 + row["trial"] for row in rows)
     assert synthetic.read(out).equals(table)
     assert json.loads((out / "settings.json").read_text())["radius"] == 4.0
+    assert synthetic.settings_of(out) == TINY
+
+
+def test_settings_are_those_of_the_trials_whatever_was_begun_since(fresh, tmp_path):
+    out, _ = fresh
+    shutil.copytree(out, tmp_path, dirs_exist_ok=True)
+
+    def progress(k):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        synthetic.run(tmp_path, replace(FEW, trials=7), workers=1, progress=progress)
+    assert synthetic.settings_of(tmp_path) == FEW
+    assert json.loads((tmp_path / "settings.json").read_text())["trials"] == FEW.trials
+
+
+def test_trials_without_settings_are_refused(fresh, tmp_path, refuses):
+    table = fresh[1]
+    for metadata in (
+        None,
+        {"crossfusion.settings": "{}"},
+        {"crossfusion.settings": "[1]"},
+        {"crossfusion.settings": "x"},
+    ):
+        pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "trials.parquet")
+        with refuses("run the study again, which only puts it together", cf.FileError):
+            synthetic.settings_of(tmp_path)
 
 
 def test_measures_are_those_of_the_library(whole):
@@ -187,7 +214,7 @@ def test_measures_are_those_of_the_library(whole):
         assert row["cfd_trimmed"] == pytest.approx(cf.cfd(a, b, trim=0.05).distance, rel=1e-9)
         assert row["mmd"] == pytest.approx(cf.distance("mmd", a, b), rel=1e-6)
         route = "wasserstein" if row["size"] == 12 else "sinkhorn"
-        options = {} if route == "wasserstein" else {"epsilon": 0.1}
+        options = {} if route == "wasserstein" else {"epsilon": 0.1, "tolerance": TINY.tolerance}
         assert row[route] == pytest.approx(cf.distance(route, a, b, **options), rel=1e-6)
 
 

@@ -14,6 +14,7 @@ from crossfusion.errors import InputError, NonFiniteError, warn
 BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
 NAN = ("raise", "drop")  # what can be done about rows that are not finite
 DROP = "leave those rows out with nan='drop'"  # the usual way out of rows that are not finite
+LARGEST = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
 CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
 
@@ -71,8 +72,22 @@ def as_clouds(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]
         if not isinstance(values, np.ndarray):
             raise InputError(f"{name} is sparse, which only the distances called cfd take: pass {name}.toarray()")
         check_some_rows(values.shape[0], name)
-        finite_only(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
-    return np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
+    clouds = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
+    low, high = (float(extreme(list(map(extreme, clouds)))) for extreme in (np.min, np.max))  # NaN if any value is
+    if not np.isfinite([low, high]).all():
+        for name, values in rows.items():
+            finite_only(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
+    _check_squarable(high - low)
+    return clouds
+
+
+def _check_squarable(extent: float) -> None:
+    """Refuse clouds whose squared distances leave the range of float64 at either end."""
+    if extent > LARGEST or 0 < extent < 1 / LARGEST:
+        way = "down" if extent > 1 else "up"
+        raise InputError(
+            f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64: scale both {way}"
+        )
 
 
 def finite_only(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
@@ -110,9 +125,10 @@ def check_fraction(value: float, name: str) -> None:
 
 def check_positive(value: Any, name: str) -> None:
     """Refuse what is not a finite number above zero."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value <= 0:
-        raise InputError(f"{name}={value!r} must be a finite number above 0")
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    too_large = isinstance(value, int) and value > sys.float_info.max
+    if not number or too_large or not 0 < value < np.inf:
+        raise InputError(f"{name}={repr(value)[:40]} must be a finite number above 0")
 
 
 def check_whole(value: Any, name: str, least: int = 1) -> None:

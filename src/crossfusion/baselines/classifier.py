@@ -40,6 +40,8 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     """
     check_whole(folds, "folds", 2)
     check_whole(seed, "seed", 0)
+    if seed >= 2**32:
+        raise InputError(f"seed={seed} must be below 2**32, which is what scikit-learn takes")
     rows, labels = _labelled(*as_clouds(a, b), folds)
     purpose = "the distance 'classifier'"
     linear, selection, pipeline, preprocessing = (

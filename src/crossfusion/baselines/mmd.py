@@ -90,11 +90,13 @@ def _kernel_sums(a: FloatArray, b: FloatArray, bandwidth: float | None) -> tuple
     if bandwidth is None:
         bandwidth = _usual_bandwidth(a, b)
     check_positive(bandwidth, "bandwidth")
-    factor = -0.5 / bandwidth**2
+    width = float(bandwidth)
 
     def kernel_sum(squares: FloatArray) -> float:
-        squares *= factor
-        return float(np.exp(squares, out=squares).sum())
+        with np.errstate(over="ignore", under="ignore"):
+            squares /= width  # twice, as the square of a tiny or huge width is out of range
+            squares /= -2 * width
+            return float(np.exp(squares, out=squares).sum())
 
     return tuple(map(math.fsum, over_pairs(kernel_sum, a, b)))
 

@@ -13,7 +13,7 @@ from crossfusion.validation import as_clouds
 
 IndexArray = NDArray[np.intp]
 
-PROBES = 16  # rows followed to the end at a time, to raise the bound that lets other rows go
+PROBES = 8, 2  # rows followed to the end, at first and later, to raise the bound that lets other rows go
 FIRST, GROWTH = 16, 4  # rows of the other cloud in the first visit, and by how much each following visit is larger
 BLOCK, TALL = 2**18, 256  # pairs of a block of a visit, and its rows at most
 PARALLEL = 2**22  # pairs from which more threads are worth their start
@@ -57,10 +57,11 @@ def _farthest(squares: Squares, bound: float) -> float:
     lonely = squares.norm_b  # outliers are the likely winners; later, rows whose nearest is far
     visited, step = 0, FIRST
     while visited < len(order):
-        probes = rows[np.argpartition(lonely, -PROBES)[-PROBES:]] if len(rows) > PROBES else rows
+        number = PROBES[visited > 0]
+        probes = rows[np.argpartition(lonely, -number)[-number:]] if len(rows) > number else rows
         nearest[probes] = squares.flip().block(probes, slice(None)).min(axis=1)
         bound = float(nearest[probes].max(initial=bound))
-        if len(rows) <= PROBES:
+        if len(rows) <= number:
             break
         _visit(squares, order[visited : visited + step], rows, nearest)
         rows = rows[nearest[rows] > bound]

@@ -23,6 +23,7 @@ SHRINK = 0.6  # the next entropy, as a share of the last
 ON_THE_WAY = 0.02  # marginal error that is small enough to go on to the next entropy
 NEGLIGIBLE = 30.0  # an exponent below a column's largest by more than this adds less than 1e-13 of it
 SPARSE = 0.15  # share of entries that matter, below which a plan is kept as a sparse matrix
+STARVED = 0.01  # share of its weight below which a row is fed by a plain Sinkhorn update
 DAMPING = 1e-6, 1e-3, 1e3  # least, first and largest damping of a Newton step, in units of the row weights
 
 
@@ -30,8 +31,8 @@ DAMPING = 1e-6, 1e-3, 1e3  # least, first and largest damping of a Newton step, 
 class Solution:
     """An entropic plan and how good it is."""
 
-    cost: float  # ⟨plan, squared distances⟩
-    value: float  # the same plus epsilon times the plan's relative entropy: the dual's value
+    cost: float  # ⟨plan, squared distances⟩, what is missing from the marginals included
+    value: float  # the dual's value: the cost plus epsilon times the plan's relative entropy
     marginal_error: float  # sum of the absolute errors of both marginals
     iterations: int  # Newton steps, over all entropies
     plan: Any  # dense or sparse (CSR)
@@ -63,13 +64,17 @@ def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, m
     Notes
     -----
     Memory and time of one step are quadratic in rows; some twenty to fifty steps are usual, hardly more for a small
-    epsilon. The entropy blurs: the value is above ``wasserstein``, also for two equal clouds, where it is not zero
-    (``sinkhorn_divergence`` is). Blind to what ``wasserstein`` is blind to.
+    epsilon. What the plan's marginals lack within the tolerance is sent too, in proportion to what is lacking on either
+    side, so that the cost is that of a whole plan, and no row is left out for being far away. The entropy blurs: the
+    value is at least that of ``wasserstein``, also for two equal clouds, where it is not zero (``sinkhorn_divergence``
+    is). Blind to what ``wasserstein`` is blind to.
 
     References
     ----------
     Cuturi, *Sinkhorn distances* (2013). Schmitzer, *Stabilized sparse scaling algorithms for entropy regularized
-    transport problems* (2019). Tang et al., *Accelerating Sinkhorn algorithm with sparse Newton iterations* (2024).
+    transport problems* (2019). Altschuler, Weed and Rigollet, *Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration* (2017), algorithm 2. Tang et al., *Accelerating Sinkhorn algorithm with sparse
+    Newton iterations* (2024).
     """
     check_whole(max_iterations, "max_iterations")
     return float(np.sqrt(solve(a, b, epsilon=epsilon, tolerance=tolerance, max_iterations=max_iterations).cost))
@@ -121,23 +126,25 @@ def solve(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iterations: i
     check_positive(epsilon, "epsilon")
     check_positive(tolerance, "tolerance")
     squares = squared_distances(*as_clouds(a, b))
-    dual = _Dual(squares)
+    unit = float(squares.max()) or 1.0
+    squares /= unit
+    dual, entropy = _Dual(squares), float(epsilon) / unit
     with spread(1):
-        point, iterations = _follow(dual, epsilon, tolerance, max_iterations)
+        point, iterations = _follow(dual, entropy, tolerance, max_iterations)
     if point.error > tolerance:
         warn(
             f"sinkhorn stopped after {iterations} iterations with a marginal error of {point.error:.1e}, "
             f"above tolerance={tolerance:g}: allow more max_iterations, or a larger epsilon or tolerance"
         )
-    cost = float(point.plan.multiply(squares).sum() if dual.is_sparse(point.plan) else np.sum(point.plan * squares))
-    value = point.value + epsilon * np.log(squares.size)
-    return Solution(cost, float(value), point.error, iterations, point.plan)
+    value = point.value + entropy * np.log(squares.size)
+    return Solution(unit * dual.whole_cost(point), unit * float(value), point.error, iterations, point.plan)
 
 
 class _Point(NamedTuple):
     """A potential of the rows, with the best potential of the columns for it."""
 
     potential: FloatArray
+    other: FloatArray
     plan: Any  # its column sums are exact
     rows: FloatArray  # its row sums
     value: float  # of the dual, to be maximised
@@ -175,7 +182,32 @@ class _Dual:
             rows = plan.sum(axis=1)
         other = -top - epsilon * (np.log(total) + np.log(columns))
         error = float(np.abs(rows - self.weight).sum())
-        return _Point(potential, plan, rows, float(potential.mean() + other.mean()), error)
+        return _Point(potential, other, plan, rows, float(potential.mean() + other.mean()), error)
+
+    def feed(self, point: _Point, epsilon: float) -> _Point:
+        """Give rows that get almost nothing the potential at which they get their weight; Newton would creep there."""
+        starved = np.flatnonzero(point.rows < STARVED * self.weight)
+        if not len(starved):
+            return point
+        gap = point.other - self.squares[starved]
+        top = gap.max(axis=1)
+        total = np.exp((gap - top[:, None]) / epsilon).sum(axis=1)
+        potential = point.potential.copy()
+        potential[starved] = epsilon * (np.log(self.weight) - np.log(total)) - top
+        return self.at(potential, epsilon)
+
+    def whole_cost(self, point: _Point) -> float:
+        """Cost of the plan after rows that send too much send less, and what is then lacking is sent as well."""
+        keep = np.minimum(1.0, np.divide(self.weight, point.rows, out=np.ones_like(point.rows), where=point.rows > 0))
+        if self.is_sparse(point.plan):
+            paid, columns = point.plan.multiply(self.squares).sum(axis=1), keep @ point.plan
+        else:
+            paid, columns = np.einsum("ij,ij->i", point.plan, self.squares), keep @ point.plan
+        lack_of_rows = self.weight - keep * point.rows
+        lack_of_columns = 1 / len(columns) - columns
+        lacking = lack_of_rows.sum()
+        rest = lack_of_rows @ (self.squares @ lack_of_columns) / lacking if lacking > 0 else 0.0
+        return float(keep @ np.asarray(paid).reshape(-1) + rest)
 
     def _sparse_plan(self, kept: NDArray[np.intp], epsilon: float) -> tuple[Any, FloatArray]:
         number, columns = self.squares.shape
@@ -224,9 +256,10 @@ def _follow(dual: _Dual, epsilon: float, tolerance: float, max_iterations: int) 
     before: tuple[float, FloatArray] | None = None
     while True:
         goal = tolerance if entropy == epsilon else max(ON_THE_WAY, tolerance)
-        point = dual.at(start, entropy)
+        point = dual.feed(dual.at(start, entropy), entropy)
         while point.error > goal and iterations < max_iterations:
             point, damping = _improve(dual, point, entropy, damping)
+            point = dual.feed(point, entropy)
             iterations += 1
         if entropy == epsilon:
             return point, iterations
@@ -247,6 +280,7 @@ def _improve(dual: _Dual, point: _Point, epsilon: float, damping: float) -> tupl
         step = dual.newton(point, epsilon, damping)
         trial = dual.at(point.potential + step, epsilon)
         promised = (dual.weight - point.rows) @ step
-        if trial.value - point.value >= 1e-3 * promised - 1e-14 * abs(point.value) or damping >= largest:
+        gained = trial.value - point.value >= 1e-3 * promised or 2 * trial.error < point.error
+        if gained or damping >= largest:
             return trial, max(damping / 10, least) if first else damping
         damping, first = max(10 * damping, 1e-4), False

@@ -55,7 +55,8 @@ def transport_plan(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray
     """Optimal plan between two clouds, and the squared distances that it pays."""
     lp = optional.load("ot.lp", "POT", "distances", "the distance 'wasserstein'")
     squares = squared_distances(a, b)
-    plan, log = lp.emd(_weights(a), _weights(b), squares, numItermax=ITERATIONS, log=True, check_marginals=False)
+    scaled = squares / (squares.max() or 1.0)  # the simplex has tolerances of its own, which are absolute
+    plan, log = lp.emd(_weights(a), _weights(b), scaled, numItermax=ITERATIONS, log=True, check_marginals=False)
     if log["warning"] is not None:
         raise CrossfusionError(f"the network simplex found no plan ({log['warning']}): use the distance 'sinkhorn'")
     return plan, squares

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,11 @@ class Plan:
 def _sinkhorn(repeats: int) -> list[list[str]]:
     clouds = _clouds(1000, 128)
     squares = squared_distances(clouds.a, clouds.b)
-    ours = _timed(lambda: _own_plan(clouds), repeats)
     rows = []
     for peer, plan, aim in [*_geomloss_plans(clouds, squares), _pot_plan(squares), _finer_plan(clouds, repeats)]:
+        equal = max(TOLERANCE, plan.error)
+        ours = _timed(partial(_own_plan, clouds, equal), repeats)
         rows.append(_sinkhorn_row(clouds, peer, ours, plan, aim))
-        ours = min(ours, _timed(lambda: _own_plan(clouds), repeats), key=lambda plan: plan.seconds)
     return rows
 
 
@@ -124,7 +125,7 @@ def _timed(work: Callable[[], tuple[float, float]], repeats: int) -> Plan:
     return Plan(seconds, *found[-1])
 
 
-def _own_plan(clouds: Clouds, tolerance: float = TOLERANCE) -> tuple[float, float]:
+def _own_plan(clouds: Clouds, tolerance: float) -> tuple[float, float]:
     solution = solve(clouds.a, clouds.b, epsilon=EPSILON, tolerance=tolerance)
     return solution.cost, solution.marginal_error
 
@@ -140,7 +141,8 @@ def _geomloss_plans(clouds: Clouds, squares: FloatArray) -> list[tuple[str, Plan
     for scaling in SCALINGS:
         seconds, potentials = _geomloss(clouds, scaling)
         plan = Plan(seconds, *_quality(_plan(squares, *potentials), squares))
-        plans.append((f"geomloss, scaling {scaling}", plan, "≥ 1 at equal errors"))
+        aim = "≥ 1 at equal errors" if plan.error < 1 else "(half of the mass astray)"
+        plans.append((f"geomloss, scaling {scaling}", plan, aim))
         if plan.error <= TOLERANCE or seconds > PATIENCE / 3:
             break
     return plans

@@ -1,6 +1,7 @@
 """The commands, one function each: read, ask, show."""
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 
 import click
@@ -18,13 +19,14 @@ from crossfusion.cli.options import (
     json_option,
     names_option,
     nan_option,
+    settings,
     vectors_option,
     weights_option,
 )
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.test import test
 from crossfusion.compare import cfd
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.hierarchy import HEADER
 from crossfusion.sources import Source, open_files
 from crossfusion.sources.arrays import read_rows
@@ -48,13 +50,29 @@ cli.add_command(test)
 @click.argument("a", type=PATH)
 @click.argument("b", type=PATH)
 @names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=settings,
+    metavar="NAME=NUMBER",
+    help="Option of the distances that have it, such as epsilon=0.5.",
+)
 @vectors_option
 @weights_option
 @click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
 @nan_option
 @json_option
 def compare(
-    a: Path, b: Path, distance: list[str], vectors: str | None, weights: str, trim: float, nan: str, as_json: bool
+    a: Path,
+    b: Path,
+    distance: list[str],
+    options: dict[str, float],
+    vectors: str | None,
+    weights: str,
+    trim: float,
+    nan: str,
+    as_json: bool,
 ) -> None:
     """Distance between the rows of two files.
 
@@ -62,13 +80,15 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --distance cfd,wasserstein,mmd
+      crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
     if distance:
         if weights != "pooled" or trim:
-            raise InputError("--weights and --trim do not go with --distance: name cfd_balanced, or leave them out")
-        _compare_by(distance, open_files([a, b], [], vectors), nan, as_json)
+            raise InputError("--weights and --trim do not go with --distance: leave it out, or them")
+        _compare_by(distance, options, open_files([a, b], [], vectors), nan, as_json)
         return
+    if options:
+        raise InputError("--option goes with --distance: name the distances that have it")
     sources = open_files([a, b], [], vectors)
     if trim:
         fusion = cfd(read_rows(sources[0]), read_rows(sources[1]), weights=weights, trim=trim, nan=nan)
@@ -81,16 +101,27 @@ def compare(
         tables.show_fusion(f"a: {a}   b: {b}", fusion)
 
 
-def _compare_by(names: list[str], sources: Sequence[Source], nan: str, as_json: bool) -> None:
-    """Show the distances asked for by name."""
-    names = list(distances) if names == ["all"] else list(dict.fromkeys(names))
+def _compare_by(
+    names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
+) -> None:
+    """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
+    every = "all" in names
+    names = list(distances) if every else list(dict.fromkeys(names))
     check_known(names, list(distances), "distance", "crossfusion")
+    known = {name: [*signature(distances[name]).parameters][2:] for name in names}
+    check_known(options, sorted({option for own in known.values() for option in own}), "option", "these distances")
     check_option(nan, NAN, "nan")
     rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
-    found = {}
+    found: dict[str, float | None] = {}
     with output.progress("measuring", len(names), "distances") as progress:
         for name in names:
-            found[name] = distances[name](*rows)
+            try:
+                found[name] = distances[name](*rows, **{own: options[own] for own in known[name] if own in options})
+            except InputError as problem:
+                if not every or name == "cfd":  # what cfd refuses is of no use to any
+                    raise
+                warn(f"{name} is left out: {problem}")
+                found[name] = None
             if progress is not None:
                 progress(1)
     if as_json:

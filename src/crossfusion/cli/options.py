@@ -35,6 +35,18 @@ def _numbers(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
     return parse
 
 
+def settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Settings given as `name=number`, by repeating the option."""
+    found: dict[str, float] = {}
+    for value in values:
+        name, _, number = value.partition("=")
+        try:
+            found[name.strip()] = float(number) if {*".enif"} & {*number.lower()} else int(number)
+        except ValueError as problem:
+            raise InputError(f"{parameter.opts[0]} {value!r} is not NAME=NUMBER: write epsilon=0.5") from problem
+    return found
+
+
 def names_option(name: str, text: str, required: bool = False) -> Decorator:
     """Option of one name or several."""
     return click.option(name, multiple=True, required=required, callback=_names, metavar="NAME[,NAME...]", help=text)

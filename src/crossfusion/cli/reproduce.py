@@ -9,19 +9,21 @@ import click
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, json_option, names_option, numbers_option
 
+WIDE = 130  # columns of a terminal that the whole table of claims takes
 _workers = click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
 _quick = click.option("--quick", is_flag=True, is_eager=True, help="Small settings, for a first look within a minute.")
 
 
-def _out(name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _out(name: str = "", *, has_quick: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Folder of a study; small settings have one of their own, so that they never pass for the full ones."""
 
     def default(context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
         quick = context.params.get("quick", False)
         return value or Path("reproduction-quick" if quick else "reproduction") / name
 
-    text = f"Folder for the results.  [default: reproduction/{name}, or reproduction-quick/{name}]".replace("/]", "]")
-    return click.option("--out", type=PATH, callback=default, help=text.replace("/,", ","))
+    folders = [str(Path(folder, name)) for folder in ("reproduction", "reproduction-quick")[: 1 + has_quick]]
+    text = f"Folder for the results.  [default: {', or '.join(folders)}]"
+    return click.option("--out", type=PATH, callback=default, help=text)
 
 
 @click.group()
@@ -72,7 +74,7 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
 
 @reproduce.command()
 @click.option("--seed", default=0, show_default=True, help="Seed of the clouds.")
-@_out("decomposition")
+@_out("decomposition", has_quick=False)
 @json_option
 def decomposition(seed: int, out: Path, as_json: bool) -> None:
     """Draw the paper's first figure: what transport pays for translation and for deformation.
@@ -93,11 +95,11 @@ def decomposition(seed: int, out: Path, as_json: bool) -> None:
 
 @reproduce.command()
 @click.option("--dim", default=128, show_default=True, help="Number of features.")
-@click.option("--cap", default=10.0, show_default=True, metavar="SECONDS", help="Longest call that is still made.")
-@click.option("--largest", default=10**6, show_default=True, metavar="ROWS", help="Most rows a group.")
+@click.option("--cap", type=float, metavar="SECONDS", help="Longest call that is still made.  [default: 10]")
+@click.option("--largest", type=int, metavar="ROWS", help="Most rows a group.  [default: 1000000]")
 @_quick
 @_out("runtime")
-def runtime(dim: int, cap: float, largest: int, quick: bool, out: Path) -> None:
+def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: Path) -> None:
     """Time every distance against the number of rows, and fit the exponents.
 
     \b
@@ -106,7 +108,8 @@ def runtime(dim: int, cap: float, largest: int, quick: bool, out: Path) -> None:
     """
     from crossfusion.experiments import runtime as study
 
-    limits = study.QUICK if quick else {"cap": cap, "largest": largest}
+    given = {name: value for name, value in {"cap": cap, "largest": largest}.items() if value is not None}
+    limits: dict[str, Any] = {**(study.QUICK if quick else {}), **given}
     with output.steps("timing") as tell:
         study.run(out, dim=dim, progress=tell, **limits)
     click.echo((out / "runtime.md").read_text(encoding="utf-8"))
@@ -132,7 +135,11 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
     if as_json:
         output.show_json({"claims": [claim.to_dict() for claim in found]})
         return
-    output.show_table("Claims of the paper", ledger.HEADER, ledger.rows(found), left=range(len(ledger.HEADER)))
+    rows, shown = ledger.rows(found), range(len(ledger.HEADER))
+    if output.terminal_width() < WIDE:  # room for the claim and the verdict
+        shown = range(0, len(ledger.HEADER) - 1, 2)
+    table = [[row[k] for k in shown] for row in (ledger.HEADER, *rows)]
+    output.show_table("Claims of the paper", table[0], table[1:], left=range(len(table[0])))
     _show_files(sorted(out.glob("claims.*")))
 
 

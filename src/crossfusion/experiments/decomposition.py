@@ -15,6 +15,7 @@ from crossfusion.errors import FileError
 from crossfusion.experiments import output
 from crossfusion.kernels import FloatArray
 from crossfusion.text import plain_value
+from crossfusion.validation import check_whole
 
 ROWS = 90  # of each cloud: enough to show a shape, few enough to follow single lines of the plan
 SHIFT = np.array([4.6, 1.2])
@@ -40,6 +41,7 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
     dict
         What the JSON file holds: the parts for the clouds drawn and for each step of both sweeps.
     """
+    check_whole(seed, "seed", 0)
     tell = progress or (lambda _: None)
     output.make_folder(out)
     tell("decomposition: clouds, plan and sweeps")
@@ -77,9 +79,19 @@ def read(out: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise FileError(f"{path} is not readable ({problem}): run 'crossfusion reproduce decomposition'") from problem
-    if not isinstance(found, dict):
+    if not (isinstance(found, dict) and all(_is_sweep(found.get(name)) for name in ("displacement", "deformation"))):
         raise FileError(f"{path} does not hold a decomposition: run 'crossfusion reproduce decomposition'")
     return found
+
+
+def _is_sweep(steps: Any) -> bool:
+    """Whether something read from a file is a sweep: steps with both parts and a distance that can be divided by."""
+    names = ("translation", "deformation", "distance")
+    try:
+        values = np.array([[step[name] for name in names] for step in steps], dtype=float)
+    except (TypeError, KeyError, ValueError, IndexError):
+        return False
+    return bool(values.size and np.isfinite(values).all() and (values >= 0).all() and (values[:, 2] > 0).all())
 
 
 def clouds(seed: int) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,7 @@
 
 from crossfusion.experiments.claims.evidence import Evidence, Trials
 from crossfusion.experiments.claims.ledger import CHECKS, HEADER, judge, rows, run
-from crossfusion.experiments.claims.model import CONDITIONS, FAILS, HOLDS, VERDICTS, Check, Claim
+from crossfusion.experiments.claims.model import CONDITIONS, FAILS, HOLDS, UNDECIDED, VERDICTS, Check, Claim
 
 __all__ = [
     "CHECKS",
@@ -10,6 +10,7 @@ __all__ = [
     "FAILS",
     "HEADER",
     "HOLDS",
+    "UNDECIDED",
     "VERDICTS",
     "Check",
     "Claim",

@@ -9,6 +9,8 @@ import numpy as np
 
 from crossfusion.errors import InputError
 from crossfusion.experiments import runtime
+from crossfusion.experiments.claims.curve import Curve
+from crossfusion.experiments.claims.outcomes import Outcome
 from crossfusion.experiments.synthetic import EXPERIMENTS, Settings
 from crossfusion.kernels import FloatArray
 
@@ -18,87 +20,7 @@ if TYPE_CHECKING:
 Setting = tuple[int, int]  # features, rows a group
 TITLES = {"transport": "Wasserstein", "hausdorff": "Hausdorff", "chamfer": "Chamfer", "mmd": "MMD", "cfd": "CFD"}
 PAPER = ("cfd", "transport", "mmd", "hausdorff", "chamfer")  # the measures of the paper
-STABLE = 0.10  # largest relative change of what is called stable, constant or robust
-STEADY = f"at most {STABLE:.0%} (and two standard errors)"
-SECOND = " If not, the same with B a moved copy of A."
 POINTWISE = ("transport", "hausdorff", "chamfer")  # those that it treats alike
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A measure over the levels of an experiment: values by level and trial."""
-
-    levels: FloatArray
-    values: FloatArray
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """Means over trials."""
-        found: FloatArray = self.values.mean(axis=1)
-        return found
-
-    @cached_property
-    def error(self) -> FloatArray:
-        """Their standard errors."""
-        return self._error(self.values)
-
-    @property
-    def relative(self) -> FloatArray:
-        """Means over the first one."""
-        ratio: FloatArray = self.mean / self.mean[0]
-        return ratio
-
-    @property
-    def is_stable(self) -> bool:
-        """No level's relative change is beyond STABLE by more than two standard errors."""
-        return bool(np.all(self._least_change <= STABLE))
-
-    @property
-    def is_stable_at_end(self) -> bool:
-        """The last level's is not."""
-        return bool(self._least_change[-1] <= STABLE)
-
-    @property
-    def end(self) -> tuple[float, float]:
-        """Relative change at the last level, and two standard errors of it."""
-        return float(self.relative[-1] - 1), float(self._doubt[-1])
-
-    @property
-    def _least_change(self) -> FloatArray:
-        """Relative changes, less two standard errors."""
-        found: FloatArray = np.abs(self.relative - 1) - self._doubt
-        return found
-
-    @property
-    def _doubt(self) -> FloatArray:
-        """Two standard errors of the relative changes; trials are paired, as they share random numbers."""
-        rest = self.values - self.relative[:, None] * self.values[0]
-        return 2 * self._error(rest / self.mean[0])
-
-    def _error(self, values: FloatArray) -> FloatArray:
-        trials = values.shape[1]
-        if trials < 2:
-            return np.full(len(values), np.inf)
-        found: FloatArray = values.std(axis=1, ddof=1) / np.sqrt(trials)
-        return found
-
-    @property
-    def change(self) -> float:
-        """The largest relative change from the first level, with its sign."""
-        off = self.relative - 1
-        return float(off[np.argmax(np.abs(off))])
-
-    @property
-    def sensitivity(self) -> float:
-        """Fractional change of the mean over that of the factor, from the first level to the last."""
-        return float((self.relative[-1] - 1) / (self.levels[-1] / self.levels[0] - 1))
-
-    @property
-    def steps(self) -> FloatArray:
-        """The same from each level to the next."""
-        fractional = np.diff(self.mean) / self.mean[:-1]
-        found: FloatArray = fractional / (np.diff(self.levels) / self.levels[:-1])
-        return found
 
 
 class Trials:
@@ -109,6 +31,18 @@ class Trials:
         missing = [name for name in experiments if name not in set(self.columns["experiment"])]
         if missing:
             raise InputError(f"the synthetic study has no {', '.join(missing)}: run it with --experiment all")
+        for name in experiments:
+            self._check_enough(name)
+
+    def _check_enough(self, experiment: str) -> None:
+        """Refuse what has no standard error, or nothing to compare."""
+        chosen = self.columns["experiment"] == experiment
+        for what, column in (("trials", "trial"), ("levels", "level")):
+            if len(set(self.columns[column][chosen])) < 2:
+                raise InputError(
+                    f"the synthetic study has fewer than two {what} of {experiment}, which decides nothing:"
+                    f" run it again with more {what}"
+                )
 
     @cached_property
     def settings(self) -> list[Setting]:
@@ -155,6 +89,11 @@ class Evidence:
         """Fitted power of the rows, by measure."""
         return runtime.exponents(self.timings)
 
+    @cached_property
+    def feature_exponents(self) -> dict[str, float]:
+        """Fitted power of the features, by measure."""
+        return runtime.exponents(self.timings, "dim")
+
     @property
     def of_copies(self) -> "Evidence":
         """The same with trials in which the second group is the first one moved."""
@@ -168,11 +107,11 @@ class Evidence:
         }
 
     def tested(
-        self, experiment: str, measures: Sequence[str], test: Callable[[Curve], Any], variant: str = ""
-    ) -> dict[tuple[str, str], bool]:
+        self, experiment: str, measures: Sequence[str], test: Callable[[Curve], Outcome], variant: str = ""
+    ) -> dict[tuple[str, str], Outcome]:
         """Outcome of a test of each measure's curve in each setting."""
         return {
-            (TITLES.get(measure, measure), setting): bool(test(curve))
+            (TITLES.get(measure, measure), setting): test(curve)
             for measure in measures
             for setting, curve in self.curves(experiment, measure, variant).items()
         }
@@ -184,8 +123,10 @@ def name_of(setting: Setting) -> str:
 
 
 def span(values: Iterable[float], form: str = ".3g") -> str:
-    """Smallest to largest of some numbers."""
-    found = [float(value) for value in values]
+    """Smallest to largest of those numbers that there are."""
+    found = [float(value) for value in values if np.isfinite(value)]
+    if not found:
+        return "unknown"
     low, high = (format(value, form).replace("-", "−") for value in (min(found), max(found)))
     return low if low == high else f"{low} to {high}"
 
@@ -193,9 +134,3 @@ def span(values: Iterable[float], form: str = ".3g") -> str:
 def changes(curves: Mapping[str, Curve]) -> str:
     """Largest relative changes, over settings."""
     return span((curve.change for curve in curves.values()), "+.1%")
-
-
-def share(outcomes: Iterable[bool]) -> str:
-    """How many of how many."""
-    found = [*outcomes]
-    return f"{sum(found)} of {len(found)}"

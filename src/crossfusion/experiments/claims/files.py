@@ -7,13 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from crossfusion.experiments.claims.model import VERDICTS, Claim
+from crossfusion.experiments.claims.model import UNDECIDED, VERDICTS, Claim
 from crossfusion.page.document import document
 from crossfusion.page.markup import element, escaped
 from crossfusion.storage import write_text
 
 TITLE = "Cross-Fusion Distance: the paper’s claims, checked"
-CLASSES = dict(zip(VERDICTS, ("yes", "partly", "no"), strict=True))
+CLASSES = dict(zip(VERDICTS, ("yes", "partly", "no", "open"), strict=True))
 
 
 def write(out: Path, claims: Sequence[Claim], source: Mapping[str, Any]) -> None:
@@ -52,14 +52,17 @@ def counts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def _summary(claims: Sequence[Claim]) -> str:
-    hold, partly, fail = counts(claims).values()
-    return f"Of {len(claims)} claims {hold} hold, {partly} hold under conditions, and {fail} do not hold."
+    hold, partly, fail, unknown = counts(claims).values()
+    parts = [f"{hold} hold", f"{partly} hold under conditions", f"{fail} do not hold"]
+    parts += [f"{unknown} {'is' if unknown == 1 else 'are'} not decided"] if unknown else []
+    return f"Of {len(claims)} claims {', '.join(parts[:-1])}, and {parts[-1]}."
 
 
 def _source(source: Mapping[str, Any]) -> str:
     dims, sizes = (" and ".join(map(str, source[name])) for name in ("dims", "sizes"))
     return (
-        f"Figures come from the synthetic study ({dims} features, {sizes} rows a group, {source['trials']} trials), the"
+        f"Figures come from the synthetic study ({dims} features, {sizes} rows a group, {source['trials']} trials), a"
+        f" smaller one with moved copies ({source['copies_rows']} rows, {source['copies_trials']} trials), the"
         f" runtime study (up to {source['runtime_rows']:,} rows, {source['runtime_dim']} features), the decomposition"
         f" in the plane, and the paper’s printed tables, by crossfusion {source['version']}. Ranges go from the"
         " smallest to the largest over settings of features and rows. Verdicts follow from the thresholds stated."
@@ -117,9 +120,12 @@ def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
             "div", element("dt", escaped(verdict)) + element("dd", element("b", str(number))), class_=CLASSES[verdict]
         )
         for verdict, number in counts(claims).items()
+        if number or verdict != UNDECIDED
     )
     header = (
-        element("h1", escaped(TITLE)) + element("p", escaped(_source(source))) + element("dl", tiles, class_="tiles")
+        element("h1", escaped(TITLE))
+        + element("p", escaped(f"{_summary(claims)} {_source(source)}"))
+        + element("dl", tiles, class_="tiles")
     )
     return document(TITLE, [element("header", header) + _sections(claims)], style=style)
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossfusion.experiments.claims import printed
-from crossfusion.experiments.claims.evidence import STABLE, Evidence, share, span
+from crossfusion.experiments.claims.evidence import Evidence, span
 from crossfusion.experiments.claims.model import Finding, check, verdict_of
+from crossfusion.experiments.claims.outcomes import STABLE, share
 from crossfusion.experiments.claims.printed import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
 
 BASELINES = MEASURES[1:]

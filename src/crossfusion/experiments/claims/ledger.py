@@ -1,13 +1,11 @@
 """All checks, the evidence they need, and the ledger that they fill."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion._version import __version__
-from crossfusion.errors import FileError, InputError
 from crossfusion.experiments import decomposition, runtime, synthetic
 from crossfusion.experiments.claims import copies, cost, histology, limits, response, robustness, sampling, theory
 from crossfusion.experiments.claims.evidence import Evidence, Trials
@@ -92,6 +90,7 @@ def gather(out: Path, *, quick: bool, workers: int | None, tell: Tell) -> Eviden
         What they found.
     """
     table, choices = _synthetic(out / "synthetic", quick, workers, tell)
+    trials = Trials(table)
     if (out / "decomposition" / "decomposition.json").exists():
         parts = decomposition.read(out / "decomposition")
     else:
@@ -102,7 +101,7 @@ def gather(out: Path, *, quick: bool, workers: int | None, tell: Tell) -> Eviden
         timings = _runtime(out / "runtime", quick, tell)
     tell("claims: moved copies")
     moved = Trials(copies.study(choices), copies.EXPERIMENTS)
-    return Evidence(Trials(table), choices, timings, parts, moved)
+    return Evidence(trials, choices, timings, parts, moved)
 
 
 def _runtime(folder: Path, quick: bool, tell: Tell) -> "pa.Table":
@@ -113,7 +112,7 @@ def _runtime(folder: Path, quick: bool, tell: Tell) -> "pa.Table":
 def _synthetic(folder: Path, quick: bool, workers: int | None, tell: Tell) -> tuple["pa.Table", synthetic.Settings]:
     if (folder / "trials.parquet").exists():
         tell(f"synthetic: as found in {folder}")
-        return synthetic.read(folder), _settings(folder / "settings.json")
+        return synthetic.read(folder), synthetic.settings_of(folder)
     settings = synthetic.Settings.quick() if quick else synthetic.Settings()
     total, done = synthetic.count(settings), 0
 
@@ -129,19 +128,6 @@ def _synthetic(folder: Path, quick: bool, workers: int | None, tell: Tell) -> tu
     return table, settings
 
 
-def _settings(path: Path) -> synthetic.Settings:
-    """Settings that a study was run with."""
-    try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        known = {entry.name for entry in fields(synthetic.Settings)}
-        values: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in stored.items() if name in known
-        }
-        return synthetic.Settings(**values)
-    except (OSError, ValueError, TypeError, AttributeError, InputError) as problem:
-        raise FileError(f"{path} does not hold the settings of the study beside it: run the study again") from problem
-
-
 def source(evidence: Evidence) -> dict[str, Any]:
     """From what the figures come.
 
@@ -153,7 +139,8 @@ def source(evidence: Evidence) -> dict[str, Any]:
     Returns
     -------
     dict
-        Version of the package; dimensions, sizes and trials of the synthetic study; extent of the runtime study.
+        Version of the package; dimensions, sizes and trials of the synthetic study; rows and trials of that
+        with moved copies; extent of the runtime study.
     """
     rows = [row for row in evidence.timings.to_pylist() if row["sweep"] == "rows"]
     return {
@@ -161,6 +148,8 @@ def source(evidence: Evidence) -> dict[str, Any]:
         "dims": sorted({dim for dim, _ in evidence.trials.settings}),
         "sizes": sorted({size for _, size in evidence.trials.settings}),
         "trials": evidence.trials.trials,
+        "copies_rows": evidence.copies.settings[0][1],
+        "copies_trials": evidence.copies.trials,
         "runtime_rows": max(row["rows"] for row in rows),
         "runtime_dim": rows[0]["dim"],
     }

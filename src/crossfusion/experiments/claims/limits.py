@@ -3,7 +3,9 @@
 import numpy as np
 
 from crossfusion.baselines import distance
-from crossfusion.experiments.claims.evidence import POINTWISE, SECOND, STABLE, STEADY, TITLES, Evidence, changes, span
+from crossfusion.experiments.claims.copies import SECOND
+from crossfusion.experiments.claims.curve import Curve, estimate
+from crossfusion.experiments.claims.evidence import POINTWISE, TITLES, Evidence, changes, span
 from crossfusion.experiments.claims.model import (
     CONDITIONS,
     FAILS,
@@ -15,6 +17,7 @@ from crossfusion.experiments.claims.model import (
     in_both_readings,
     verdict_of,
 )
+from crossfusion.experiments.claims.outcomes import DOUBT, STABLE, STEADY, Outcome, above, all_of, small
 
 EXACT = 1e-9  # relative
 PROPORTIONAL = 0.01
@@ -45,32 +48,40 @@ def adds_up(evidence: Evidence) -> Finding:
     "§2.1",
     "Differences of structure can cost as much as the translation between two groups of the same kind.",
     "Displacement experiment, two samples of one mixture: deformation is W² − δ². Holds in a setting if it exceeds δ²"
-    " at some displacement.",
+    f" at some displacement.{DOUBT}",
 )
 def comparable(evidence: Evidence) -> Finding:
     """What is left of W² after δ²."""
-    outcomes, shares = {}, []
-    for setting, curve in evidence.curves("displacement", "transport").items():
-        deformation = curve.mean**2 - curve.levels**2
-        outcomes[setting] = bool(np.any(deformation >= curve.levels**2))
-        shares.append(deformation[-1] / curve.mean[-1] ** 2)
+    curves = evidence.curves("displacement", "transport")
+    outcomes = {setting: above(*estimate(_largest_excess, curve), 0) for setting, curve in curves.items()}
+    shares = [1 - (curve.levels[-1] / curve.mean[-1]) ** 2 for curve in curves.values()]
     delta = evidence.choices.deltas[-1]
     return verdict_of(outcomes, f"at δ = {delta:g}, the largest, {span(shares, '.0%')} of W² is deformation")
+
+
+def _largest_excess(curve: Curve) -> float:
+    """How far deformation exceeds translation, where it does most."""
+    return float(np.max(curve.mean**2 - 2 * curve.levels**2))
 
 
 @check(
     "homogeneous",
     "§2.2, §4.4",
     "Wasserstein, Hausdorff and Chamfer distances grow in proportion when all points are scaled.",
-    f"Scaling experiment: mean at α over mean at 1, divided by α. Holds if within {PROPORTIONAL:.0%} of 1 at every α.",
+    f"Scaling experiment: mean at α over mean at 1, divided by α. Holds if within {PROPORTIONAL:.0%} of 1 at every α."
+    + DOUBT,
 )
 def homogeneous(evidence: Evidence) -> Finding:
     """Ratio to α."""
-    outcomes = evidence.tested(
-        "scaling", POINTWISE, lambda c: np.abs(c.relative / (c.levels / c.levels[0]) - 1).max() <= PROPORTIONAL
-    )
+    outcomes = evidence.tested("scaling", POINTWISE, _is_proportional)
     growth = [c.relative[-1] for name in POINTWISE for c in evidence.curves("scaling", name).values()]
     return across(outcomes, f"at α = {evidence.choices.scales[-1]:g} they are {span(growth, '.4g')} times as large")
+
+
+def _is_proportional(curve: Curve) -> Outcome:
+    factors = curve.levels / curve.levels[0]
+    pairs = zip(curve.relative / factors - 1, curve.doubt / factors, strict=True)
+    return all_of(small(off, doubt, PROPORTIONAL) for off, doubt in pairs)
 
 
 @check(

@@ -1,17 +1,18 @@
 """What a claim is, how it is checked, and how a verdict follows from outcomes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from crossfusion.experiments.claims.evidence import Evidence
+from crossfusion.experiments.claims.outcomes import Outcome, all_of
 
-Outcomes = Mapping[tuple[str, str], bool]
+Outcomes = Mapping[tuple[str, str], Outcome]
 
 HOLDS = "holds"
 CONDITIONS = "holds under these conditions"
 FAILS = "does not hold"
-VERDICTS = (HOLDS, CONDITIONS, FAILS)
-COPIES = "holds throughout if B is not a sample of its own but that of A, moved"
+UNDECIDED = "not decided"
+VERDICTS = (HOLDS, CONDITIONS, FAILS, UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Claim:
     figure : str
         The numbers found.
     verdict : str
-        "holds", "holds under these conditions" or "does not hold".
+        "holds", "holds under these conditions", "does not hold" or "not decided".
     conditions : str
-        Under which it holds, if it does not always.
+        Under which it holds, if it does not always, and for what it is undecided.
     mend : str
         Which variant does better where it fails, with its numbers.
     part : str
@@ -93,43 +94,75 @@ def check(id: str, place: str, claim: str, how: str) -> Callable[[Callable[[Evid
     return lambda find: Check(id, place, claim, how, find)
 
 
-def verdict_of(outcomes: Mapping[str, bool], figure: str, mend: str = "") -> Finding:
-    """Holds if every outcome is true, not at all if none is, else for those that are, which are named."""
-    true = [name for name, outcome in outcomes.items() if outcome]
-    if len(true) == len(outcomes):
-        return Finding(figure, HOLDS)
-    if not true:
-        return Finding(figure, FAILS, mend=mend)
-    false = [name for name, outcome in outcomes.items() if not outcome]
-    return Finding(figure, CONDITIONS, f"holds for {listed(true)}; not for {listed(false)}", mend)
+def verdict_of(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
+    """Verdict on a claim about several subjects, for each of which it may hold.
+
+    Holds if every outcome is true; not at all if some are false and none is true; is not decided if none is known; else
+    holds for those that are true, which are named.
+    """
+    verdict = _verdict([*outcomes.values()])
+    names: dict[Outcome, list[str]] = {True: [], False: [], None: []}
+    for name, outcome in outcomes.items():
+        names[outcome if outcome is None else bool(outcome)].append(name)
+    told = {"holds for": names[True], "not for": names[False], "undecided for": names[None]}
+    if verdict == FAILS and names[None]:
+        return Finding(figure, verdict, "; ".join(_told(told, "not for", "undecided for")), mend)
+    return Finding(figure, verdict, "; ".join(_told(told, *told)) if verdict == CONDITIONS else "", mend)
+
+
+def _told(told: Mapping[str, list[str]], *which: str) -> list[str]:
+    return [f"{words} {listed(told[words])}" for words in which if told[words]]
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> str:
+    if all(outcome is None for outcome in outcomes):
+        return UNDECIDED
+    if not any(outcomes):
+        return FAILS
+    return HOLDS if all(outcomes) else CONDITIONS
+
+
+def together(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
+    """Verdict on a claim that is one only if all of its parts are so: one that is not is enough against it."""
+    verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[all_of(outcomes.values())]
+    return Finding(figure, verdict, mend=mend)
 
 
 def across(outcomes: Outcomes, figure: str, mend: str = "") -> Finding:
-    """The same for outcomes of several subjects in several settings: which subject holds in how many of them."""
-    flat = verdict_of(
-        {f"{subject} {setting}": outcome for (subject, setting), outcome in outcomes.items()}, figure, mend
-    )
-    if flat.verdict != CONDITIONS:
-        return flat
+    """The same as `verdict_of` for several subjects in several settings: which subject holds in how many of them."""
+    verdict = _verdict([*outcomes.values()])
+    unknown = any(outcome is None for outcome in outcomes.values())
+    if verdict != CONDITIONS and not (verdict == FAILS and unknown):
+        return Finding(figure, verdict, mend=mend)
     lines = []
     for subject in dict.fromkeys(subject for subject, _ in outcomes):
         here = {setting: outcome for (name, setting), outcome in outcomes.items() if name == subject}
-        true = [setting for setting, outcome in here.items() if outcome]
-        where = f" ({'; '.join(true)})" if 0 < len(true) < len(here) else ""
-        lines.append(f"{subject} in {len(true)} of {len(here)}{where}")
-    return Finding(figure, CONDITIONS, f"holds for {listed(lines)}", mend)
+        lines.append(f"{subject} {_in_settings(here)}")
+    return Finding(figure, verdict, f"holds for {listed(lines)}", mend)
+
+
+def _in_settings(outcomes: Mapping[str, Outcome]) -> str:
+    """In how many settings something holds, and in which, if in some only."""
+    true = [setting for setting, outcome in outcomes.items() if outcome]
+    unknown = [setting for setting, outcome in outcomes.items() if outcome is None]
+    notes = ["; ".join(true)] if 0 < len(true) < len(outcomes) else []
+    notes += [f"undecided in {len(unknown)}: {'; '.join(unknown)}"] if unknown else []
+    return f"in {len(true)} of {len(outcomes)}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def in_both_readings(look: Callable[[Evidence], tuple[Outcomes, str]], evidence: Evidence) -> Finding:
-    """What two samples say; if that is not all of the claim, whether a sample and its moved copy say all of it."""
+    """What two samples say; if that is not all of the claim, also what a sample and its moved copy would say."""
     found = across(*look(evidence))
     if found.verdict == HOLDS:
         return found
-    outcomes, figure = look(evidence.of_copies)
-    if not all(outcomes.values()):
-        return found
-    terms = "; ".join(filter(None, [found.conditions, COPIES]))
-    return Finding(f"{found.figure}. With moved copies: {figure}", CONDITIONS, terms, found.mend)
+    moved = across(*look(evidence.of_copies))
+    says = {
+        HOLDS: "would hold if B were A's own sample, moved",
+        CONDITIONS: f"if B were A's own sample, moved, it {moved.conditions}",
+        FAILS: "would not hold either if B were A's own sample, moved",
+        UNDECIDED: "not decided either if B were A's own sample, moved",
+    }
+    return replace(found, mend=f"{says[moved.verdict]}: {moved.figure}")
 
 
 def listed(names: list[str]) -> str:

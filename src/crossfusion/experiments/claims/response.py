@@ -1,23 +1,31 @@
 """Sections 4.2 and 4.3: what the measures should respond to."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from crossfusion.experiments.claims.evidence import PAPER, POINTWISE, SECOND, TITLES, Curve, Evidence, span
+from crossfusion.experiments.claims.copies import SECOND
+from crossfusion.experiments.claims.curve import SENSITIVITIES, Curve, estimate, overall
+from crossfusion.experiments.claims.evidence import PAPER, POINTWISE, TITLES, Evidence, span
 from crossfusion.experiments.claims.model import Finding, Outcomes, across, check, in_both_readings
+from crossfusion.experiments.claims.outcomes import DOUBT, Outcome, above, all_of, small
 
 LINEAR = 0.98
 OVERLAP = 0.05
+HALF = 0.5
+BOTH = f"fractional change of the mean over that of the factor, {' and '.join(SENSITIVITIES)}, in size"
 
 
 @check(
     "displacement-monotone",
     "§4.2",
     "All measures increase with displacement.",
-    "Displacement experiment: means over trials. Holds for a measure in a setting if every step of δ raises its mean.",
+    "Displacement experiment: means over trials. Holds for a measure in a setting if every step of δ raises its mean."
+    + DOUBT,
 )
 def rises(evidence: Evidence) -> Finding:
     """Every step upwards."""
-    outcomes = evidence.tested("displacement", PAPER, lambda c: bool(np.all(np.diff(c.mean) > 0)))
+    outcomes = evidence.tested("displacement", PAPER, lambda c: c.goes(1))
     growth = [f"{TITLES[name]} ×{_growth(evidence, name)}" for name in PAPER]
     return across(outcomes, f"from the smallest δ to the largest: {', '.join(growth)}")
 
@@ -30,7 +38,7 @@ def _growth(evidence: Evidence, measure: str) -> str:
     "displacement-linear",
     "§4.2",
     "Wasserstein, Hausdorff and Chamfer distances grow about linearly with displacement.",
-    f"Displacement experiment: R² of the mean on δ. Holds if at least {LINEAR}.{SECOND}",
+    f"Displacement experiment: R² of the mean on δ. Holds if at least {LINEAR}.{DOUBT}{SECOND}",
 )
 def linear(evidence: Evidence) -> Finding:
     """Straightness."""
@@ -38,7 +46,7 @@ def linear(evidence: Evidence) -> Finding:
 
 
 def _lines(evidence: Evidence) -> tuple[Outcomes, str]:
-    outcomes = evidence.tested("displacement", POINTWISE, lambda c: _straightness(c) >= LINEAR)
+    outcomes = evidence.tested("displacement", POINTWISE, lambda c: above(*estimate(_straightness, c), LINEAR))
     curves = [curve for name in POINTWISE for curve in evidence.curves("displacement", name).values()]
     bend = span((_bend(curve) for curve in curves), ".0f")
     return (
@@ -61,7 +69,7 @@ def _bend(curve: Curve) -> float:
     "§4.2",
     "Relative to their first value, the three are one line.",
     f"Displacement experiment: largest gap between any two of the three at any δ. Holds if at most {OVERLAP:.0%} of the"
-    f" first value.{SECOND}",
+    f" first value.{DOUBT}{SECOND}",
 )
 def overlap(evidence: Evidence) -> Finding:
     """Gap between relative curves."""
@@ -69,20 +77,21 @@ def overlap(evidence: Evidence) -> Finding:
 
 
 def _gaps(evidence: Evidence) -> tuple[Outcomes, str]:
-    gaps = {}
-    for setting, curve in evidence.curves("displacement", "transport").items():
-        lines = [curve.relative, *(evidence.curves("displacement", name)[setting].relative for name in POINTWISE[1:])]
-        gaps[setting] = float(np.ptp(lines, axis=0).max())
-    outcomes = {("the three", setting): gap <= OVERLAP for setting, gap in gaps.items()}
-    return outcomes, f"largest gap {span(gaps.values(), '.1%')} of the first value"
+    three = [evidence.curves("displacement", name) for name in POINTWISE]
+    gaps = {setting: estimate(_gap, *(curves[setting] for curves in three)) for setting in three[0]}
+    outcomes = {("the three", setting): small(*gap, OVERLAP) for setting, gap in gaps.items()}
+    return outcomes, f"largest gap {span((gap for gap, _ in gaps.values()), '.1%')} of the first value"
+
+
+def _gap(*curves: Curve) -> float:
+    return float(np.ptp([curve.relative for curve in curves], axis=0).max())
 
 
 @check(
     "displacement-mmd-weaker",
     "§4.2, §4.7",
     "MMD responds more weakly to displacement than Wasserstein, Hausdorff and Chamfer do.",
-    "Displacement experiment: fractional change of the mean over that of δ, first level to last. Holds against a"
-    f" measure in a setting if MMD's is smaller.{SECOND}",
+    f"Displacement experiment: {BOTH}. Holds against a measure in a setting if MMD's is smaller.{DOUBT}{SECOND}",
 )
 def mmd_weaker(evidence: Evidence) -> Finding:
     """Sensitivities against MMD's."""
@@ -90,48 +99,70 @@ def mmd_weaker(evidence: Evidence) -> Finding:
 
 
 def _against_mmd(evidence: Evidence) -> tuple[Outcomes, str]:
-    own = {setting: c.sensitivity for setting, c in evidence.curves("displacement", "mmd").items()}
-    outcomes = {
-        (f"against {TITLES[name]}", setting): own[setting] < curve.sensitivity
-        for name in POINTWISE
-        for setting, curve in evidence.curves("displacement", name).items()
-    }
-    others = [c.sensitivity for name in POINTWISE for c in evidence.curves("displacement", name).values()]
-    return outcomes, f"sensitivity of MMD {span(own.values())}, of the three {span(others)}"
+    outcomes = _compared(evidence, "displacement", "mmd", POINTWISE, smaller=True)
+    return outcomes, _sensitivities(evidence, "displacement", ("mmd", *POINTWISE))
+
+
+def _compared(
+    evidence: Evidence, experiment: str, own: str, others: Sequence[str], *, smaller: bool = False
+) -> dict[tuple[str, str], Outcome]:
+    """Whether one measure is more (or less) sensitive than others, by either definition, in each setting."""
+    found: dict[tuple[str, str], Outcome] = {}
+    curves = evidence.curves(experiment, own)
+    order = f"{TITLES[own]} {'below' if smaller else 'above'}"
+    for definition in SENSITIVITIES:
+        for name in others:
+            for setting, other in evidence.curves(experiment, name).items():
+                pair = (other, curves[setting]) if smaller else (curves[setting], other)
+                found[f"{order} {TITLES[name]} ({definition})", setting] = _exceeds(definition, *pair)
+    return found
+
+
+def _exceeds(definition: str, first: Curve, second: Curve) -> Outcome:
+    """Whether the first curve is more sensitive than the second."""
+    sensitivity = SENSITIVITIES[definition]
+    return above(*estimate(lambda a, b: abs(sensitivity(a)) - abs(sensitivity(b)), first, second), 0)
+
+
+def _sensitivities(evidence: Evidence, experiment: str, measures: Sequence[str]) -> str:
+    lines = []
+    for definition, sensitivity in SENSITIVITIES.items():
+        curves = {name: evidence.curves(experiment, name).values() for name in measures}
+        parts = [f"{TITLES[name]} {span(map(sensitivity, found), '+.2g')}" for name, found in curves.items()]
+        lines.append(f"{definition}: {', '.join(parts)}")
+    return f"sensitivity {'; '.join(lines)}"
 
 
 @check(
     "displacement-steepest",
     "§4.2",
     "CFD is the measure most sensitive to displacement.",
-    "Displacement experiment: fractional change of the mean over that of δ, first level to last. Holds against a"
-    " measure in a setting if CFD's is larger.",
+    f"Displacement experiment: {BOTH}. Holds against a measure in a setting if CFD's is larger.{DOUBT}",
 )
 def steepest(evidence: Evidence) -> Finding:
     """CFD against each."""
-    own = evidence.curves("displacement", "cfd")
-    outcomes, others = {}, []
-    for name in PAPER[1:]:
-        for setting, curve in evidence.curves("displacement", name).items():
-            outcomes[f"against {TITLES[name]}", setting] = own[setting].sensitivity > curve.sensitivity
-            others.append(curve.sensitivity)
-    roots = [(np.sqrt(c.relative[-1]) - 1) / (c.levels[-1] / c.levels[0] - 1) for c in own.values()]
-    figure = (
-        f"sensitivity of CFD {span(c.sensitivity for c in own.values())}, of the others {span(others)};"
-        f" CFD is of the order of a square, its root has {span(roots)}"
-    )
-    return across(outcomes, figure)
+    roots = span(map(_of_root, evidence.curves("displacement", "cfd").values()))
+    figure = _sensitivities(evidence, "displacement", PAPER)
+    figure += f"; CFD is of the order of a square, its root has {roots}, first level to last"
+    return across(_compared(evidence, "displacement", "cfd", PAPER[1:]), figure)
+
+
+def _of_root(curve: Curve) -> float:
+    """Sensitivity of the root of the means."""
+    return overall(Curve(curve.levels, np.sqrt(np.maximum(curve.mean, 0))[:, None]))
 
 
 @check(
     "dispersion-cfd-falls",
     "§4.3",
     "CFD falls sharply as dispersion grows with centroids fixed.",
-    "Dispersion experiment. Holds in a setting if every step of σ lowers the mean, over all by half or more.",
+    "Dispersion experiment. Holds in a setting if every step of σ lowers the mean, over all by half or more." + DOUBT,
 )
 def falls(evidence: Evidence) -> Finding:
     """Every step downwards, and by half."""
-    outcomes = evidence.tested("dispersion", ["cfd"], lambda c: np.all(np.diff(c.mean) < 0) and c.relative[-1] <= 0.5)
+    outcomes = evidence.tested(
+        "dispersion", ["cfd"], lambda c: all_of([c.goes(-1), small(c.relative[-1], c.doubt[-1], HALF)])
+    )
     left = span((c.relative[-1] for c in evidence.curves("dispersion", "cfd").values()), ".1%")
     return across(outcomes, f"at the largest σ {left} of the first value is left")
 
@@ -140,46 +171,30 @@ def falls(evidence: Evidence) -> Finding:
     "dispersion-mmd-falls",
     "§4.3",
     "MMD falls too, but more gradually than CFD.",
-    "Dispersion experiment: fractional change over that of σ, averaged over steps. Holds in a setting if every step"
-    " lowers MMD's mean, and its average is smaller in size than CFD's.",
+    f"Dispersion experiment: {BOTH}. Holds in a setting if every step lowers MMD's mean, and its sensitivity is smaller"
+    f" than CFD's.{DOUBT}",
 )
 def mmd_falls(evidence: Evidence) -> Finding:
-    """MMD against CFD, by steps."""
-    own = evidence.curves("dispersion", "cfd")
-    found = evidence.curves("dispersion", "mmd")
+    """MMD downwards, and CFD more so."""
+    own, found = (evidence.curves("dispersion", name) for name in ("cfd", "mmd"))
     outcomes = {
-        ("MMD", setting): bool(np.all(np.diff(c.mean) < 0) and _pace(c) < _pace(own[setting]))
-        for setting, c in found.items()
+        (f"MMD ({definition})", setting): all_of([curve.goes(-1), _exceeds(definition, own[setting], curve)])
+        for definition in SENSITIVITIES
+        for setting, curve in found.items()
     }
-    figure = f"average sensitivity: MMD {span(map(_signed, found.values()))}, CFD {span(map(_signed, own.values()))}"
-    return across(outcomes, figure)
+    return across(outcomes, _sensitivities(evidence, "dispersion", ("mmd", "cfd")))
 
 
 @check(
     "dispersion-steepest",
     "§4.3",
     "CFD is the measure most sensitive to dispersion.",
-    "Dispersion experiment: fractional change over that of σ, averaged over steps, in size. Holds against a measure in"
-    " a setting if CFD's is larger.",
+    f"Dispersion experiment: {BOTH}. Holds against a measure in a setting if CFD's is larger.{DOUBT}",
 )
 def dispersion_steepest(evidence: Evidence) -> Finding:
-    """CFD against each, by steps."""
-    own = evidence.curves("dispersion", "cfd")
-    outcomes: dict[tuple[str, str], bool] = {}
-    parts = []
-    for name in PAPER[1:]:
-        found = evidence.curves("dispersion", name)
-        parts.append(f"{TITLES[name]} {span(map(_signed, found.values()), '+.2f')}")
-        outcomes |= {(f"against {TITLES[name]}", s): _pace(own[s]) > _pace(c) for s, c in found.items()}
-    return across(outcomes, f"CFD {span(map(_signed, own.values()), '+.2f')}, {', '.join(parts)}")
-
-
-def _signed(curve: Curve) -> float:
-    return float(np.mean(curve.steps))
-
-
-def _pace(curve: Curve) -> float:
-    return abs(_signed(curve))
+    """CFD against each."""
+    outcomes = _compared(evidence, "dispersion", "cfd", PAPER[1:])
+    return across(outcomes, _sensitivities(evidence, "dispersion", PAPER))
 
 
 CHECKS = (rises, linear, overlap, mmd_weaker, steepest, falls, mmd_falls, dispersion_steepest)

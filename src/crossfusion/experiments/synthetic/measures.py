@@ -52,7 +52,8 @@ def measure(settings: Settings, experiment: str, size: int, a: Rows, b: Rows) ->
     if size <= settings.exact_up_to:
         found["wasserstein"] = cf.distance("wasserstein", a, b)
     else:
-        found["sinkhorn"] = cf.distance("sinkhorn", a, b, epsilon=settings.epsilon)
+        options = {"epsilon": settings.epsilon, "tolerance": settings.tolerance}
+        found["sinkhorn"] = cf.distance("sinkhorn", a, b, **options)
     found |= {name: cf.distance(name, a, b) for name in PLAIN}
     if experiment == "covariance":
         found["classifier"] = cf.distance("classifier", a, b)

@@ -50,7 +50,9 @@ class Part:
     def made_with(self, settings: Settings) -> dict[str, Any]:
         """All that its numbers depend on: two parts go together if this is equal."""
         exact = self.size <= settings.exact_up_to
-        transport = {"transport": "exact"} if exact else {"transport": "sinkhorn", "epsilon": settings.epsilon}
+        transport: dict[str, Any] = {"transport": "exact"}
+        if not exact:
+            transport = {"transport": "sinkhorn", "epsilon": settings.epsilon, "tolerance": settings.tolerance}
         return {"version": __version__, "draws": DRAWS} | settings.choices(self.experiment) | transport
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crossfusion import storage
-from crossfusion.errors import CrossfusionError, FileError
+from crossfusion.errors import CrossfusionError, FileError, InputError
 from crossfusion.experiments import output
 from crossfusion.experiments.synthetic.parts import (
     Part,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE = "trials.parquet"
+KEY = b"crossfusion.settings"
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
 
@@ -56,7 +57,8 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     Returns
     -------
     pyarrow.Table
-        A row a trial and level, with a column for each measure; also written to ``trials.parquet``.
+        A row a trial and level, with a column for each measure; also written to ``trials.parquet``,
+        whose metadata hold the settings.
 
     Notes
     -----
@@ -71,14 +73,16 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     missing = [part for part, table in tables.items() if table is None]
     report = progress or (lambda _: None)
     report(count(settings) - sum(part.count(settings) for part in missing))
-    _write_settings(out / "settings.json", settings)
     with closing(_computed(settings, missing, workers or thread_count())) as finished:
         for part, table in finished:
             write_part(folder, part, settings, table)
             tables[part] = table
             report(part.count(settings))
     result = pa.concat_tables(tables.values()).combine_chunks()
-    output.write_table(out / TABLE, result)
+    made_with = json.dumps(asdict(settings), indent=2)
+    # In one file with the trials, so that settings of one run never stand beside trials of another.
+    output.write_table(out / TABLE, result.replace_schema_metadata({KEY: made_with.encode()}))
+    storage.write_text(out / "settings.json", made_with + "\n")
     return result
 
 
@@ -112,6 +116,33 @@ def read(out: Path) -> "pa.Table":
     return table
 
 
+def settings_of(out: Path) -> Settings:
+    """The settings that the results in a folder were made with.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+
+    Returns
+    -------
+    Settings
+        As `run` was given them.
+    """
+    metadata = read(out).schema.metadata or {}
+    try:
+        stored: dict[str, Any] = json.loads(metadata[KEY])
+        if set(stored) == {entry.name for entry in fields(Settings)}:
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+            return Settings(**values)
+    except (KeyError, ValueError, TypeError, InputError):
+        pass
+    raise FileError(
+        f"{out / TABLE} does not hold the settings that it was made with:"
+        " run the study again, which only puts it together"
+    )
+
+
 def count(settings: Settings) -> int:
     """Number of pairs that settings ask for.
 
@@ -126,10 +157,6 @@ def count(settings: Settings) -> int:
         Over all experiments, levels and trials.
     """
     return sum(part.count(settings) for part in parts_of(settings))
-
-
-def _write_settings(path: Path, settings: Settings) -> None:
-    storage.write_text(path, json.dumps(asdict(settings), indent=2) + "\n")
 
 
 def _computed(

@@ -76,6 +76,8 @@ class Settings:
         Share of each group's rows that the trimmed distance leaves out.
     epsilon : float
         Entropic regularisation of Sinkhorn, in units of the squared cost.
+    tolerance : float
+        Marginal error to which its plan is found.
     exact_up_to : int
         Largest size at which transport is exact; beyond it is Sinkhorn's.
     """
@@ -100,6 +102,7 @@ class Settings:
     contrasts: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 0.9)
     trim: float = 0.05
     epsilon: float = 0.1
+    tolerance: float = 1e-3
     exact_up_to: int = 300
 
     def __post_init__(self) -> None:
@@ -108,11 +111,12 @@ class Settings:
             _check_distinct(getattr(self, name), name)
         for name in ("trials", "components", "exact_up_to"):
             check_whole(getattr(self, name), name, 0 if name == "exact_up_to" else 1)
-        for name in ("sigma", "radius", "tau", "epsilon"):
+        for name in ("sigma", "radius", "tau", "epsilon", "tolerance"):
             check_positive(getattr(self, name), name)
         check_fraction(self.trim, "trim")
-        if not self.spread >= 0:
-            raise InputError(f"spread={self.spread!r} must be 0 or more")
+        for name in ("spread", "base_delta", "dispersion_delta"):
+            if not 0 <= getattr(self, name) < 1e100:
+                raise InputError(f"{name}={getattr(self, name)!r} must be a finite number, 0 or more")
         self._check_levels()
         self._check_shapes()
 
@@ -183,8 +187,9 @@ class Settings:
 
     def _check_shapes(self) -> None:
         """Refuse dimensions and sizes at which an experiment does not exist."""
-        for number in (*self.dims, *self.sizes):
-            check_whole(number, "dims and sizes", 2)
+        for name in ("dims", "sizes"):
+            for number in getattr(self, name):
+                check_whole(number, name, 2)
         limit = max(self.radius**2 / self.sigma**2, MOST_MODES / 2 - 1)
         if "topology" in self.experiments and min(self.dims) <= limit:
             raise InputError(

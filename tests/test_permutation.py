@@ -382,7 +382,7 @@ def test_the_command_answers_as_python_does(files):
         "--between site": cf.permutation_test(x, by["site"]),
         "--between site --given tissue --seed 3": cf.permutation_test(x, by["site"], strata=by["tissue"], seed=3),
         "--between site --given tissue --units unit": summary.test("site", given="tissue", units="unit"),
-        "--between scanner --pairs unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
+        "--between scanner --paired unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
     }.items():
         for name in ("x.parquet", "s.parquet"):
             if "unit" in options or name == "x.parquet":
@@ -398,9 +398,9 @@ def test_the_command_answers_as_python_does(files):
 def test_bad_calls_are_one_line(files):
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
     assert "exclude each other" in fails(
-        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--pairs", "unit"]
+        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--paired", "unit"]
     )
-    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--pairs", "unit"])
+    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--paired", "unit"])
     assert "--nan drop" in fails("test", files / "bad.npz", "--between", "site")
     assert "permutations=0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")

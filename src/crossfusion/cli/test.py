@@ -30,7 +30,7 @@ FIELDS = ("distance", "statistic", "pvalue", "permutations", "exact")
 @between_option
 @given_option
 @names_option("--units", "Columns of the independent units, such as patients, which exchange labels as wholes.")
-@names_option("--pairs", "Columns of what was measured in several groups: labels are exchanged within it only.")
+@names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the rearrangements.")
 @vectors_option
@@ -41,7 +41,7 @@ def test(
     between: list[str],
     given: list[str],
     units: list[str],
-    pairs: list[str],
+    paired: list[str],
     permutations: int,
     seed: int,
     vectors: str | None,
@@ -50,36 +50,36 @@ def test(
 ) -> None:
     """Test whether groups are separated farther than chance would have it.
 
-    Without --units and --pairs, single rows exchange their labels; tiles of one slide are not exchangeable like this.
+    Without --units and --paired, single rows exchange their labels; tiles of one slide are not exchangeable like this.
 
     \b
     Examples:
       crossfusion test embeddings.parquet --between scanner --given label --units slide
-      crossfusion test summary.parquet --between scanner --pairs slide --json
+      crossfusion test summary.parquet --between scanner --paired slide --json
     """
-    if units and pairs:
+    if units and paired:
         raise InputError(
-            "--units and --pairs exclude each other: pass as --pairs what is independent, such as the slide"
+            "--units and --paired exclude each other: pass as --paired what is independent, such as the slide"
         )
-    if units or pairs:
-        summary = reading.summary_of(file, [*between, *given, *units, *pairs], vectors, nan)
-        _check_pairs(summary, between, pairs)
-        result = summary.test(between, given=given, units=units or pairs, permutations=permutations, seed=seed)
+    if units or paired:
+        summary = reading.summary_of(file, [*between, *given, *units, *paired], vectors, nan)
+        _check_pairs(summary, between, paired)
+        result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
     elif reading.is_summary(file):
-        raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --pairs")
+        raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
         result = _of_rows(file, between, given, vectors, nan, permutations, seed)
     if as_json:
         found = result.to_dict()
         output.show_json({name: found[name] for name in FIELDS})
     else:
-        _show(result, tables.question(between, given), units or pairs)
+        _show(result, tables.question(between, given), units or paired)
 
 
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
     """Refuse pairs of one group each, which would be exchanged as units are."""
     if pairs and len(summary.rollup(pairs)) == len(summary.rollup(list(dict.fromkeys([*pairs, *between])))):
-        raise InputError("no pair has two of the compared groups: name in --pairs what was measured in several groups")
+        raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
 
 
 def _of_rows(

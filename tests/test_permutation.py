@@ -395,7 +395,9 @@ def test_the_command_answers_as_python_does(files):
     assert "random rearrangements" in shown
 
 
-def test_bad_calls_are_one_line(files):
+def test_bad_calls_are_one_line(files, tmp_path):
+    np.savez(tmp_path / "single.npz", x=np.eye(4), site=["A"] * 4)
+    assert "only one group is there to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
     assert "exclude each other" in fails(
         "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--paired", "unit"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,9 @@ from crossfusion.judge import TestResult
 from crossfusion.permutation import permutation_test
 from crossfusion.summary import Summary
 from crossfusion.text import number_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FIELDS = ("distance", "statistic", "pvalue", "permutations", "exact")
 
@@ -87,8 +91,15 @@ def _of_rows(
 ) -> TestResult:
     """Test that exchanges single rows."""
     rows, keys = reading.whole(file, [*between, *given], vectors, nan)
-    labels, strata = (factors.encode(keys.select(names))[0] if names else None for names in (between, given))
+    labels, strata = (_values(keys, names) for names in (between, given))
     return permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
+
+
+def _values(keys: "pa.Table", names: list[str]) -> Any:
+    """Values of a factor, codes of the combinations of several, or None."""
+    if len(names) == 1:
+        return factors.values(keys.column(names[0]))
+    return factors.encode(keys.select(names))[0] if names else None
 
 
 def _show(result: TestResult, asked: str, units: Sequence[str]) -> None:

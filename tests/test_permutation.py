@@ -349,7 +349,7 @@ def test_rows_that_are_not_finite_are_refused(test, refuses):
 
 def test_a_summary_needs_units(refuses):
     summary = cf.summarize(X, by={"p": TWO, "u": np.arange(12) // 3})
-    with refuses("no rows to exchange"):
+    with refuses("no rows, so a test needs units"):
         summary.test("p")
     with refuses("did you mean 'u'|no factor"):
         summary.test("p", units="uu")

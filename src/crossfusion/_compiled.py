@@ -208,6 +208,32 @@ def _squared_distances(points, start, stop, out):  # type: ignore[no-untyped-def
                 out[a, q], out[b, q], out[c, q], out[d, q] = qa, qb, qc, qd
 
 
+def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
+    """Add products of powers of s and a of each row to the sums of its group, in the order of `kernels.PRODUCTS`.
+
+    Sums over features run in the type of the rows, those over rows in float64.
+    """
+    dim = rows.shape[1]
+    for i in range(rows.shape[0]):
+        group = codes[i]
+        if group >= 0:
+            square = along = rows.dtype.type(0)
+            for j in range(dim):
+                gap = rows[i, j] - mean[group, j]
+                square += gap * gap
+                along += gap * direction[group, j]
+            s, a = (np.float64(square) - dispersion[group]) * per_unit, np.float64(along) * per_unit
+            ss, sa, aa = s * s, s * a, a * a
+            sums[group, 0] += ss
+            sums[group, 1] += sa
+            sums[group, 2] += aa
+            sums[group, 3] += ss * ss
+            sums[group, 4] += ss * sa
+            sums[group, 5] += ss * aa
+            sums[group, 6] += sa * aa
+            sums[group, 7] += aa * aa
+
+
 def _compile(function: Any, signature: Any, **options: Any) -> Any:
     """Compile for one signature, keeping the machine code on disk where that works."""
     try:
@@ -233,3 +259,13 @@ def squared_distances() -> Any:
     points = types.Array(types.float64, 2, "C", readonly=True)
     signature = types.void(points, types.intp, types.intp, types.float64[:, ::1])
     return _compile(_squared_distances, signature, fastmath={"reassoc", "contract"})
+
+
+def influence_sums(dtype: np.dtype[Any]) -> Any:
+    """Compiled `_influence_sums` for C-ordered rows of float32 or float64."""
+    element = types.float32 if dtype == np.float32 else types.float64
+    rows = types.Array(element, 2, "C", readonly=True)
+    codes = types.Array(types.int32, 1, "C", readonly=True)
+    table = types.Array(types.float64, 1, "C", readonly=True)
+    signature = types.void(rows, codes, element[:, ::1], element[:, ::1], table, types.float64, types.float64[:, ::1])
+    return _compile(_influence_sums, signature, fastmath={"reassoc", "contract"})

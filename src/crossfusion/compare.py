@@ -1,5 +1,6 @@
 """The distance of arrays: a thin shell over the moments of their groups."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,19 +8,24 @@ import numpy as np
 from crossfusion import factors
 from crossfusion.design import Design
 from crossfusion.errors import InputError, warn
-from crossfusion.fusion import Fusion, fuse
+from crossfusion.fusion import Fusion, fuse, with_errors
+from crossfusion.interval import Errors
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
+from crossfusion.row_errors import Labelled, of_rows
 from crossfusion.text import SHOWN, label_text
+from crossfusion.unit_errors import Pieces, of_units
 from crossfusion.validation import (
     NAN,
     FiniteCheck,
     as_rows,
     check_fraction,
     check_length,
+    check_level,
     check_option,
     check_same_dim,
     check_some_rows,
+    finite_rows,
 )
 
 
@@ -32,6 +38,8 @@ def cfd(
     weights: str = "pooled",
     trim: float = 0.0,
     nan: str = "raise",
+    level: float | None = None,
+    units: Any = None,
 ) -> Fusion:
     r"""Cross-Fusion Distance of two arrays, or of the labelled groups of one.
 
@@ -54,16 +62,25 @@ def cfd(
         Share of each group's rows (of each group and stratum) to leave out, those farthest from its mean.
     nan : {"raise", "drop"}
         What to do about rows with NaN or infinite values.
+    level : float, optional
+        Confidence level, such as 0.95, of the interval to give with the distance.
+    units : array of shape (rows,), or a pair of arrays for `a` and `b`, optional
+        The patient or slide of each row, where rows of one are alike: `unbiased` and the interval then count units and
+        not rows. A unit may have rows in one group or in several.
 
     Returns
     -------
     Fusion
-        Distance, plug-in and unbiased, with its parts.
+        Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
 
     Notes
     -----
     One pass over the rows. CFD compares means relative to spread: it does not see differences of shape. The plug-in is
     positive even without a shift, by about (groups - 1) / rows; ``unbiased`` is not.
+
+    The interval takes one more pass over the rows. It inverts a test of every distance that might be true, so that it
+    holds near zero, where its lower limit is 0. Without `units` it takes the rows to be independent; for tiles of a few
+    slides it is then far too narrow. It is about the distance at the present shares of the groups.
 
     Trimming reads the rows three times (centres, distances from them, moments of what is left). It removes spread as
     well as outliers, so the distance of clean groups grows: mildly in many dimensions, where all rows are about
@@ -88,10 +105,13 @@ def cfd(
     """
     check_fraction(trim, "trim")
     check_option(nan, NAN, "nan")
+    check_level(level)
+    if trim and not (level is None and units is None):
+        raise InputError("trim does not go with level or units: trimmed rows do not show how far the means err")
     if (b is None) == (labels is None):
         raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
     if b is None:
-        return _labelled(as_rows(a, "x"), labels, given, weights, trim, nan)
+        return _labelled(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
     if given is not None:
         raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
@@ -99,12 +119,20 @@ def cfd(
     parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, parts, strict=True):
         check_some_rows(float(moments.count[0]), name)
-    cells = concat([moments for moments, _ in parts])
-    dropped = sum(dropped for _, dropped in parts)
-    return fuse(Design(cells, np.arange(2), np.zeros(2, int), list(rows)), weights=weights, dropped=dropped)
+    design = Design(concat([moments for moments, _ in parts]), np.arange(2), np.zeros(2, int), list(rows))
+    fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in parts))
+    if level is None and units is None:
+        return fusion
+    chunks = [
+        Labelled(values, _kept(np.full(values.shape[0], cell, np.int32), values if dropped else None))
+        for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), parts, strict=True))
+    ]
+    return with_errors(fusion, _errors(chunks, _unit_codes(units, rows), design, weights), level)
 
 
-def _labelled(rows: Any, labels: Any, given: Any, weights: str, trim: float, nan: str) -> Fusion:
+def _labelled(
+    rows: Any, labels: Any, given: Any, units: Any, weights: str, trim: float, nan: str, level: float | None
+) -> Fusion:
     """Distance of the groups of one array."""
     by = {"labels": labels} if given is None else {"labels": labels, "given": given}
     keys = factors.table(by)
@@ -119,7 +147,52 @@ def _labelled(rows: Any, labels: Any, given: Any, weights: str, trim: float, nan
         warn(f"groups without a finite row are gone ({len(gone)}): {', '.join(map(label_text, gone[:SHOWN]))}")
     group, groups = factors.encode(left.select(["labels"]))
     part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
-    return fuse(Design(moments[kept], group, part, factors.labels(groups)), weights=weights, dropped=dropped)
+    design = Design(moments[kept], group, part, factors.labels(groups))
+    fusion = fuse(design, weights=weights, dropped=dropped)
+    if level is None and units is None:
+        return fusion
+    place = np.full(len(moments), -1, np.int32)
+    place[kept] = np.arange(len(kept))
+    chunks = [Labelled(rows, _kept(place[cell], rows if dropped else None))]
+    return with_errors(fusion, _errors(chunks, _unit_codes(units, {"x": rows}), design, weights), level)
+
+
+def _kept(codes: CodeArray, rows: Any) -> CodeArray:
+    """Codes in which rows that are not finite are out; no rows: all are."""
+    return codes if rows is None else np.where(finite_rows(rows), codes, np.int32(-1))
+
+
+def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
+    """Code of the unit of each row of each array, equal units having equal codes in all of them."""
+    if units is None:
+        return None
+    several = units if len(rows) > 1 else (units,)
+    if not (isinstance(several, tuple | list) and len(several) == len(rows)):
+        raise InputError("units of two arrays are a pair: cfd(a, b, units=(units_of_a, units_of_b))")
+    tables = [factors.table({"units": values}) for values in several]
+    for table, (name, values) in zip(tables, rows.items(), strict=True):
+        check_length(table.num_rows, values.shape[0], "units", name)
+    codes, _ = factors.encode(factors.concat(tables, "the units of a and b"))
+    return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
+
+
+def _errors(chunks: Sequence[Labelled], units: Sequence[CodeArray] | None, design: Design, weights: str) -> Errors:
+    """Errors of the distance of a design, from its rows: independent ones, or those of units."""
+    weight = design.weights(weights)
+    if units is None:
+        return of_rows(chunks, design, weight)
+    moments, cells, owners = [], [], []
+    for chunk, unit in zip(chunks, units, strict=True):
+        width = int(unit.max()) + 1
+        kept = chunk.codes >= 0
+        key = chunk.codes[kept].astype(np.int64) * width + unit[kept]
+        codes = np.full(len(kept), -1, np.int32)
+        codes[kept], present = factors.compress(key, len(design.cells) * width)
+        moments.append(grouped(chunk.rows, codes, len(present), name="x")[0])
+        cells.append(present // width)
+        owners.append(present % width)
+    owner = np.unique(np.concatenate(owners), return_inverse=True)[1]
+    return of_units(Pieces(concat(moments), np.concatenate(cells), owner), design, weight).errors
 
 
 def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:

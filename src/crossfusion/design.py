@@ -35,6 +35,13 @@ class Design:
             shown = ", ".join(map(repr, self.labels))
             raise InputError(f"only one group is there to compare ({shown}): pass at least two")
 
+    def pair(self, first: int, second: int) -> tuple["Design", Codes]:
+        """The design of two groups alone, and which of the cells it has."""
+        kept = np.flatnonzero((self.group == first) | (self.group == second))
+        part = np.unique(self.part[kept], return_inverse=True)[1]
+        group = (self.group[kept] == second).astype(int)
+        return Design(self.cells[kept], group, part, [self.labels[first], self.labels[second]]), kept
+
     def weights(self, scheme: str) -> FloatArray:
         """Weights of the cells, summing to 1: by rows ("pooled"), or the same say for every group ("balanced").
 
@@ -57,6 +64,17 @@ def between_by_feature(mean: FloatArray, weight: FloatArray, part: Codes) -> Flo
         between = np.asarray(points.merge(part, int(part.max()) + 1).sumsq.sum(axis=0))
     check_range(between)
     return between
+
+
+def part_means(mean: FloatArray, weight: FloatArray, part: Codes) -> FloatArray:
+    """Weighted mean of the cells' means in each part."""
+    return Moments(weight, mean, np.zeros_like(mean)).merge(part, int(part.max()) + 1).mean
+
+
+def parts_of(part: Codes) -> list[Codes]:
+    """Indices of the cells of each part."""
+    order = np.argsort(part, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
 
 
 def check_range(between: FloatArray) -> None:

@@ -4,7 +4,7 @@ Values live in Arrow columns, which keep strings, integers, booleans, dates and 
 numbered in the order of their values, missing last, so a table of groups does not depend on the order of the rows.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,6 +86,17 @@ def table(by: Mapping[str, Any]) -> "pa.Table":
     return pa.table(columns)
 
 
+def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
+    """Tables of the same factors, one after the other."""
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        said = str(problem).splitlines()[0]
+        raise InputError(f"a factor has values of different types in {holder} ({said}): convert it") from problem
+
+
 def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
     import pyarrow as pa
@@ -108,12 +119,12 @@ def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[C
     members: list[Codes] = [np.arange(sizes[0])]
     for codes, size in zip(rank[1:], sizes[1:], strict=True):
         mixed = combined.astype(np.int64) * size + codes
-        combined, present = _compress(mixed, len(members[0]) * size)
+        combined, present = compress(mixed, len(members[0]) * size)
         members = [member[present // size] for member in members] + [present % size]
     return combined, members
 
 
-def _compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
+def compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
     """Renumber codes below `size` so that those which occur are 0, 1, 2, ...; and which those are."""
     if size <= 4 * len(codes) + 1024:
         occurs = np.bincount(codes, minlength=size) > 0
@@ -132,7 +143,7 @@ def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * len(values):
             wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
-            codes, present = _compress((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
+            codes, present = compress((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
             return codes, pa.array([int(p) + low for p in present], type=array.type)
     encoded = array.dictionary_encode(null_encoding="encode")
     order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)

@@ -9,15 +9,18 @@ With weights w, means μ and dispersions σ² of the cells c in parts g::
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
 from crossfusion.errors import warn
+from crossfusion.interval import Errors
 from crossfusion.kernels import FloatArray
 from crossfusion.text import plain_number, plain_value, share_table
+
+ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # fields that are there where asked for
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +43,14 @@ class Fusion:
         Share of weight in strata that hold at least two groups; 1 without ``given``.
     dropped : int
         Rows left out because they were not finite.
+    level : float, optional
+        Confidence level of `interval`, where one was asked for.
+    interval : tuple of float, optional
+        Confidence limits of the distance, low and high, around `unbiased`.
+    stderr : float, optional
+        Standard error of `unbiased`.
+    statistic, pvalue, permutations : optional
+        Outcome of a permutation test, where one was asked for: pseudo-F, p-value, number of rearrangements.
 
     Examples
     --------
@@ -60,7 +71,13 @@ class Fusion:
     counts: Mapping[Hashable, float]
     weights: Mapping[Hashable, float]
     overlap: float = 1.0
-    dropped: int = field(default=0)
+    dropped: int = 0
+    level: float | None = None
+    interval: tuple[float, float] | None = None
+    stderr: float | None = None
+    statistic: float | None = None
+    pvalue: float | None = None
+    permutations: int | None = None
 
     def __float__(self) -> float:
         return self.distance
@@ -71,9 +88,10 @@ class Fusion:
         Returns
         -------
         dict
-            Plain Python values.
+            Plain Python values; an interval or a test only where it was asked for.
         """
-        return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+        values = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+        return {name: value for name, value in values.items() if value is not None or name not in ASKED}
 
     def __repr__(self) -> str:
         unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
@@ -82,6 +100,15 @@ class Fusion:
             f"  score    {self.score:.6g} of the variance lies within the groups",
             f"  variance {self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}",
         ]
+        if self.interval is not None:
+            low, high = self.interval
+            lines.append(
+                f"  interval {low:.6g} to {high:.6g} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
+            )
+        if self.pvalue is not None:
+            lines.append(
+                f"  test     p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
+            )
         if self.overlap < 1:
             lines.append(f"  overlap  {self.overlap:.3g} of the weight lies in strata that hold several groups")
         if self.dropped:
@@ -143,6 +170,15 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
         overlap=overlap,
         dropped=dropped,
     )
+
+
+def with_errors(fusion: Fusion, errors: Errors, level: float | None) -> Fusion:
+    """The same distance with the unbiased estimate that its errors imply, and its interval at this level."""
+    centred = replace(fusion, unbiased=float(errors.estimate))
+    if level is None:
+        return centred
+    low, high = errors.limits(level)
+    return replace(centred, level=level, interval=(float(low), float(high)), stderr=float(errors.stderr))
 
 
 def _by_group(design: Design, values: FloatArray) -> dict[Hashable, float]:

@@ -32,9 +32,9 @@ def items_of(label: Codes, part: Codes, unit: Codes | None, *, crossed: bool | N
     first = np.unique(unit, return_index=True)[1]
     if not crossed:
         _check_nested(label, unit, first)
-        return Items(unit, label[first], _pattern(unit, part))
+        return Items(unit, label[first], pattern(unit, part))
     item, owner, own = _combined(unit, label)
-    block, _, _ = _combined(owner, _pattern(item, part))
+    block, _, _ = _combined(owner, pattern(item, part))
     if len(np.unique(block)) == len(block):
         raise InputError("no pair has two labels (in the same strata): pass what was measured under several labels")
     return Items(item, own, block)
@@ -70,7 +70,7 @@ def _combined(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
     return code, present // width, present % width
 
 
-def _pattern(item: Codes, part: Codes) -> Codes:
+def pattern(item: Codes, part: Codes) -> Codes:
     """Code of the set of parts in which each item lies."""
     _, owner, lies_in = _combined(item, part)
     if len(owner) == int(item.max()) + 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import kernels
-from crossfusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean
+from crossfusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean, parts_of
 from crossfusion.errors import InputError, warn
 from crossfusion.frames import data_frame
 from crossfusion.kernels import FloatArray
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
 MOST = 5_000  # groups, whose matrices take a gigabyte or two
 
 
@@ -34,6 +35,12 @@ class Pairwise:
     overlap : array of shape (groups, groups)
         Share of a pair's weight in strata that hold both groups; 1 without ``given``, and where it is 0 the distance 0
         means "nothing to compare", not "together".
+    level : float, optional
+        Confidence level of the limits, where they were asked for.
+    lower, upper : array of shape (groups, groups), optional
+        Confidence limits of each distance; NaN for a pair too small to have them.
+    pvalue, adjusted : array of shape (groups, groups), optional
+        P-value of each pair's permutation test, where asked for, as it is and adjusted for the number of pairs.
 
     Examples
     --------
@@ -50,6 +57,17 @@ class Pairwise:
     distance: FloatArray
     unbiased: FloatArray
     overlap: FloatArray
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    pvalue: FloatArray | None = None
+    adjusted: FloatArray | None = None
+
+    @property
+    def columns(self) -> dict[str, FloatArray]:
+        """The matrices by name, those that are there."""
+        found = {name: getattr(self, name) for name in COLUMNS}
+        return {name: values for name, values in found.items() if values is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
@@ -59,7 +77,8 @@ class Pairwise:
         dict
             Plain Python values.
         """
-        return {name: plain_value(getattr(self, name)) for name in ("labels", "distance", "unbiased", "overlap")}
+        level = {} if self.level is None else {"level": self.level}
+        return {name: plain_value(value) for name, value in ({"labels": self.labels} | level | self.columns).items()}
 
     def to_frame(self) -> "pd.DataFrame":
         """Long table, one row a pair.
@@ -67,17 +86,15 @@ class Pairwise:
         Returns
         -------
         pandas.DataFrame
-            Columns group_a, group_b, distance, unbiased, overlap.
+            Columns group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper, pvalue, adjusted.
         """
         first, second = np.triu_indices(len(self.labels), 1)
         return data_frame(
             {
                 "group_a": [self.labels[i] for i in first],
                 "group_b": [self.labels[i] for i in second],
-                "distance": self.distance[first, second],
-                "unbiased": self.unbiased[first, second],
-                "overlap": self.overlap[first, second],
             }
+            | {name: values[first, second] for name, values in self.columns.items()}
         )
 
     def __repr__(self) -> str:
@@ -104,7 +121,7 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
     error = error_of_mean(cells)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
-    for members in _parts(design.part):
+    for members in parts_of(design.part):
         own = group[members]
         weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
         everyone = np.array_equal(own, np.arange(number))  # all groups, in order: no copies
@@ -131,12 +148,6 @@ def pairs(design: Design, *, weights: str) -> Pairwise:
     )
     _warn_of_confounded(result)
     return result
-
-
-def _parts(part: Codes) -> list[Codes]:
-    """Indices of the cells of each part."""
-    order = np.argsort(part, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
 
 
 def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:

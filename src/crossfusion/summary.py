@@ -10,19 +10,21 @@ import numpy as np
 
 from crossfusion import factors, storage
 from crossfusion._version import __version__
+from crossfusion.adjust import METHODS
 from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
 from crossfusion.design import Design
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
-from crossfusion.fusion import Fusion, fuse
+from crossfusion.fusion import Fusion, fuse, with_errors
 from crossfusion.hierarchy import Hierarchy, levels_of
-from crossfusion.items import is_crossed
-from crossfusion.judge import TestResult, check_options, of_moments
+from crossfusion.inference import test_of_units, with_limits, with_tests
+from crossfusion.judge import TestResult, check_options
 from crossfusion.moments import Moments, concat
 from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
 from crossfusion.text import SHOWN, label_text, number_text, plain_number, text_table
-from crossfusion.validation import as_names, check_known, check_same_dim
+from crossfusion.unit_errors import Pieces, of_units
+from crossfusion.validation import as_names, check_known, check_level, check_option, check_same_dim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +173,15 @@ class Summary:
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
         return data_frame(columns | moments)
 
-    def cfd(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Fusion:
+    def cfd(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+    ) -> Fusion:
         """Cross-Fusion Distance between the groups of a factor, or of several.
 
         Parameters
@@ -180,21 +190,43 @@ class Summary:
             The factors whose observed combinations are compared.
         given : str or list of str, optional
             The factors to adjust for: groups are compared within their strata.
+        units : str or list of str, optional
+            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
+            these and not rows. A unit may have rows in one group or in several.
         weights : {"pooled", "balanced"}
             Groups weigh as their rows do, or all the same.
+        level : float, optional
+            Confidence level, such as 0.95, of the interval to give with the distance; needs `units`.
 
         Returns
         -------
         Fusion
-            Distance, plug-in and unbiased, with its parts.
+            Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
 
         Notes
         -----
         For pooled weights the chain rule holds exactly: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD sees means, not shapes.
         """
-        return fuse(self._design(between, given), weights=weights, dropped=self.dropped)
+        check_level(level)
+        design = self._design(between, given)
+        fusion = fuse(design, weights=weights, dropped=self.dropped)
+        if level is None and not as_names(units, "units"):
+            return fusion
+        pieces = self._pieces(between, given, units, "level")
+        return with_errors(fusion, of_units(pieces, design, design.weights(weights)).errors, level)
 
-    def pairwise(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Pairwise:
+    def pairwise(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+        permutations: int | None = None,
+        seed: int = 0,
+        adjust: str = "holm",
+    ) -> Pairwise:
         """Distances of all pairs of groups; each equals `cfd` of the two groups alone.
 
         Parameters
@@ -203,15 +235,42 @@ class Summary:
             The factors whose observed combinations are compared.
         given : str or list of str, optional
             The factors to adjust for.
+        units : str or list of str, optional
+            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
+            these and not rows. A unit may have rows in one group or in several.
         weights : {"pooled", "balanced"}
             Groups weigh as their rows do, or all the same.
+        level : float, optional
+            Confidence level, such as 0.95, of the limits to give with each distance; needs `units`.
+        permutations : int, optional
+            Rearrangements of a permutation test of each pair; needs `units`.
+        seed : int
+            Of the rearrangements.
+        adjust : {"holm", "bh"}
+            How `adjusted` accounts for the number of pairs; see `adjusted_pvalues`.
 
         Returns
         -------
         Pairwise
-            Matrices of distances.
+            Matrices of distances; and of limits and p-values where asked for.
+
+        Notes
+        -----
+        Limits and tests take the pairs one by one. The limits are of single distances, each at the given level.
         """
-        return pairs(self._design(between, given), weights=weights)
+        check_level(level)
+        check_option(adjust, METHODS, "adjust")
+        if permutations is not None:
+            check_options(permutations, seed)
+        design = self._design(between, given)
+        result = pairs(design, weights=weights)
+        if level is None and permutations is None and not as_names(units, "units"):
+            return result
+        pieces = self._pieces(between, given, units, "permutations" if level is None else "level")
+        result = with_limits(result, pieces, design, weights=weights, level=level)
+        if permutations is None:
+            return result
+        return with_tests(result, pieces, design, permutations=permutations, seed=seed, adjust=adjust)
 
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
@@ -324,25 +383,25 @@ class Summary:
         """
         check_options(permutations, seed)
         design = self._design(between, given)
-        compared, strata, names = as_names(between, "between"), as_names(given, "given"), as_names(units, "units")
+        pieces = self._pieces(between, given, units, "a test")
+        return test_of_units(pieces, design, permutations=permutations, seed=seed)
+
+    def _pieces(self, between: Factors, given: Factors | None, units: Factors | None, wanted: str) -> Pieces:
+        """Moments of units in the cells of a design, which something that is wanted needs."""
+        compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
         if not names:
             raise InputError(
-                "a summary has no rows to exchange: name the factor of the independent units in units, such as the"
-                " patient, or use permutation_test(x, labels) on the rows"
+                f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
+                " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
             )
         self._check_factors(names)
-        both = {*names} & {*compared, *strata}
+        both = {*names} & {*compared}
         if both:
             raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
-        fine = self.rollup([*compared, *strata, *names])
-        label, part, unit = (
-            factors.encode(fine.keys.select(list(chosen)))[0] if chosen else np.zeros(len(fine), int)
-            for chosen in (compared, strata, names)
-        )
-        crossed = is_crossed(label, unit)
-        return of_moments(
-            fine.moments, label, part, unit, design, crossed=crossed, permutations=permutations, seed=seed
-        )
+        fine = self.rollup([*compared, *names])
+        cell, _ = factors.encode(fine.keys.select(compared))
+        unit, _ = factors.encode(fine.keys.select(list(names)))
+        return Pieces(fine.moments, cell, unit)
 
     def _names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""
@@ -382,8 +441,6 @@ class Summary:
 
 def combine(parts: Sequence[Summary]) -> Summary:
     """Summary of the rows of all parts, in one merge."""
-    import pyarrow as pa
-
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -394,12 +451,7 @@ def combine(parts: Sequence[Summary]) -> Summary:
                 f"the summaries have factors {', '.join(first.factors)} and {', '.join(part.factors)}:"
                 " roll both up to the same ones"
             )
-    try:
-        tables = [part.keys.select(list(first.factors)) for part in parts]
-        keys = pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as problem:
-        said = str(problem).splitlines()[0]
-        raise InputError(f"a factor has values of different types in the summaries ({said})") from problem
+    keys = factors.concat([part.keys.select(list(first.factors)) for part in parts], "the summaries")
     dtype = reduce(np.promote_types, (np.dtype(part.dtype) for part in parts)).name
     merged = _merge(keys, concat([part.moments for part in parts]))
     return Summary(*merged, dtype, sum(part.dropped for part in parts))

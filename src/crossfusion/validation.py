@@ -123,6 +123,15 @@ def check_fraction(value: float, name: str) -> None:
         raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, 0.5")
 
 
+def check_level(value: Any) -> None:
+    """Refuse a confidence level that is none."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if value is not None and not (number and 0.5 <= value < 1):
+        raise InputError(
+            f"level={value!r} must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
+        )
+
+
 def check_positive(value: Any, name: str) -> None:
     """Refuse what is not a finite number above zero."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,162 @@
+"""The errors of a distance whose rows are independent, in one more pass over the rows.
+
+The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c‖²/W up to a constant, which is
+(1/T − 1/W) r + (2/T) a with r = ‖z − μ_c‖² and a = ⟨z − μ_c, μ_c − μ_g⟩. So the variances of r and a in each cell, and
+their covariance, are all that is needed of the rows, besides a sample of them for the size of the quadratic part.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from crossfusion import kernels
+from crossfusion.design import Design, between_by_feature, error_of_mean, part_means, parts_of
+from crossfusion.errors import InputError
+from crossfusion.interval import Errors
+from crossfusion.kernels import CodeArray, FloatArray
+from crossfusion.moments import Moments
+from crossfusion.validation import row_blocks
+
+SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
+LEAST = 16  # of them in each cell, or all it has
+LOOKED_AT = 2**16  # rows among which a sample is looked for first
+FEW = 16  # cells of a part up to which traces of products are estimated pair by pair
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows and the cell of each; negative: left out."""
+
+    rows: Any
+    codes: CodeArray
+
+
+def of_rows(pieces: Sequence[Labelled], design: Design, weight: FloatArray) -> Errors:
+    """Errors of the distance of a design with these weights, from its rows in one or several arrays."""
+    cells, part = design.cells, design.part
+    error = error_of_mean(cells)  # s²/n
+    if np.isnan(error).any():
+        raise InputError(
+            "level needs two rows or more in each group (in its stratum), to see their spread: leave smaller ones out"
+        )
+    share = weight / np.bincount(part, weights=weight)[part]
+    between = float(between_by_feature(cells.mean, weight, part).sum())
+    within = float(np.sum(weight * cells.dispersion))
+    bias = float(np.sum(weight * (1 - share) * error))
+    total = within + between
+    if not (within > 0 and bias > 0):
+        raise InputError(
+            "level needs rows that differ within the groups, and strata that groups share: without them there is no"
+            " error to speak of"
+        )
+    direction = cells.mean - part_means(cells.mean, weight, part)[part]
+    sums = np.sum([_sums(piece, design.cells, direction, within) for piece in pieces], axis=0)
+    second, fourth = _central(sums, within / total - 1, 2 * within / total)
+    share_of_row = weight**2 / cells.count / (cells.count - 1)
+    linear = share_of_row * second
+    of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
+    quadratic = _quadratic(pieces, design, weight, share, error * cells.count)
+    freedom = 2 * linear.sum() ** 2 / of_linear.sum() if of_linear.any() else np.inf
+    return Errors(
+        between=np.array(between - bias),
+        within=np.array(np.sum(weight * error * cells.count)),
+        total=np.array(total),
+        linear=np.array(linear.sum()),
+        bias=np.array(bias),
+        quadratic=np.maximum(quadratic, least_quadratic(bias, design)),
+        freedom=np.array(freedom),
+    )
+
+
+def least_quadratic(bias: float, design: Design) -> float:
+    """Least variance of a quadratic form of this mean, whose rank is that of the design at most."""
+    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.part)))
+    return 2 * bias**2 / rank
+
+
+def _sums(piece: Labelled, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
+    """For each cell the sums of `kernels.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
+    if isinstance(piece.rows, np.ndarray) and piece.rows.nbytes >= kernels.SMALL:
+        return kernels.influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
+    sums = np.zeros((len(cells), len(kernels.PRODUCTS)))
+    for start, block in row_blocks(piece.rows):
+        dense = block if isinstance(block, np.ndarray) else block.toarray()
+        codes = piece.codes[start : start + len(dense)]
+        kept = np.flatnonzero(codes >= 0)
+        code = codes[kept]
+        gap = dense[kept].astype(np.float64) - cells.mean[code]
+        s = (np.einsum("ij,ij->i", gap, gap) - cells.dispersion[code]) / unit
+        a = np.einsum("ij,ij->i", gap, direction[code]) / unit
+        for column, (i, j) in enumerate(kernels.PRODUCTS):
+            sums[:, column] += np.bincount(code, weights=s**i * a**j, minlength=len(cells))
+    return sums
+
+
+def _central(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rows of each cell of the second and of the fourth power of their influence."""
+    factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in kernels.PRODUCTS])
+    power = np.array([i + j for i, j in kernels.PRODUCTS])
+    terms = sums * factor
+    return terms[:, power == 2].sum(axis=1), terms[:, power == 4].sum(axis=1)
+
+
+def _quadratic(
+    pieces: Sequence[Labelled], design: Design, weight: FloatArray, share: FloatArray, variance: FloatArray
+) -> float:
+    """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
+
+    Q is diag(w) − w w'/w_g in each part g. Traces are estimated from products of sampled rows. In parts of many cells,
+    where pairs of different cells hardly count, they are bounded by those of the cells themselves.
+    """
+    count = design.cells.count
+    sampled = {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
+    own = np.array([_own_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
+    total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
+    mixed = weight * share / count  # w_c² / w_g n_c
+    for members in parts_of(design.part):
+        if len(members) > FEW:
+            bound = mixed[members] * np.sqrt(own[members])
+            total += float(bound.sum() ** 2 - np.sum(bound**2))
+            continue
+        for a, b in combinations(members, 2):
+            products = sampled[a] @ sampled[b].T
+            trace = np.mean(products * products) * count[a] * count[b] / (count[a] - 1) / (count[b] - 1)
+            total += 2 * float(mixed[a] * mixed[b] * trace)
+    return 2 * total
+
+
+def _own_trace(rows: FloatArray, count: float, variance: float) -> float:
+    """Trace of a cell's squared covariance, from some of its `count` rows, centred; at least that of a sphere."""
+    number, dim = rows.shape
+    products = rows @ rows.T
+    different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
+    centred = (variance / count) ** 2  # what centring adds to each
+    return float(max((different - centred) * (count / (count - 1)) ** 2, variance**2 / dim))
+
+
+def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]]:
+    """Some rows of each cell that occurs, around its mean."""
+    cells = len(design.cells)
+    each = max(LEAST, SAMPLE // cells)
+    draw = np.random.default_rng(0)
+    codes = piece.codes
+    looked_at = np.arange(len(codes))
+    if len(codes) > LOOKED_AT:
+        looked_at = np.unique(draw.integers(0, len(codes), LOOKED_AT))
+        size = np.bincount(codes[codes >= 0], minlength=cells)
+        found = codes[looked_at]
+        rare = np.bincount(found[found >= 0], minlength=cells) < np.minimum(each, size)
+        if rare.any():
+            looked_at = np.union1d(looked_at, np.flatnonzero((codes >= 0) & rare[codes]))
+    looked_at = draw.permutation(looked_at)
+    order = looked_at[np.argsort(codes[looked_at], kind="stable")]
+    sorted_codes = codes[order]
+    for cell in np.unique(sorted_codes[sorted_codes >= 0]).tolist():
+        start, stop = np.searchsorted(sorted_codes, (cell, cell + 1))
+        rows = piece.rows[np.sort(order[start : min(stop, start + each)])]
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        yield cell, dense.astype(np.float64) - design.cells.mean[cell]

@@ -18,6 +18,7 @@ from crossfusion.errors import (
 from crossfusion.fusion import Fusion
 from crossfusion.hierarchy import Hierarchy, Level
 from crossfusion.judge import TestResult
+from crossfusion.methods import Methods, compare_methods
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
 from crossfusion.permutation import permutation_test
@@ -33,6 +34,7 @@ __all__ = [
     "Hierarchy",
     "InputError",
     "Level",
+    "Methods",
     "MissingDependencyError",
     "Moments",
     "NonFiniteError",
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "adjusted_pvalues",
     "cfd",
+    "compare_methods",
     "dispersion_test",
     "distance",
     "distances",

@@ -1,6 +1,7 @@
 """The distance of arrays: a thin shell over the moments of their groups."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from crossfusion import factors
 from crossfusion.design import Design
 from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion, fuse, with_errors
-from crossfusion.interval import Errors
+from crossfusion.inference import with_units
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
-from crossfusion.row_errors import Labelled, of_rows
+from crossfusion.row_errors import Labelled, of_rows, samples
+from crossfusion.shape import of_shape
 from crossfusion.text import SHOWN, label_text
-from crossfusion.unit_errors import Pieces, of_units
+from crossfusion.unit_errors import Pieces
 from crossfusion.validation import (
     NAN,
     FiniteCheck,
@@ -127,7 +129,7 @@ def cfd(
         Labelled(values, _kept(np.full(values.shape[0], cell, np.int32), values if dropped else None))
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), parts, strict=True))
     ]
-    return with_errors(fusion, _errors(chunks, _unit_codes(units, rows), design, weights), level)
+    return _with_interval(fusion, chunks, _unit_codes(units, rows), design, design.weights(weights), level)
 
 
 def _labelled(
@@ -154,7 +156,8 @@ def _labelled(
     place = np.full(len(moments), -1, np.int32)
     place[kept] = np.arange(len(kept))
     chunks = [Labelled(rows, _kept(place[cell], rows if dropped else None))]
-    return with_errors(fusion, _errors(chunks, _unit_codes(units, {"x": rows}), design, weights), level)
+    codes = _unit_codes(units, {"x": rows})
+    return _with_interval(fusion, chunks, codes, design, design.weights(weights), level)
 
 
 def _kept(codes: CodeArray, rows: Any) -> CodeArray:
@@ -176,12 +179,31 @@ def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
     return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
 
 
-def _errors(chunks: Sequence[Labelled], units: Sequence[CodeArray] | None, design: Design, weights: str) -> Errors:
-    """Errors of the distance of a design, from its rows: independent ones, or those of units."""
-    weight = design.weights(weights)
+def _with_interval(
+    fusion: Fusion,
+    chunks: Sequence[Labelled],
+    units: Sequence[CodeArray] | None,
+    design: Design,
+    weight: FloatArray,
+    level: float | None,
+) -> Fusion:
+    """A distance with its interval, and a look at the shape of the groups, from the rows: independent, or of units."""
     if units is None:
-        return of_rows(chunks, design, weight)
-    moments, cells, owners = [], [], []
+        sampled = samples(chunks, design)
+        found = with_errors(fusion, of_rows(chunks, sampled, design, weight), level)
+    else:
+        pieces, firsts = _unit_pieces(chunks, units, design)
+        found, sampled = with_units(fusion, pieces, design, weight, level), samples(firsts, design)
+    if level is None or found.caution:
+        return found
+    return replace(found, caution=of_shape(sampled, design, weight))
+
+
+def _unit_pieces(
+    chunks: Sequence[Labelled], units: Sequence[CodeArray], design: Design
+) -> tuple[Pieces, list[Labelled]]:
+    """Moments of the units in each cell, and of each of these one row alone."""
+    moments, cells, owners, firsts = [], [], [], []
     for chunk, unit in zip(chunks, units, strict=True):
         width = int(unit.max()) + 1
         kept = chunk.codes >= 0
@@ -191,8 +213,12 @@ def _errors(chunks: Sequence[Labelled], units: Sequence[CodeArray] | None, desig
         moments.append(grouped(chunk.rows, codes, len(present), name="x")[0])
         cells.append(present // width)
         owners.append(present % width)
+        first = np.zeros(len(present), int)
+        first[codes[kept][::-1]] = np.flatnonzero(kept)[::-1]  # the last one written is the first one
+        firsts.append(Labelled(chunk.rows, np.full(len(kept), -1, np.int32)))
+        firsts[-1].codes[first] = cells[-1]
     owner = np.unique(np.concatenate(owners), return_inverse=True)[1]
-    return of_units(Pieces(concat(moments), np.concatenate(cells), owner), design, weight).errors
+    return Pieces(concat(moments), np.concatenate(cells), owner), firsts
 
 
 def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:

@@ -18,6 +18,7 @@ from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
 from crossfusion.errors import warn
 from crossfusion.interval import Errors
 from crossfusion.kernels import FloatArray
+from crossfusion.shape import of_spread
 from crossfusion.text import plain_number, plain_value, share_table
 
 ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # fields that are there where asked for
@@ -43,6 +44,10 @@ class Fusion:
         Share of weight in strata that hold at least two groups; 1 without ``given``.
     dropped : int
         Rows left out because they were not finite.
+    caution : str or None
+        Said where the groups differ in spread or shape by more than in position, so that a distance of means misleads.
+        Spread is looked at from the moments; shape from some of the rows, by their energy distance, if `level` is given
+        and rows are at hand.
     level : float, optional
         Confidence level of `interval`, where one was asked for.
     interval : tuple of float, optional
@@ -72,6 +77,7 @@ class Fusion:
     weights: Mapping[Hashable, float]
     overlap: float = 1.0
     dropped: int = 0
+    caution: str | None = None
     level: float | None = None
     interval: tuple[float, float] | None = None
     stderr: float | None = None
@@ -113,6 +119,8 @@ class Fusion:
             lines.append(f"  overlap  {self.overlap:.3g} of the weight lies in strata that hold several groups")
         if self.dropped:
             lines.append(f"  dropped  {self.dropped} rows that were not finite")
+        if self.caution:
+            lines.append(f"  caution  {self.caution}")
         return "\n".join([*lines, *share_table(self.counts, self.weights)])
 
 
@@ -158,9 +166,10 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
     within = float(np.sum(weight * design.cells.dispersion))
     distance = log_ratio(between, within)
     overlap = checked_overlap(weight, design.part)
+    unbiased = unbiased_distance(design, weight, between)
     return Fusion(
         distance=distance,
-        unbiased=unbiased_distance(design, weight, between),
+        unbiased=unbiased,
         score=math.exp(-distance),
         within=within,
         between=between,
@@ -169,6 +178,9 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
         weights=_by_group(design, weight),
         overlap=overlap,
         dropped=dropped,
+        caution=None
+        if unbiased is None
+        else of_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
     )
 
 

@@ -1,6 +1,6 @@
 """Intervals and tests of distances between groups, from the moments of the units they are made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TypeVar
@@ -10,14 +10,24 @@ import numpy as np
 from crossfusion.adjust import adjusted_pvalues
 from crossfusion.design import Design
 from crossfusion.errors import InputError, warn
-from crossfusion.interval import stack
+from crossfusion.fusion import Fusion, with_errors
+from crossfusion.interval import Errors, stack
 from crossfusion.items import is_crossed
 from crossfusion.judge import TestResult, of_moments
 from crossfusion.kernels import FloatArray
 from crossfusion.pairwise import Pairwise
+from crossfusion.shape import of_spread
 from crossfusion.unit_errors import Pieces, of_units
 
 T = TypeVar("T")
+
+
+def with_units(fusion: Fusion, pieces: Pieces, design: Design, weight: FloatArray, level: float | None) -> Fusion:
+    """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
+    errors = of_units(pieces, design, weight).errors
+    number = np.bincount(pieces.cell).astype(np.float64)
+    caution = of_spread(design, weight, float(errors.between), number)
+    return replace(with_errors(fusion, errors, level), caution=caution)
 
 
 def test_of_units(pieces: Pieces, design: Design, *, permutations: int, seed: int) -> TestResult:
@@ -30,14 +40,21 @@ def test_of_units(pieces: Pieces, design: Design, *, permutations: int, seed: in
 
 def with_limits(result: Pairwise, pieces: Pieces, design: Design, *, weights: str, level: float | None) -> Pairwise:
     """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
-    found = _of_pairs(
-        result, pieces, design, lambda pair, own: of_units(own, pair, pair.weights(weights)).errors, "interval"
-    )
+
+    def errors_of(a: int, b: int) -> Errors:
+        pair, cells = design.pair(a, b)
+        return of_units(pieces.of_cells(cells), pair, pair.weights(weights)).errors
+
+    found = of_pairs(result, errors_of, "an interval")
     errors = stack(list(found.values()))
-    centred = replace(result, unbiased=_matrix(result, list(found), errors.estimate, 0.0))
+
+    def matrix(values: FloatArray) -> FloatArray:
+        return matrix_of(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
+
+    centred = replace(result, unbiased=matrix(errors.estimate))
     if level is None:
         return centred
-    lower, upper = (_matrix(result, list(found), limit, 0.0) for limit in errors.limits(level))
+    lower, upper = map(matrix, errors.limits(level))
     return replace(centred, level=level, lower=lower, upper=upper)
 
 
@@ -45,51 +62,45 @@ def with_tests(
     result: Pairwise, pieces: Pieces, design: Design, *, permutations: int, seed: int, adjust: str
 ) -> Pairwise:
     """The distances of all pairs with the p-values of their permutation tests."""
-    found = _of_pairs(
-        result,
-        pieces,
-        design,
-        lambda pair, own: test_of_units(own, pair, permutations=permutations, seed=seed).pvalue,
-        "test",
-    )
-    return with_pvalues(result, found, adjust)
+
+    def pvalue_of(a: int, b: int) -> float:
+        pair, cells = design.pair(a, b)
+        return test_of_units(pieces.of_cells(cells), pair, permutations=permutations, seed=seed).pvalue
+
+    return with_pvalues(result, of_pairs(result, pvalue_of, "a test"), adjust)
 
 
-def with_pvalues(result: Pairwise, found: dict[tuple[int, int], float], adjust: str) -> Pairwise:
+def with_pvalues(result: Pairwise, found: Mapping[tuple[int, int], float], adjust: str) -> Pairwise:
     """The distances of all pairs with p-values, as they are and adjusted for their number."""
-    pvalues = np.array(list(found.values()))
-    raw, adjusted = (
-        _matrix(result, list(found), values, 1.0) for values in (pvalues, adjusted_pvalues(pvalues, method=adjust))
-    )
-    return replace(result, pvalue=raw, adjusted=adjusted)
+    adjusted = adjusted_pvalues(list(found.values()), method=adjust)
+    of_pair = dict(zip(found, adjusted.tolist(), strict=True))
+    return replace(result, pvalue=matrix_of(result, found, 1.0), adjusted=matrix_of(result, of_pair, 1.0))
 
 
-def _of_pairs(
-    result: Pairwise, pieces: Pieces, design: Design, ask: Callable[[Design, Pieces], T], what: str
-) -> dict[tuple[int, int], T]:
-    """The answer for each pair of groups that share a stratum; with a warning where there is none."""
+def of_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
+    """The answer for each pair of groups that share a stratum; with a warning where some have none."""
     found: dict[tuple[int, int], T] = {}
     problems: list[InputError] = []
     for a, b in combinations(range(len(result.labels)), 2):
         if result.overlap[a, b] == 0:
             continue
-        pair, cells = design.pair(a, b)
         try:
-            found[a, b] = ask(pair, pieces.of_cells(cells))
+            found[a, b] = ask(a, b)
         except InputError as problem:
             problems.append(problem)
     if not found:
         raise problems[0] if problems else InputError("no stratum holds two of the compared groups: pass coarser ones")
     if problems:
-        warn(f"pairs without an {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0]}")
+        warn(f"pairs without {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0]}")
     return found
 
 
-def _matrix(result: Pairwise, pairs: list[tuple[int, int]], values: FloatArray, diagonal: float) -> FloatArray:
+def matrix_of(result: Pairwise, values: Mapping[tuple[int, int], float], diagonal: float) -> FloatArray:
     """Symmetric matrix of the pairs' values, NaN for those without."""
     number = len(result.labels)
     matrix = np.full((number, number), np.nan)
     np.fill_diagonal(matrix, diagonal)
-    first, second = np.array(pairs).T
-    matrix[first, second] = matrix[second, first] = values
+    if values:
+        first, second = np.array(list(values)).T
+        matrix[first, second] = matrix[second, first] = list(values.values())
     return matrix

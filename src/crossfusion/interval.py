@@ -71,15 +71,18 @@ class Errors:
         tail = (1 - level) / 2
         estimate, top = self.estimate, np.maximum(self.estimate, 0.0) + self.stderr
 
-        def excess(probability: float) -> Callable[[FloatArray], FloatArray]:
-            return lambda distance: np.asarray(estimate - distance - self._quantile(distance, probability))
+        def excess(distance: FloatArray) -> FloatArray:
+            """By how much the estimate is above its upper, and its lower, quantile."""
+            quantiles = [self._quantile(distance[k], probability) for k, probability in enumerate((1 - tail, tail))]
+            return np.asarray(estimate - distance - np.array(quantiles))
 
         for _ in range(STEPS):
-            too_low = excess(tail)(top) > 0
+            too_low = excess(np.array([top, top]))[1] > 0
             if not too_low.any():
                 break
             top = np.where(too_low, 2 * top, top)
-        return _crossing(excess(1 - tail), top), _crossing(excess(tail), top)
+        lower, upper = _crossing(excess, np.array([top, top]))
+        return lower, upper
 
     def _linear(self, supposed: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Variance and third moment of the linear part if this variance between were true."""
@@ -100,7 +103,7 @@ class Errors:
         variance = self.quadratic / self.total**2 + first
         third = third + 2 * self.quadratic**2 / self.bias / self.total**3
         normal = NormalDist().inv_cdf(probability)
-        heavier = 1 + (_student(normal, self.freedom) - 1) * first / variance
+        heavier = 1 + (student(normal, self.freedom) - 1) * first / variance
         skewed = _gamma(normal, np.minimum(third / variance**1.5, MOST_SKEWED))
         return np.asarray(np.sqrt(variance) * heavier * skewed)
 
@@ -117,7 +120,7 @@ def _gamma(normal: float, skewness: FloatArray) -> FloatArray:
     return np.asarray(2 / small * (root**3 - 1))
 
 
-def _student(normal: float, freedom: FloatArray) -> FloatArray:
+def student(normal: float, freedom: FloatArray) -> FloatArray:
     """Quantile of Student's t over the normal one (Abramowitz and Stegun 26.7.5, exact below three degrees)."""
     z, free = normal**2, np.maximum(freedom, 1.0)
     series = (
@@ -139,15 +142,19 @@ def _crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray) -> 
     low, high = np.zeros_like(top), top
     at_low, at_high = function(low), function(high)
     starts_below = at_low <= 0
+    moved = np.zeros_like(top)
     for _ in range(STEPS):
-        if np.all(starts_below | (high - low <= CLOSE * top)):
+        if np.all(starts_below | (high - low <= CLOSE * high)):
             break
-        # false position with halved ends (Illinois), kept off the ends themselves
-        share = np.clip(np.divide(at_low, at_low - at_high, out=np.full_like(top, 0.5), where=at_low > at_high), 0, 1)
-        middle = low + (high - low) * np.clip(share, CLOSE, 1 - CLOSE)
+        # false position that halves an end which stays put (Illinois), kept off the ends themselves
+        share = np.divide(at_low, at_low - at_high, out=np.full_like(top, 0.5), where=at_low > at_high)
+        middle = low + (high - low) * np.clip(share, CLOSE / 4, 1 - CLOSE / 4)
         value = function(middle)
         above = value > 0
-        at_high = np.where(above, at_high / 2, value)
-        at_low = np.where(above, value, at_low / 2)
+        at_high = np.where(above, np.where(moved > 0, at_high / 2, at_high), value)
+        at_low = np.where(above, value, np.where(moved < 0, at_low / 2, at_low))
         low, high = np.where(above, middle, low), np.where(above, high, middle)
+        moved = np.where(above, 1.0, -1.0)
+        if np.all(starts_below | (np.abs(value) <= CLOSE * high)):
+            return np.where(starts_below, 0.0, middle)
     return np.where(starts_below, 0.0, (low + high) / 2)

@@ -5,7 +5,7 @@ The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c
 their covariance, are all that is needed of the rows, besides a sample of them for the size of the quadratic part.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -19,11 +19,13 @@ from crossfusion.errors import InputError
 from crossfusion.interval import Errors
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments
+from crossfusion.threads import spread
 from crossfusion.validation import row_blocks
 
 SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
 LEAST = 16  # of them in each cell, or all it has
-LOOKED_AT = 2**16  # rows among which a sample is looked for first
+LOOKED_AT = 2**13  # rows among which a sample is looked for first
+AT_A_TIME = 2**20  # bytes of rows, as float64
 FEW = 16  # cells of a part up to which traces of products are estimated pair by pair
 
 
@@ -35,8 +37,10 @@ class Labelled:
     codes: CodeArray
 
 
-def of_rows(pieces: Sequence[Labelled], design: Design, weight: FloatArray) -> Errors:
-    """Errors of the distance of a design with these weights, from its rows in one or several arrays."""
+def of_rows(
+    pieces: Sequence[Labelled], sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray
+) -> Errors:
+    """Errors of the distance of a design with these weights, from its rows in one or several arrays, and `samples`."""
     cells, part = design.cells, design.part
     error = error_of_mean(cells)  # s²/n
     if np.isnan(error).any():
@@ -59,7 +63,8 @@ def of_rows(pieces: Sequence[Labelled], design: Design, weight: FloatArray) -> E
     share_of_row = weight**2 / cells.count / (cells.count - 1)
     linear = share_of_row * second
     of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
-    quadratic = _quadratic(pieces, design, weight, share, error * cells.count)
+    with spread(1):
+        quadratic = _quadratic(sampled, design, weight, share, error * cells.count)
     freedom = 2 * linear.sum() ** 2 / of_linear.sum() if of_linear.any() else np.inf
     return Errors(
         between=np.array(between - bias),
@@ -83,16 +88,16 @@ def _sums(piece: Labelled, cells: Moments, direction: FloatArray, unit: float) -
     if isinstance(piece.rows, np.ndarray) and piece.rows.nbytes >= kernels.SMALL:
         return kernels.influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
     sums = np.zeros((len(cells), len(kernels.PRODUCTS)))
-    for start, block in row_blocks(piece.rows):
+    for start, block in row_blocks(piece.rows, AT_A_TIME):
         dense = block if isinstance(block, np.ndarray) else block.toarray()
         codes = piece.codes[start : start + len(dense)]
-        kept = np.flatnonzero(codes >= 0)
-        code = codes[kept]
-        gap = dense[kept].astype(np.float64) - cells.mean[code]
-        s = (np.einsum("ij,ij->i", gap, gap) - cells.dispersion[code]) / unit
-        a = np.einsum("ij,ij->i", gap, direction[code]) / unit
-        for column, (i, j) in enumerate(kernels.PRODUCTS):
-            sums[:, column] += np.bincount(code, weights=s**i * a**j, minlength=len(cells))
+        for cell in np.unique(codes[codes >= 0]).tolist():
+            own = codes == cell
+            gap = np.subtract(dense if own.all() else dense[own], cells.mean[cell], dtype=np.float64)
+            s = (np.einsum("ij,ij->i", gap, gap) - cells.dispersion[cell]) / unit
+            a = gap @ (direction[cell] / unit)
+            ss, sa, aa = s * s, s * a, a * a
+            sums[cell] += [np.sum(values) for values in (ss, sa, aa, ss * ss, ss * sa, ss * aa, sa * aa, aa * aa)]
     return sums
 
 
@@ -105,7 +110,7 @@ def _central(sums: FloatArray, of_square: float, of_along: float) -> tuple[Float
 
 
 def _quadratic(
-    pieces: Sequence[Labelled], design: Design, weight: FloatArray, share: FloatArray, variance: FloatArray
+    sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray, share: FloatArray, variance: FloatArray
 ) -> float:
     """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
 
@@ -113,7 +118,6 @@ def _quadratic(
     where pairs of different cells hardly count, they are bounded by those of the cells themselves.
     """
     count = design.cells.count
-    sampled = {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
     own = np.array([_own_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
     total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
     mixed = weight * share / count  # w_c² / w_g n_c
@@ -138,6 +142,11 @@ def _own_trace(rows: FloatArray, count: float, variance: float) -> float:
     return float(max((different - centred) * (count / (count - 1)) ** 2, variance**2 / dim))
 
 
+def samples(pieces: Sequence[Labelled], design: Design) -> dict[int, FloatArray]:
+    """Some rows of each cell, around its mean."""
+    return {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
+
+
 def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]]:
     """Some rows of each cell that occurs, around its mean."""
     cells = len(design.cells)
@@ -146,7 +155,7 @@ def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]
     codes = piece.codes
     looked_at = np.arange(len(codes))
     if len(codes) > LOOKED_AT:
-        looked_at = np.unique(draw.integers(0, len(codes), LOOKED_AT))
+        looked_at = ((np.arange(LOOKED_AT) + draw.random(LOOKED_AT)) * (len(codes) / LOOKED_AT)).astype(int)
         size = np.bincount(codes[codes >= 0], minlength=cells)
         found = codes[looked_at]
         rare = np.bincount(found[found >= 0], minlength=cells) < np.minimum(each, size)

@@ -12,19 +12,21 @@ from crossfusion import factors, storage
 from crossfusion._version import __version__
 from crossfusion.adjust import METHODS
 from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
+from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.design import Design
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
-from crossfusion.fusion import Fusion, fuse, with_errors
+from crossfusion.fusion import Fusion, fuse
 from crossfusion.hierarchy import Hierarchy, levels_of
-from crossfusion.inference import test_of_units, with_limits, with_tests
+from crossfusion.inference import test_of_units, with_limits, with_tests, with_units
 from crossfusion.judge import TestResult, check_options
+from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments, concat
 from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
 from crossfusion.text import SHOWN, label_text, number_text, plain_number, text_table
-from crossfusion.unit_errors import Pieces, of_units
-from crossfusion.validation import as_names, check_known, check_level, check_option, check_same_dim
+from crossfusion.unit_errors import Pieces
+from crossfusion.validation import as_names, check_known, check_level, check_option, check_same_dim, check_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,12 +210,12 @@ class Summary:
         For pooled weights the chain rule holds exactly: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD sees means, not shapes.
         """
         check_level(level)
-        design = self._design(between, given)
+        design = design_of(self, between, given)
         fusion = fuse(design, weights=weights, dropped=self.dropped)
         if level is None and not as_names(units, "units"):
             return fusion
-        pieces = self._pieces(between, given, units, "level")
-        return with_errors(fusion, of_units(pieces, design, design.weights(weights)).errors, level)
+        pieces = pieces_of(self, between, given, units, "level")
+        return with_units(fusion, pieces, design, design.weights(weights), level)
 
     def pairwise(
         self,
@@ -262,11 +264,11 @@ class Summary:
         check_option(adjust, METHODS, "adjust")
         if permutations is not None:
             check_options(permutations, seed)
-        design = self._design(between, given)
+        design = design_of(self, between, given)
         result = pairs(design, weights=weights)
         if level is None and permutations is None and not as_names(units, "units"):
             return result
-        pieces = self._pieces(between, given, units, "permutations" if level is None else "level")
+        pieces = pieces_of(self, between, given, units, "permutations" if level is None else "level")
         result = with_limits(result, pieces, design, weights=weights, level=level)
         if permutations is None:
             return result
@@ -291,7 +293,7 @@ class Summary:
         dict
             A Fusion for each group.
         """
-        return each_vs_rest(self._design(between, given), weights=weights, dropped=self.dropped)
+        return each_vs_rest(design_of(self, between, given), weights=weights, dropped=self.dropped)
 
     def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
         """Split the distance of nested groups over their levels.
@@ -334,7 +336,7 @@ class Summary:
         Attribution
             Contribution, share, and the distance without each feature or unit.
         """
-        design = self._design(between, given)
+        design = design_of(self, between, given)
         if over == FEATURES:
             return by_feature(design, weights=weights)
         compared = [*as_names(between, "between"), *as_names(given, "given")]
@@ -382,26 +384,51 @@ class Summary:
         The same as `permutation_test` of the rows with these units (or pairs) and strata, without the rows.
         """
         check_options(permutations, seed)
-        design = self._design(between, given)
-        pieces = self._pieces(between, given, units, "a test")
+        design = design_of(self, between, given)
+        pieces = pieces_of(self, between, given, units, "a test")
         return test_of_units(pieces, design, permutations=permutations, seed=seed)
 
-    def _pieces(self, between: Factors, given: Factors | None, units: Factors | None, wanted: str) -> Pieces:
-        """Moments of units in the cells of a design, which something that is wanted needs."""
-        compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
-        if not names:
-            raise InputError(
-                f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
-                " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
-            )
-        self._check_factors(names)
-        both = {*names} & {*compared}
-        if both:
-            raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
-        fine = self.rollup([*compared, *names])
-        cell, _ = factors.encode(fine.keys.select(compared))
-        unit, _ = factors.encode(fine.keys.select(list(names)))
-        return Pieces(fine.moments, cell, unit)
+    def bootstrap(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        draws: int = 999,
+        seed: int = 0,
+    ) -> FloatArray:
+        """Distances of resampled units: a check of the interval that owes nothing to its formula.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        units : str or list of str
+            The factors that tell apart what is independent, such as the patient.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+        draws : int
+            Number of resamples.
+        seed : int
+            Of the resamples.
+
+        Returns
+        -------
+        array of shape (draws,)
+            Distance of each resample, less the bias that units and their resampling add, so that they lie around
+            `unbiased`. Their standard deviation is about its standard error; for distances near zero it is larger.
+
+        Notes
+        -----
+        Units are drawn with replacement among those of the same groups, at the weights of the whole.
+        """
+        check_whole(draws, "draws")
+        check_whole(seed, "seed", least=0)
+        design, pieces = design_of(self, between, given), pieces_of(self, between, given, units, "a bootstrap")
+        return replicates(pieces, design, design.weights(weights), multiplicities(pieces, design, draws, seed))
 
     def _names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""
@@ -413,17 +440,6 @@ class Summary:
 
     def _check_factors(self, names: Sequence[str] | Mapping[str, Any]) -> None:
         check_known(names, self.factors, "factor", "the summary")
-
-    def _design(self, between: Factors, given: Factors | None) -> Design:
-        """Cells of `between` within `given`."""
-        compared, strata = self._names(between, "between"), as_names(given, "given")
-        both = set(compared) & set(strata)
-        if both:
-            raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
-        cells = self.rollup([*compared, *strata])
-        group, groups = factors.encode(cells.keys.select(list(compared)))
-        part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
-        return Design(cells.moments, group, part, factors.labels(groups))
 
     def __repr__(self) -> str:
         head = self.keys.slice(0, SHOWN).to_pylist()
@@ -437,6 +453,36 @@ class Summary:
             f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
             f" {total:,} rows × {self.dim:,} features ({self.dtype})\n{table}"
         )
+
+
+def design_of(summary: Summary, between: Factors, given: Factors | None) -> Design:
+    """Cells of `between` within `given`."""
+    compared, strata = summary._names(between, "between"), as_names(given, "given")
+    both = set(compared) & set(strata)
+    if both:
+        raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
+    cells = summary.rollup([*compared, *strata])
+    group, groups = factors.encode(cells.keys.select(list(compared)))
+    part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+    return Design(cells.moments, group, part, factors.labels(groups))
+
+
+def pieces_of(summary: Summary, between: Factors, given: Factors | None, units: Factors | None, wanted: str) -> Pieces:
+    """Moments of units in the cells of a design, which something that is wanted needs."""
+    compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
+    if not names:
+        raise InputError(
+            f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
+            " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
+        )
+    summary._check_factors(names)
+    both = {*names} & {*compared}
+    if both:
+        raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
+    fine = summary.rollup([*compared, *names])
+    cell, _ = factors.encode(fine.keys.select(compared))
+    unit, _ = factors.encode(fine.keys.select(list(names)))
+    return Pieces(fine.moments, cell, unit)
 
 
 def combine(parts: Sequence[Summary]) -> Summary:

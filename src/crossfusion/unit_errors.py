@@ -19,6 +19,7 @@ from crossfusion.items import pattern
 from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments
 from crossfusion.row_errors import least_quadratic
+from crossfusion.threads import spread
 
 SAMPLE = 2048  # pieces (a unit's rows in one cell) whose products give the size of the quadratic part
 
@@ -53,7 +54,7 @@ class UnitErrors:
     errors : Errors
         Of the distance.
     influence : array of shape (units,)
-        What each unit adds to the distance, to first order.
+        What each unit adds to the distance, to first order; the sum of its squares is the variance of that part.
     sampled : array
         The units in `kernel`.
     kernel : array of shape (sampled, sampled)
@@ -78,9 +79,10 @@ def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
             " a unit's own: leave smaller groups out, or pass coarser strata"
         )
     gap = moments.mean - cells.mean[cell]
-    error = gap * (moments.count / cells.count[cell])[:, None]  # e_uc
-    own = np.bincount(cell, weights=np.einsum("ij,ij->i", error, error)) * units_of_cell / (units_of_cell - 1)
-    tables = [_covariances(members, pieces, error, weight, own, units_of_cell) for members in parts_of(part)]
+    share = moments.count / cells.count[cell]
+    error = gap * share[:, None]  # e_uc
+    own = _own_errors(pieces, error, share, cells)
+    tables = [_covariances(members, pieces, error, share, weight, own) for members in parts_of(part)]
     between = float(between_by_feature(cells.mean, weight, part).sum())
     within = float(np.sum(weight * cells.dispersion))
     total = within + between
@@ -95,53 +97,86 @@ def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
     influence = (1 / total - 1 / within) * (square - moments.count * cells.dispersion[cell])
     influence += 2 / total * moments.count * np.einsum("ij,ij->i", gap, direction)
     of_unit = np.bincount(unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
-    sampled, kernel = _kernel(tables, pieces, error)
-    freedom = max(pieces.units - len(np.unique(pattern(unit, design.group[cell]))), 1)
+    of_unit -= 2 / total * sum(_own_influence(table, pieces, share) for table in tables)
+    leverage = np.bincount(unit, weights=weight[cell] * share**2) / np.bincount(unit, weights=weight[cell] * share)
+    squared = of_unit**2 / (1 - leverage)
+    with spread(1):
+        sampled, kernel = _kernel(tables, pieces, error, share)
+    linear, fourth = float(squared.sum()), float(np.sum(squared**2))
+    freedom = float(max(pieces.units - len(np.unique(pattern(unit, design.group[cell]))), 1))
+    if fourth > 0:  # fewer where single units decide
+        freedom = min(freedom, 2 * linear**2 / (fourth - linear**2 / (pieces.units + 1)))
     return UnitErrors(
         errors=Errors(
             between=np.array(between - bias),
             within=np.array(within + np.sum(weight * own)),
             total=np.array(total),
-            linear=np.array(np.sum(of_unit**2) * pieces.units / freedom),
+            linear=np.array(linear),
             bias=np.array(bias),
             quadratic=np.array(max(2 * np.sum(kernel**2), least_quadratic(bias, design))),
             freedom=np.array(freedom),
         ),
-        influence=of_unit,
+        influence=np.sign(of_unit) * np.sqrt(squared),
         sampled=sampled,
         kernel=kernel / total,
     )
+
+
+def _own_errors(pieces: Pieces, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
+    """Squared error of the mean of each cell, V_c.
+
+    Units of variance τ², with rows of variance σ² around them, give the mean of n rows an error of S τ² + σ²/n, where S
+    is the sum of the units' squared shares of the rows. In Σ ‖e_uc‖² centring leaves (S − 2 Σ share³ + S²) τ² of the
+    first and (1 − S) σ²/n of the second, and σ² is known from the rows within units. Of equal units this makes
+    U/(U − 1) Σ ‖e_uc‖².
+    """
+    moments, cell = pieces.moments, pieces.cell
+    found, second, third = (
+        np.bincount(cell, weights=values) for values in (np.einsum("ij,ij->i", error, error), share**2, share**3)
+    )
+    factor = second / (second - 2 * third + second**2)
+    freedom = np.bincount(cell, weights=moments.count - 1)
+    scatter = np.bincount(cell, weights=moments.sumsq.sum(axis=1))
+    noise = np.where(freedom > 0, scatter / np.maximum(freedom, 1) / cells.count, 0.0)  # σ²/n
+    return np.asarray(np.maximum(factor * found - ((1 - second) * factor - 1) * noise, found))
 
 
 @dataclass(frozen=True)
 class Part:
     """Cells of a part, the quadratic form of their means, and the covariance of the errors of these.
 
-    `shift` and `scale` turn the product of two units' errors into what the pair adds to the quadratic part.
+    `squares` has the sums of the products of units' shares in two cells. `scale` turns the product of two units' errors
+    into what the pair adds to the quadratic part.
     """
 
     members: Codes
     form: FloatArray
     covariance: FloatArray
-    shift: FloatArray
+    squares: FloatArray
     scale: FloatArray
+
+    @property
+    def variance(self) -> FloatArray:
+        """Covariance of the units themselves in two cells, of which that of the means follows."""
+        nothing = np.zeros_like(self.squares)
+        return np.divide(self.covariance, self.squares, out=nothing, where=self.squares > 0)
 
 
 def _covariances(
-    members: Codes, pieces: Pieces, error: FloatArray, weight: FloatArray, own: FloatArray, units_of_cell: Codes
+    members: Codes, pieces: Pieces, error: FloatArray, share: FloatArray, weight: FloatArray, own: FloatArray
 ) -> Part:
     """Covariances of the errors of the means in one part, summed over features."""
-    number = units_of_cell[members].astype(np.float64)
-    shared, covariance = np.diag(number), np.diag(own[members])
+    squares = np.diag(np.bincount(pieces.cell, weights=share**2).astype(np.float64)[members])
+    covariance = np.diag(own[members])
     for a, b, here, there in _shared(members, pieces):
-        shared[a, b] = shared[b, a] = len(here)
-        factor = 1 / (1 - 1 / number[a] - 1 / number[b] + len(here) / (number[a] * number[b]))
+        both = share[here] * share[there]
+        squares[a, b] = squares[b, a] = both.sum()
+        factor = 1 / (1 - np.sum(both * (share[here] + share[there])) / both.sum() + both.sum())
         covariance[a, b] = covariance[b, a] = factor * np.einsum("ij,ij->", error[here], error[there])
-    inflate = number / (number - 1)
-    pairs = np.outer(number, number)
     form = np.diag(weight[members]) - np.outer(weight[members], weight[members]) / weight[members].sum()
-    scale = form * np.sqrt(np.outer(inflate, inflate) / (1 - shared / pairs))
-    return Part(members, form, covariance, covariance / pairs, scale)
+    inflate = 1 / (1 - np.diagonal(squares))
+    scale = form * np.sqrt(np.outer(inflate, inflate) / (1 - squares))
+    return Part(members, form, covariance, squares, scale)
 
 
 def _shared(members: Codes, pieces: Pieces) -> Iterator[tuple[int, int, Codes, Codes]]:
@@ -158,7 +193,16 @@ def _shared(members: Codes, pieces: Pieces) -> Iterator[tuple[int, int, Codes, C
                 yield a, b, positions[a][here], positions[b][there]
 
 
-def _kernel(tables: list[Part], pieces: Pieces, error: FloatArray) -> tuple[Codes, FloatArray]:
+def _own_influence(table: Part, pieces: Pieces, share: FloatArray) -> FloatArray:
+    """What each unit's own error adds to its influence, on average; nothing if all units have the same rows."""
+    inside = np.flatnonzero(np.isin(pieces.cell, table.members))
+    shares = np.zeros((pieces.units, len(table.members)))
+    shares[pieces.unit[inside], np.searchsorted(table.members, pieces.cell[inside])] = share[inside]
+    crossed = np.sum(shares * (shares @ (table.form * table.variance)), axis=1)
+    return np.asarray(crossed - shares @ np.sum(table.form * table.covariance, axis=1))
+
+
+def _kernel(tables: list[Part], pieces: Pieces, error: FloatArray, share: FloatArray) -> tuple[Codes, FloatArray]:
     """What pairs of different units add to the quadratic part, of all units or a sample."""
     units = pieces.units
     number = max(min(units, SAMPLE * units // len(pieces.unit)), min(units, 32))
@@ -171,15 +215,24 @@ def _kernel(tables: list[Part], pieces: Pieces, error: FloatArray) -> tuple[Code
     for table in tables:
         inside = np.flatnonzero(np.isin(pieces.cell, table.members) & (place[pieces.unit] >= 0))
         cell = np.searchsorted(table.members, pieces.cell[inside])
-        products = (error[inside] @ error[inside].T + table.shift[np.ix_(cell, cell)]) * table.scale[np.ix_(cell, cell)]
         where, back = np.unique(place[pieces.unit[inside]], return_inverse=True)
+        shares = np.zeros((len(where), len(table.members)))
+        shares[back, cell] = share[inside]
+        products = error[inside] @ error[inside].T + _centring(table, shares, back, cell)
+        products *= table.scale[np.ix_(cell, cell)]
         if len(where) < len(inside):
-            member = np.zeros((len(where), len(inside)))
-            member[back, np.arange(len(inside))] = 1
-            products = member @ products @ member.T
-            back = np.arange(len(where))
+            member = (np.arange(len(where))[:, None] == back).astype(np.float64)
+            products, back = member @ products @ member.T, np.arange(len(where))
         kernel[np.ix_(where[back], where[back])] += products
     np.fill_diagonal(kernel, 0)
     if number < units:
         kernel *= np.sqrt(units * (units - 1) / (number * (number - 1)))
     return sampled, kernel
+
+
+def _centring(table: Part, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:
+    """What centring takes from the product of the errors of different units, on average."""
+    own = shares[unit, cell]
+    crossing = shares[unit][:, cell]  # the share that the first unit has in the second one's cell
+    apart = crossing + crossing.T - table.squares[np.ix_(cell, cell)]
+    return np.asarray(np.outer(own, own) * apart * table.variance[np.ix_(cell, cell)])

@@ -199,9 +199,9 @@ def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
     return frequency
 
 
-def row_blocks(rows: Any) -> Iterable[tuple[int, Any]]:
+def row_blocks(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
     """Stretches of rows of a few megabytes each, with the index of their first row."""
-    step = max(1, BLOCK // (8 * rows.shape[1]))
+    step = max(1, size // (8 * rows.shape[1]))
     for start in range(0, rows.shape[0], step):
         yield start, rows[start : start + step]
 

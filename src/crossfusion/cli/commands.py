@@ -1,17 +1,16 @@
 """The commands, one function each: read, ask, show."""
 
-from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
 
 import click
-import numpy as np
 
 from crossfusion import storage
 from crossfusion._version import __version__
-from crossfusion.baselines import distances
 from crossfusion.cli import output, reading, tables
 from crossfusion.cli.bench import bench
+from crossfusion.cli.compare import compare
+from crossfusion.cli.matrix import matrix
+from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
     PATH,
     between_option,
@@ -19,20 +18,15 @@ from crossfusion.cli.options import (
     json_option,
     names_option,
     nan_option,
-    settings,
     vectors_option,
     weights_option,
 )
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.test import test
-from crossfusion.compare import cfd
-from crossfusion.errors import InputError, warn
+from crossfusion.errors import InputError
 from crossfusion.hierarchy import HEADER
-from crossfusion.sources import Source, open_files
-from crossfusion.sources.arrays import read_rows
-from crossfusion.sources.block import with_key
+from crossfusion.sources import open_files
 from crossfusion.text import label_text, number_text, percent, plain_value
-from crossfusion.validation import NAN, check_known, check_option, finite_only
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -41,95 +35,8 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-cli.add_command(bench)
-cli.add_command(reproduce)
-cli.add_command(test)
-
-
-@cli.command()
-@click.argument("a", type=PATH)
-@click.argument("b", type=PATH)
-@names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    callback=settings,
-    metavar="NAME=NUMBER",
-    help="Option of the distances that have it, such as epsilon=0.5.",
-)
-@vectors_option
-@weights_option
-@click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
-@nan_option
-@json_option
-def compare(
-    a: Path,
-    b: Path,
-    distance: list[str],
-    options: dict[str, float],
-    vectors: str | None,
-    weights: str,
-    trim: float,
-    nan: str,
-    as_json: bool,
-) -> None:
-    """Distance between the rows of two files.
-
-    \b
-    Examples:
-      crossfusion compare A.npy B.npy
-      crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
-    """
-    if distance:
-        if weights != "pooled" or trim:
-            raise InputError("--weights and --trim do not go with --distance: leave it out, or them")
-        _compare_by(distance, options, open_files([a, b], [], vectors), nan, as_json)
-        return
-    if options:
-        raise InputError("--option goes with --distance: name the distances that have it")
-    sources = open_files([a, b], [], vectors)
-    if trim:
-        fusion = cfd(read_rows(sources[0]), read_rows(sources[1]), weights=weights, trim=trim, nan=nan)
-    else:
-        keyed = [with_key(source, "group", name) for source, name in zip(sources, "ab", strict=True)]
-        fusion = reading.reduced(keyed, nan=nan).cfd("group", weights=weights)
-    if as_json:
-        output.show_json(fusion.to_dict())
-    else:
-        tables.show_fusion(f"a: {a}   b: {b}", fusion)
-
-
-def _compare_by(
-    names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
-) -> None:
-    """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
-    every = "all" in names
-    names = list(distances) if every else list(dict.fromkeys(names))
-    check_known(names, list(distances), "distance", "crossfusion")
-    known = {name: [*signature(distances[name]).parameters][2:] for name in names}
-    check_known(options, sorted({option for own in known.values() for option in own}), "option", "these distances")
-    check_option(nan, NAN, "nan")
-    rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
-    found: dict[str, float | None] = {}
-    with output.progress("measuring", len(names), "distances") as progress:
-        for name in names:
-            try:
-                found[name] = distances[name](*rows, **{own: options[own] for own in known[name] if own in options})
-            except InputError as problem:
-                if not every or name == "cfd":  # what cfd refuses is of no use to any
-                    raise
-                warn(f"{name} is left out: {problem}")
-                found[name] = None
-            if progress is not None:
-                progress(1)
-    if as_json:
-        counts = {"a": len(rows[0]), "b": len(rows[1])}
-        output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
-        return
-    title = f"a: {sources[0].name}, {len(rows[0]):,} rows   b: {sources[1].name}, {len(rows[1]):,} rows"
-    output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])
+for command in (compare, matrix, test, methods, bench, reproduce):
+    cli.add_command(command)
 
 
 @cli.command()
@@ -165,52 +72,6 @@ def summarize(
         output.show_json(plain_value(facts | names))
     else:
         click.echo(f"{summary!r}\nwritten to {target}")
-
-
-@cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
-@between_option
-@given_option
-@vectors_option
-@weights_option
-@nan_option
-@click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
-@json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
-def matrix(
-    file: Path,
-    between: list[str],
-    given: list[str],
-    vectors: str | None,
-    weights: str,
-    nan: str,
-    unbiased: bool,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Distances between all pairs of groups.
-
-    \b
-    Examples:
-      crossfusion matrix summary.parquet --between scanner --given label
-      crossfusion matrix embeddings.parquet --between site,scanner --csv > pairs.csv
-    """
-    if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other: choose one")
-    summary = reading.summary_of(file, [*between, *given], vectors, nan)
-    result = summary.pairwise(between, given=given, weights=weights)
-    if as_json:
-        output.show_json(result.to_dict())
-    elif as_csv:
-        names = [label_text(label) for label in result.labels]
-        columns = (result.distance, result.unbiased, result.overlap)
-        rows = [[names[i], names[j], *(plain_value(c[i, j]) for c in columns)] for i, j in tables.pairs(len(names))]
-        output.show_csv(["group_a", "group_b", "distance", "unbiased", "overlap"], rows)
-    else:
-        values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
-        kind = f"{weights}, {'unbiased' if unbiased else 'plug-in'}"
-        tables.show_matrix(result.labels, values, f"{tables.question(between, given)} ({kind})")
-        tables.show_whole(summary, between, given, weights, result)
 
 
 @cli.command()

@@ -70,5 +70,12 @@ weights_option = click.option(
 nan_option = click.option(
     "--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity."
 )
+level_option = click.option(
+    "--level", type=float, metavar="LEVEL", help="Give confidence intervals at this level, such as 0.95."
+)
+test_option = click.option(
+    "--test", "permutations", type=int, metavar="N", help="Test by this many permutations, such as 999."
+)
+seed_option = click.option("--seed", default=0, show_default=True, help="Seed of the permutations.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 PATH = click.Path(path_type=Path)

@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion import storage
+from crossfusion import factors, storage
 from crossfusion.cli import output
 from crossfusion.collect import collect
-from crossfusion.sources import Source, open_file
+from crossfusion.sources import Block, Source, open_file
 from crossfusion.summary import Summary, read_summary
 from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from crossfusion.kernels import CodeArray
 
 
 def is_summary(path: Path) -> bool:
@@ -47,6 +49,17 @@ def whole(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> "tupl
     finite, check = finite_rows(rows), FiniteCheck(source.name)
     check.see(rows, None if finite.all() else finite)
     return (rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else (rows, keys)
+
+
+def rows_of(
+    path: Path, between: Sequence[str], given: Sequence[str], vectors: str | None, nan: str
+) -> "tuple[Summary, Any, CodeArray, CodeArray | None]":
+    """A file's summary by some factors, its rows, and the code of each row's group and, if there are any, stratum."""
+    rows, keys = whole(path, [*between, *given], vectors, nan)
+    group, _ = factors.encode(keys.select(list(between)))
+    stratum = factors.encode(keys.select(list(given)))[0] if given else None
+    source = Source(str(path), len(rows), iter([Block(rows, keys)]))
+    return collect([source]), rows, group, stratum
 
 
 def _open(path: Path, by: Sequence[str], vectors: str | None) -> Source:

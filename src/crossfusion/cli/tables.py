@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from crossfusion.cli import output
-from crossfusion.errors import CrossfusionWarning
+from crossfusion.errors import CrossfusionWarning, InputError
 from crossfusion.fusion import Fusion
 from crossfusion.pairwise import Pairwise
 from crossfusion.summary import Summary
@@ -36,26 +36,79 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         ["within", number_text(fusion.within), "variance within the groups"],
         ["between", number_text(fusion.between), "variance between their means"],
     ]
+    rows += interval_rows(fusion)
+    if fusion.pvalue is not None:
+        rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
+        rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} rearrangements"])
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
     styles = [["bold", output.heat(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
+    show_caution(fusion)
+
+
+def interval_rows(fusion: Fusion) -> list[list[str]]:
+    """Rows of a table: the interval of a distance, if it has one."""
+    if fusion.interval is None:
+        return []
+    low, high = map(number_text, fusion.interval)
+    return [
+        ["interval", f"{low} to {high}", f"at {fusion.level:.4g} confidence, around unbiased"],
+        ["stderr", number_text(fusion.stderr), "standard error of unbiased"],
+    ]
+
+
+def show_caution(fusion: Fusion) -> None:
+    """A word of caution, if there is one."""
+    if fusion.caution:
+        click.echo(f"caution: {fusion.caution}")
 
 
 def show_whole(
-    summary: Summary, between: Sequence[str], given: Sequence[str], weights: str, pairwise: Pairwise | None = None
+    summary: Summary,
+    between: Sequence[str],
+    given: Sequence[str],
+    weights: str,
+    pairwise: Pairwise | None = None,
+    units: Sequence[str] = (),
 ) -> None:
     """One line on all groups taken together, and on how far strata are shared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossfusionWarning)  # said once already
-        fusion = summary.cfd(between, given=given, weights=weights)
+        try:
+            fusion = summary.cfd(between, given=given, weights=weights, units=units)
+        except InputError:  # a group of one unit, of which the pairs say so
+            fusion = summary.cfd(between, given=given, weights=weights)
     line = f"all groups: {number_text(fusion.distance)}, unbiased {number_text(fusion.unbiased)}"
     if given:
         line += f"; overlap {fusion.overlap:.2f}"
         line += "" if pairwise is None else f", of the pairs at least {pairwise.overlap.min():.2f}"
     click.echo(line)
+
+
+def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
+    """Each pair with its interval and p-value, the farthest first."""
+    names = [label_text(label) for label in result.labels]
+    unbiased = np.where(result.overlap > 0, result.unbiased, np.nan)
+    ranked = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
+    header = ["group_a", "group_b", "distance", "unbiased"]
+    header += [] if result.level is None else [f"{result.level:.4g} interval"]
+    header += [] if result.pvalue is None else ["pvalue", f"adjusted ({adjust})"]
+    rows = []
+    for i, j in ranked[:PAIRS_SHOWN]:
+        row = [names[i], names[j], number_text(result.distance[i, j]), number_text(unbiased[i, j])]
+        if result.lower is not None and result.upper is not None:
+            row.append(f"{number_text(result.lower[i, j])} to {number_text(result.upper[i, j])}")
+        if result.pvalue is not None and result.adjusted is not None:
+            row += [number_text(result.pvalue[i, j]), number_text(result.adjusted[i, j])]
+        rows.append(row)
+    more = f", the {len(rows)} farthest of {len(ranked):,} pairs (--csv has all)" if len(rows) < len(ranked) else ""
+    styles = [
+        ["", "", *([output.heat(unbiased[pair])] * 2), *[""] * (len(header) - 4)] for pair in ranked[:PAIRS_SHOWN]
+    ]
+    output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1))
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:

@@ -1,6 +1,6 @@
 """The command that tests a separation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,23 @@ from crossfusion.cli.options import (
     json_option,
     names_option,
     nan_option,
+    seed_option,
     vectors_option,
 )
-from crossfusion.errors import InputError
+from crossfusion.compare import cfd
+from crossfusion.errors import InputError, warn
+from crossfusion.fusion import Fusion
 from crossfusion.judge import TestResult
 from crossfusion.permutation import permutation_test
 from crossfusion.summary import Summary
-from crossfusion.text import number_text
+from crossfusion.text import number_text, plain_value
+from crossfusion.validation import check_level
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIELDS = ("distance", "statistic", "pvalue", "permutations", "exact")
+FIELDS = ("statistic", "pvalue", "permutations", "exact")
+ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 
 
 @click.command()
@@ -36,7 +41,8 @@ FIELDS = ("distance", "statistic", "pvalue", "permutations", "exact")
 @names_option("--units", "Columns of the independent units, such as patients, which exchange labels as wholes.")
 @names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the rearrangements.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the interval beside the test.")
+@seed_option
 @vectors_option
 @nan_option
 @json_option
@@ -47,6 +53,7 @@ def test(
     units: list[str],
     paired: list[str],
     permutations: int,
+    level: float,
     seed: int,
     vectors: str | None,
     nan: str,
@@ -69,15 +76,19 @@ def test(
         summary = reading.summary_of(file, [*between, *given, *units, *paired], vectors, nan)
         _check_pairs(summary, between, paired)
         result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
+        fusion = _estimate(lambda level: summary.cfd(between, given=given, units=units or paired, level=level), level)
     elif reading.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
-        result = _of_rows(file, between, given, vectors, nan, permutations, seed)
+        rows, keys = reading.whole(file, [*between, *given], vectors, nan)
+        labels, strata = (_values(keys, names) for names in (between, given))
+        result = permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
+        fusion = _estimate(lambda level: cfd(rows, labels=labels, given=strata, level=level), level)
     if as_json:
-        found = result.to_dict()
-        output.show_json({name: found[name] for name in FIELDS})
+        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
+        output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
     else:
-        _show(result, tables.question(between, given), units or paired)
+        _show(result, fusion, tables.question(between, given), units or paired)
 
 
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
@@ -86,13 +97,14 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
         raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
 
 
-def _of_rows(
-    file: Path, between: list[str], given: list[str], vectors: str | None, nan: str, permutations: int, seed: int
-) -> TestResult:
-    """Test that exchanges single rows."""
-    rows, keys = reading.whole(file, [*between, *given], vectors, nan)
-    labels, strata = (_values(keys, names) for names in (between, given))
-    return permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
+def _estimate(ask: Callable[[float | None], Fusion], level: float) -> Fusion:
+    """The distance with its interval; where there can be none, without one, and with a warning."""
+    check_level(level)
+    try:
+        return ask(level)
+    except InputError as problem:
+        warn(f"there is no interval: {problem}")
+        return ask(None)
 
 
 def _values(keys: "pa.Table", names: list[str]) -> Any:
@@ -102,14 +114,17 @@ def _values(keys: "pa.Table", names: list[str]) -> Any:
     return factors.encode(keys.select(names))[0] if names else None
 
 
-def _show(result: TestResult, asked: str, units: Sequence[str]) -> None:
+def _show(result: TestResult, fusion: Fusion, asked: str, units: Sequence[str]) -> None:
     """A result for people."""
     kind = "every rearrangement there is" if result.exact else "random rearrangements"
     rows = [
-        ["distance", number_text(result.distance), "Cross-Fusion Distance, plug-in"],
+        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
+        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
+        *tables.interval_rows(fusion),
         ["statistic", number_text(result.statistic), "pseudo-F"],
         ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
     title = f"Test of the separation of {asked}, exchanging {' × '.join(units) or 'single rows'}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
+    tables.show_caution(fusion)

@@ -1,0 +1,151 @@
+"""The command that compares two files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+
+import click
+import numpy as np
+
+from crossfusion.baselines import distances
+from crossfusion.cli import output, reading, tables
+from crossfusion.cli.options import (
+    PATH,
+    json_option,
+    level_option,
+    names_option,
+    nan_option,
+    seed_option,
+    settings,
+    test_option,
+    vectors_option,
+    weights_option,
+)
+from crossfusion.compare import cfd
+from crossfusion.errors import InputError, warn
+from crossfusion.fusion import Fusion
+from crossfusion.permutation import permutation_test
+from crossfusion.sources import Source, open_files
+from crossfusion.sources.arrays import read_rows
+from crossfusion.sources.block import with_key
+from crossfusion.text import number_text, plain_value
+from crossfusion.validation import NAN, check_known, check_option, finite_only
+
+
+@click.command()
+@click.argument("a", type=PATH)
+@click.argument("b", type=PATH)
+@names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=settings,
+    metavar="NAME=NUMBER",
+    help="Option of the distances that have it, such as epsilon=0.5.",
+)
+@vectors_option
+@weights_option
+@click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
+@nan_option
+@level_option
+@test_option
+@seed_option
+@json_option
+def compare(
+    a: Path,
+    b: Path,
+    distance: list[str],
+    options: dict[str, float],
+    vectors: str | None,
+    weights: str,
+    trim: float,
+    nan: str,
+    level: float | None,
+    permutations: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Distance between the rows of two files.
+
+    \b
+    Examples:
+      crossfusion compare A.npy B.npy
+      crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
+      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
+    """
+    if distance:
+        if weights != "pooled" or trim or level is not None or permutations is not None:
+            raise InputError("--weights, --trim, --level and --test do not go with --distance: leave it out, or them")
+        _compare_by(distance, options, open_files([a, b], [], vectors), nan, as_json)
+        return
+    if options:
+        raise InputError("--option goes with --distance: name the distances that have it")
+    sources = open_files([a, b], [], vectors)
+    if trim or level is not None or permutations is not None:
+        fusion = _of_rows(sources, weights, trim, nan, level, permutations, seed)
+    else:
+        keyed = [with_key(source, "group", name) for source, name in zip(sources, "ab", strict=True)]
+        fusion = reading.reduced(keyed, nan=nan).cfd("group", weights=weights)
+    if as_json:
+        output.show_json(fusion.to_dict())
+    else:
+        tables.show_fusion(f"a: {a}   b: {b}", fusion)
+
+
+def _of_rows(
+    sources: Sequence[Source],
+    weights: str,
+    trim: float,
+    nan: str,
+    level: float | None,
+    permutations: int | None,
+    seed: int,
+) -> Fusion:
+    """Distance with what needs the rows themselves: trimming, an interval, a test."""
+    check_option(nan, NAN, "nan")
+    if trim and permutations is not None:
+        raise InputError("--trim does not go with --test, which takes all rows: leave one out")
+    a, b = (read_rows(source) for source in sources)
+    if permutations is None:
+        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
+    kept = [finite_only(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
+    fusion = cfd(*kept, weights=weights, level=level)
+    labels = np.repeat([0, 1], [len(rows) for rows in kept])
+    tested = permutation_test(np.concatenate(kept), labels, permutations=permutations, seed=seed)
+    dropped = len(a) + len(b) - len(labels)
+    asked = {name: getattr(tested, name) for name in ("statistic", "pvalue", "permutations")}
+    return replace(fusion, dropped=dropped, **asked)
+
+
+def _compare_by(
+    names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
+) -> None:
+    """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
+    every = "all" in names
+    names = list(distances) if every else list(dict.fromkeys(names))
+    check_known(names, list(distances), "distance", "crossfusion")
+    known = {name: [*signature(distances[name]).parameters][2:] for name in names}
+    check_known(options, sorted({option for own in known.values() for option in own}), "option", "these distances")
+    check_option(nan, NAN, "nan")
+    rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
+    found: dict[str, float | None] = {}
+    with output.progress("measuring", len(names), "distances") as progress:
+        for name in names:
+            try:
+                found[name] = distances[name](*rows, **{own: options[own] for own in known[name] if own in options})
+            except InputError as problem:
+                if not every or name == "cfd":  # what cfd refuses is of no use to any
+                    raise
+                warn(f"{name} is left out: {problem}")
+                found[name] = None
+            if progress is not None:
+                progress(1)
+    if as_json:
+        counts = {"a": len(rows[0]), "b": len(rows[1])}
+        output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
+        return
+    title = f"a: {sources[0].name}, {len(rows[0]):,} rows   b: {sources[1].name}, {len(rows[1]):,} rows"
+    output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])

@@ -1,0 +1,69 @@
+"""The command that compares corrections."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.cli import output, reading, tables
+from crossfusion.cli.options import (
+    between_option,
+    given_option,
+    json_option,
+    names_option,
+    nan_option,
+    vectors_option,
+    weights_option,
+)
+from crossfusion.errors import InputError
+from crossfusion.methods import compare_methods
+
+
+@click.command()
+@click.argument("files", metavar="NAME=FILE_OR_SUMMARY...", nargs=-1, required=True)
+@between_option
+@given_option
+@names_option("--units", "Columns of the independent units, such as patients, for intervals.")
+@click.option("--reference", metavar="NAME", help="The method to compare with; the first one by default.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--draws", default=999, show_default=True, help="Resamples of the units, for the stability of ranks.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
+@vectors_option
+@weights_option
+@nan_option
+@json_option
+def methods(
+    files: tuple[str, ...],
+    between: list[str],
+    given: list[str],
+    units: list[str],
+    reference: str | None,
+    level: float,
+    draws: int,
+    seed: int,
+    vectors: str | None,
+    weights: str,
+    nan: str,
+    as_json: bool,
+) -> None:
+    """Compare corrections of the same rows: how far they leave groups apart, and what they keep.
+
+    \b
+    Examples:
+      crossfusion methods raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
+    """
+    named: dict[str, Any] = {}
+    for entry in files:
+        name, equals, path = entry.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"{entry!r} is not NAME=FILE: write raw=raw.parquet")
+        if name in named:
+            raise InputError(f"the method {name!r} is there twice: name each once")
+        named[name] = reading.summary_of(Path(path), [*between, *given, *units], vectors, nan)
+    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
+    found = compare_methods(named, between=between, given=given, units=units, **options)
+    if as_json:
+        output.show_json(found.to_dict())
+        return
+    header, rows = found.table()
+    output.show_table(f"{tables.question(between, given)}: methods, the most fused first", header, rows)

@@ -1,0 +1,286 @@
+"""Which correction helps: the distances of several versions of the same rows, side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.bootstrap import multiplicities, replicates
+from crossfusion.errors import InputError
+from crossfusion.frames import data_frame
+from crossfusion.fusion import Fusion
+from crossfusion.interval import student
+from crossfusion.kernels import FloatArray
+from crossfusion.summary import Factors, Summary, design_of, pieces_of
+from crossfusion.text import label_text, number_text, percent, plain_value, text_table
+from crossfusion.unit_errors import UnitErrors, of_units
+from crossfusion.validation import as_names, check_known, check_level, check_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Methods:
+    """Versions of the same rows, such as corrections, by how far they leave groups apart.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The methods, in the order they were given.
+    reference : str
+        The method that the others are compared with.
+    batch : tuple of Fusion
+        Distance between the groups for each method, given the strata: what a correction is to bring down.
+    biology : tuple of Fusion, optional
+        Distance between the strata given the groups, which a correction is to keep; None without ``given``.
+    rank : array of int
+        1 for the method whose groups are closest.
+    difference : array
+        Unbiased distance of each method less that of the reference.
+    level : float, optional
+        Confidence level of all intervals; None without ``units``.
+    lower, upper : array, optional
+        Confidence limits of the difference. They account for what the methods share, their units.
+    stability : array, optional
+        Share of resamples of the units in which the method has its rank.
+    best : array, optional
+        Share of resamples in which it is first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> patient = np.repeat(np.arange(12), 20)
+    >>> by = {"site": patient // 6, "patient": patient}
+    >>> x = rng.normal(size=(240, 8)) + 0.3 * rng.normal(size=(12, 8))[patient]
+    >>> far, near = x + by["site"][:, None], x + 0.5 * by["site"][:, None]
+    >>> raw, corrected = cf.summarize(far, by=by), cf.summarize(near, by=by)
+    >>> found = cf.compare_methods({"raw": raw, "corrected": corrected}, between="site", units="patient")
+    >>> found.rank
+    array([2, 1])
+    >>> bool(found.upper[1] < 0)  # closer than raw, beyond doubt
+    True
+    """
+
+    names: tuple[str, ...]
+    reference: str
+    batch: tuple[Fusion, ...]
+    biology: tuple[Fusion, ...] | None
+    rank: Any
+    difference: FloatArray
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    stability: FloatArray | None = None
+    best: FloatArray | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        for name in ("batch", "biology"):
+            plain[name] = plain[name] and [fusion.to_dict() for fusion in plain[name]]
+        return {name: plain_value(value) for name, value in plain.items()}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a method.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns method, rank, batch, biology, difference, and with units batch_lower, batch_upper, biology_lower,
+            biology_upper, lower, upper, stability, best. Batch and biology are unbiased.
+        """
+        columns: dict[str, Any] = {"method": list(self.names), "rank": self.rank}
+        for name in ("batch", "biology"):
+            fusions: Sequence[Fusion] | None = getattr(self, name)
+            if fusions is not None:
+                columns[name] = [fusion.unbiased for fusion in fusions]
+                intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
+                if intervals:
+                    columns[f"{name}_lower"], columns[f"{name}_upper"] = map(list, zip(*intervals, strict=True))
+        columns["difference"] = self.difference
+        for name in ("lower", "upper", "stability", "best"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return data_frame(columns)
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        return f"Methods against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people, the most fused method first.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        header = ["method", "batch", *(["biology"] if self.biology else []), "difference"]
+        header += [] if self.stability is None else ["rank holds in"]
+        rows = []
+        for k in np.argsort(self.rank, kind="stable").tolist():
+            row = [label_text(self.names[k]), _with_interval(self.batch[k].unbiased, self.batch[k].interval)]
+            if self.biology:
+                row.append(_with_interval(self.biology[k].unbiased, self.biology[k].interval))
+            limits = None if self.lower is None or self.upper is None else (self.lower[k], self.upper[k])
+            is_reference = self.names[k] == self.reference
+            row.append("reference" if is_reference else _with_interval(self.difference[k], limits))
+            rows.append(row + ([] if self.stability is None else [percent(self.stability[k])]))
+        return header, rows
+
+
+def compare_methods(
+    methods: Mapping[str, Summary],
+    *,
+    between: Factors,
+    given: Factors | None = None,
+    units: Factors | None = None,
+    weights: str = "pooled",
+    level: float = 0.95,
+    reference: str | None = None,
+    draws: int = 999,
+    seed: int = 0,
+) -> Methods:
+    """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
+
+    Parameters
+    ----------
+    methods : mapping of str to Summary
+        The rows after each correction, summarized by the same factors.
+    between : str or list of str
+        What should not matter, such as the scanner.
+    given : str or list of str, optional
+        What should, such as the label: groups are compared within it, and it is compared within groups.
+    units : str or list of str, optional
+        What is independent, such as the patient. Without it there are no intervals.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    level : float
+        Confidence level of the intervals.
+    reference : str, optional
+        The method that the others are compared with; the first one if it is not named.
+    draws : int
+        Resamples of the units, for the stability of ranks.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    found : Methods
+        For each method CFD(between | given), CFD(given | between), the difference from the reference, and its rank.
+
+    Notes
+    -----
+    All methods see the same units, so their errors go together, and a difference is known better than either distance.
+    A correction can bring the first distance to zero by removing everything: look at the second one beside it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> patient = np.repeat(np.arange(12), 20)
+    >>> by = {"site": patient // 6, "label": np.tile([0, 1], 120), "patient": patient}
+    >>> x = rng.normal(size=(240, 8)) + by["label"][:, None] + by["site"][:, None]
+    >>> raw = cf.summarize(x, by=by)
+    >>> half = cf.summarize(x - 0.5 * by["site"][:, None], by=by)
+    >>> cf.compare_methods({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    """
+    check_level(level)
+    check_whole(draws, "draws")
+    check_whole(seed, "seed", least=0)
+    names = _checked(methods, reference)
+    reference = names[0] if reference is None else reference
+    with_units = bool(as_names(units, "units"))
+    asked = level if with_units else None
+
+    def ask(compared: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
+        return tuple(
+            methods[name].cfd(compared, given=strata, units=units, weights=weights, level=asked) for name in names
+        )
+
+    batch = ask(between, given)
+    biology = ask(given, between) if given is not None and as_names(given, "given") else None
+    unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
+    difference = unbiased - unbiased[names.index(reference)]
+    ranks = _ranks(unbiased[None])[0]
+    if not with_units:
+        return Methods(names, reference, batch, biology, ranks, difference)
+    _check_same_units(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
+    found = {
+        name: (design_of(summary, between, given), pieces_of(summary, between, given, units, "level"))
+        for name, summary in methods.items()
+    }
+    errors = {name: of_units(pieces, design, design.weights(weights)) for name, (design, pieces) in found.items()}
+    spread = np.array([_half_width(errors[name], errors[reference], level) for name in names])
+    design, pieces = found[reference]
+    times = multiplicities(pieces, design, draws, seed)
+    resampled = np.array([replicates(own, d, d.weights(weights), times) for d, own in found.values()]).T
+    placed = _ranks(resampled)
+    return Methods(
+        names,
+        reference,
+        batch,
+        biology,
+        ranks,
+        difference,
+        level=level,
+        lower=difference - spread,
+        upper=difference + spread,
+        stability=np.mean(placed == ranks, axis=0),
+        best=np.mean(placed == 1, axis=0),
+    )
+
+
+def _checked(methods: Any, reference: Any) -> tuple[str, ...]:
+    """Names of the methods."""
+    if not isinstance(methods, Mapping) or not all(isinstance(summary, Summary) for summary in methods.values()):
+        raise InputError("methods must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}")
+    if len(methods) < 2:
+        raise InputError(f"methods has {len(methods)} entries: pass at least two to compare")
+    names = tuple(methods)
+    if reference is not None:
+        check_known([reference], names, "method", "methods")
+    return names
+
+
+def _check_same_units(methods: Mapping[str, Summary], by: list[str]) -> None:
+    """Refuse methods that did not see the same units."""
+    keys = {name: summary.rollup(by).keys.select(by) for name, summary in methods.items()}
+    first = next(iter(keys))
+    for name, table in keys.items():
+        if not table.equals(keys[first]):
+            raise InputError(
+                f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
+            )
+
+
+def _half_width(method: UnitErrors, reference: UnitErrors, level: float) -> float:
+    """Half the width of the interval of a difference: what units add to it, one by one and in pairs."""
+    influence, kernel = method.influence - reference.influence, method.kernel - reference.kernel
+    freedom = min(float(side.errors.freedom) for side in (method, reference))
+    second = 2 * float(np.sum(kernel**2))
+    first = max(float(np.sum(influence**2)) - 2 * second, 0.0)
+    normal = NormalDist().inv_cdf((1 + level) / 2)
+    return float(normal * student(normal, np.array(freedom)) * np.sqrt(first + second))
+
+
+def _ranks(values: FloatArray) -> Any:
+    """Rank of each value in its row, from 1; of equals the first comes first."""
+    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable") + 1
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    text = number_text(value)
+    return text if interval is None else f"{text} ({number_text(interval[0])} to {number_text(interval[1])})"

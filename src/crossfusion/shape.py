@@ -1,0 +1,85 @@
+"""When a distance of means misleads: groups that differ in spread or shape by more than in position.
+
+From moments alone, the spread of single features can be compared. Clouds whose features are independent and normal are
+Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (2-Wasserstein, squared): position and spread, in the same units. Anything else
+shows in the rows. The energy distance of some of them, with and without the cells' means, tells how much of what sets
+the groups apart is not position.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from crossfusion.design import Codes, Design, between_by_feature, parts_of
+from crossfusion.kernels import FloatArray
+from crossfusion.threads import spread
+
+SPREAD = "the groups differ in spread more than in position"
+SHAPE = "the groups differ in shape more than in position"
+HIDDEN = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
+LARGE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
+NOISE = 12  # times the size that chance gives to normal rows; heavy tails reach four times
+SAMPLE = 256  # rows looked at
+PERMUTATIONS = 99
+
+
+def of_spread(design: Design, weight: FloatArray, between: float, independent: FloatArray) -> str | None:
+    """A word of caution where the features' spread sets the cells farther apart than their means do.
+
+    `between` is the unbiased variance between means, and `independent` counts the rows, or the units, of each cell.
+    """
+    cells, part = design.cells, design.part
+    if independent.min() < 2:
+        return None
+    deviation = np.sqrt(cells.sumsq / cells.count[:, None])
+    share = weight / np.bincount(part, weights=weight)[part]
+    apart = float(between_by_feature(deviation, weight, part).sum())
+    by_chance = float(np.sum(weight * (1 - share) * cells.dispersion / (2 * independent)))
+    within = float(np.sum(weight * cells.dispersion))
+    return SPREAD + HIDDEN if apart > max(between, NOISE * by_chance, LARGE * within) else None
+
+
+def of_shape(sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray) -> str | None:
+    """A word of caution where more than half of the energy distance between cells is left when their means are equal.
+
+    `sampled` has some independent rows of each cell, around its mean.
+    """
+    each = max(2, SAMPLE // len(sampled))
+    strata = []
+    for members in parts_of(design.part):
+        rows = [sampled[cell][:each] for cell in members]
+        if len(members) > 1 and min(map(len, rows)) > 1:
+            cell = np.repeat(np.arange(len(members)), [len(values) for values in rows])
+            strata.append((np.concatenate(rows), design.cells.mean[members], cell, weight[members]))
+    with spread(1):
+        whole = sum(_energy(_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata)
+        apart = [(_distances(rows), cell, own) for rows, _, cell, own in strata]
+        left = sum(_energy(distances, cell, own) for distances, cell, own in apart)
+        scale = sum(float(own.sum() * distances.mean()) for distances, _, own in apart)
+        if not left > max(whole / 2, LARGE * scale):
+            return None
+        draw = np.random.default_rng(0)
+        by_chance = (
+            sum(_energy(distances, draw.permutation(cell), own) for distances, cell, own in apart)
+            for _ in range(PERMUTATIONS)
+        )
+        return SHAPE + HIDDEN if left > max(by_chance) else None
+
+
+def _distances(rows: FloatArray) -> FloatArray:
+    """Distances between all rows."""
+    around = rows - rows.mean(axis=0)
+    square = np.einsum("ij,ij->i", around, around)
+    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
+
+
+def _energy(distances: FloatArray, cell: Codes, weight: FloatArray) -> float:
+    """Squared energy distances between cells, weighted, without the bias of small samples."""
+    member = (cell[:, None] == np.arange(len(weight))).astype(np.float64)
+    size = member.sum(axis=0)
+    sums = member.T @ distances @ member
+    mean = sums / np.outer(size, size)
+    np.fill_diagonal(mean, np.diagonal(sums) / (size * (size - 1)))
+    own = np.diagonal(mean)
+    apart = 2 * mean - own[:, None] - own
+    return float(np.sum(np.outer(weight, weight) * apart) / (2 * weight.sum()))

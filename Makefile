@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench reproduce clean
+.PHONY: demo test lint types layers tests docs bench reproduce example-scanners clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -40,6 +40,11 @@ reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; g
 	cp reproduction/decomposition/decomposition.png docs/reproduction
 	cp reproduction/synthetic/figures/relative-d128-n300.png docs/reproduction
 	cp reproduction/synthetic/figures/beyond-d128-n300.png docs/reproduction
+
+example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
+	$(BIN)/python examples/scanners.py --out examples/out
+	mkdir -p docs/examples
+	cp examples/out/scanners_table.md examples/out/staingan_table.md examples/out/scanners.png docs/examples
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

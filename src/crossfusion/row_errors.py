@@ -60,7 +60,7 @@ def of_rows(
     direction = cells.mean - part_means(cells.mean, weight, part)[part]
     sums = np.sum([_sums(piece, design.cells, direction, within) for piece in pieces], axis=0)
     second, fourth = _central(sums, within / total - 1, 2 * within / total)
-    share_of_row = weight**2 / cells.count / (cells.count - 1)
+    share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
     of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
     with spread(1):

@@ -68,6 +68,7 @@ def test(
       crossfusion test embeddings.parquet --between scanner --given label --units slide
       crossfusion test summary.parquet --between scanner --paired slide --json
     """
+    check_level(level)
     if units and paired:
         raise InputError(
             "--units and --paired exclude each other: pass as --paired what is independent, such as the slide"
@@ -76,14 +77,20 @@ def test(
         summary = reading.summary_of(file, [*between, *given, *units, *paired], vectors, nan)
         _check_pairs(summary, between, paired)
         result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
-        fusion = _estimate(lambda level: summary.cfd(between, given=given, units=units or paired, level=level), level)
+        independent = units or paired
+        fusion = _estimate(
+            lambda: summary.cfd(between, given=given, units=independent, level=level),
+            lambda: summary.cfd(between, given=given),
+        )
     elif reading.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
         rows, keys = reading.whole(file, [*between, *given], vectors, nan)
         labels, strata = (_values(keys, names) for names in (between, given))
         result = permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
-        fusion = _estimate(lambda level: cfd(rows, labels=labels, given=strata, level=level), level)
+        fusion = _estimate(
+            lambda: cfd(rows, labels=labels, given=strata, level=level), lambda: cfd(rows, labels=labels, given=strata)
+        )
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
@@ -97,14 +104,13 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
         raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
 
 
-def _estimate(ask: Callable[[float | None], Fusion], level: float) -> Fusion:
+def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]) -> Fusion:
     """The distance with its interval; where there can be none, without one, and with a warning."""
-    check_level(level)
     try:
-        return ask(level)
+        return with_interval()
     except InputError as problem:
         warn(f"there is no interval: {problem}")
-        return ask(None)
+        return without()
 
 
 def _values(keys: "pa.Table", names: list[str]) -> Any:

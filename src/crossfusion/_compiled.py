@@ -23,6 +23,14 @@ RUN = 64  # rows summed in the type of the input before float64 takes over
 PASS = 16  # rows that run past one strip of features, few enough to stay in the first-level cache
 WIDE, NARROW = 4, 1  # vectors in a strip
 VECTOR_BYTES = 64
+SOON = 4  # rows ahead that are prefetched where rows are read one by one
+
+
+def _declared_prefetch(builder: Any) -> Any:
+    """LLVM's instruction to fetch a cache line."""
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, *(ir.IntType(32),) * 3])
+    return builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
 
 
 def _strip(vectors: int) -> Any:
@@ -42,9 +50,7 @@ def _strip(vectors: int) -> Any:
             lanes = VECTOR_BYTES // size
             vector = ir.VectorType(element, lanes).as_pointer()
             byte = ir.IntType(8).as_pointer()
-            prefetch = b.module.declare_intrinsic(
-                "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), [byte, *(ir.IntType(32),) * 3])
-            )
+            prefetch = _declared_prefetch(b)
 
             def pointer(base, start, k):  # type: ignore[no-untyped-def]
                 return b.bitcast(b.gep(base, [b.add(start, start.type(k * lanes))]), vector)
@@ -208,13 +214,31 @@ def _squared_distances(points, start, stop, out):  # type: ignore[no-untyped-def
                 out[a, q], out[b, q], out[c, q], out[d, q] = qa, qb, qc, qd
 
 
+@intrinsic
+def _prefetch(typing, rows, position):  # type: ignore[no-untyped-def]
+    """Fetch the cache line that holds a number of C-ordered rows."""
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
+        byte = ir.IntType(8).as_pointer()
+        fetch = _declared_prefetch(b)
+        b.call(fetch, [b.bitcast(b.gep(data, [arguments[1]]), byte), *map(ir.IntType(32), (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(rows, types.intp), generate
+
+
 def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
     """Add products of powers of s and a of each row to the sums of its group, in the order of `kernels.PRODUCTS`.
 
-    Sums over features run in the type of the rows, those over rows in float64.
+    Sums over features run in the type of the rows, those over rows in float64. The rows needed soon are prefetched.
     """
-    dim = rows.shape[1]
-    for i in range(rows.shape[0]):
+    number, dim = rows.shape
+    line = VECTOR_BYTES // rows.itemsize
+    for i in range(number):
+        soon = min(i + SOON, number - 1) * dim
+        for j in range(0, dim, line):
+            _prefetch(rows, soon + j)
         group = codes[i]
         if group >= 0:
             square = along = rows.dtype.type(0)

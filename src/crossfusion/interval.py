@@ -90,9 +90,9 @@ class Errors:
         found = np.maximum(self.linear - 2 * second, 0.0)
         slope = 2 * second / self.bias  # 4c/T²
         along = (2 * second + found) / (self.bias + np.maximum(self.between, 0.0))  # in the direction that was found
-        steep, flat = np.maximum(slope, along), np.minimum(slope, along)
+        steep = np.maximum(slope, along)
         variance = np.maximum(found + steep * (supposed - self.between), LEAST_SHARE * along * supposed)
-        return variance, 1.5 * flat**2 * self.total * supposed
+        return variance, 1.5 * steep * self.total * variance
 
     def _quantile(self, distance: FloatArray, probability: float) -> FloatArray:
         """Quantile of the estimate's deviation if `distance` were true."""

@@ -71,3 +71,22 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
         output.show_json(found)
     else:
         output.show_table(found["title"], found["header"], found["rows"], left=(0, 1))
+
+
+@bench.command("intervals")
+@click.option("--repeats", default=7, show_default=True, help="Rounds, in which the sides alternate.")
+@json_option
+def bench_intervals(repeats: int, as_json: bool) -> None:
+    """Compare the cost of an interval with that of the distance alone.
+
+    \b
+    Examples:
+      crossfusion bench intervals
+    """
+    from crossfusion.benchmarks import intervals
+
+    found = intervals.run(repeats=repeats)
+    if as_json:
+        output.show_json(found)
+    else:
+        output.show_table(found["title"], found["header"], found["rows"], left=(0,))

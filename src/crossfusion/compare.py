@@ -13,7 +13,7 @@ from crossfusion.fusion import Fusion, fuse, with_errors
 from crossfusion.inference import with_units
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
-from crossfusion.row_errors import Labelled, of_rows, samples
+from crossfusion.row_errors import Labelled, of_rows, samples, size_of
 from crossfusion.shape import of_shape
 from crossfusion.text import SHOWN, label_text
 from crossfusion.unit_errors import Pieces
@@ -196,7 +196,7 @@ def _with_interval(
         found, sampled = with_units(fusion, pieces, design, weight, level), samples(firsts, design)
     if level is None or found.caution:
         return found
-    return replace(found, caution=of_shape(sampled, design, weight))
+    return replace(found, caution=of_shape(sampled, size_of(design), design, weight))
 
 
 def _unit_pieces(

@@ -12,6 +12,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfusion import kernels
 from crossfusion.design import Design, between_by_feature, error_of_mean, part_means, parts_of
@@ -38,7 +39,7 @@ class Labelled:
 
 
 def of_rows(
-    pieces: Sequence[Labelled], sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray
+    pieces: Sequence[Labelled], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
 ) -> Errors:
     """Errors of the distance of a design with these weights, from its rows in one or several arrays, and `samples`."""
     cells, part = design.cells, design.part
@@ -64,7 +65,8 @@ def of_rows(
     linear = share_of_row * second
     of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
     with spread(1):
-        quadratic = _quadratic(sampled, design, weight, share, error * cells.count)
+        scale = size_of(design) ** 2
+        quadratic = scale**2 * _quadratic(sampled, design, weight, share, error * cells.count / scale)
     freedom = 2 * linear.sum() ** 2 / of_linear.sum() if of_linear.any() else np.inf
     return Errors(
         between=np.array(between - bias),
@@ -110,7 +112,11 @@ def _central(sums: FloatArray, of_square: float, of_along: float) -> tuple[Float
 
 
 def _quadratic(
-    sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray, share: FloatArray, variance: FloatArray
+    sampled: Mapping[int, NDArray[np.float32]],
+    design: Design,
+    weight: FloatArray,
+    share: FloatArray,
+    variance: FloatArray,
 ) -> float:
     """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
 
@@ -133,7 +139,7 @@ def _quadratic(
     return 2 * total
 
 
-def _own_trace(rows: FloatArray, count: float, variance: float) -> float:
+def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
     """Trace of a cell's squared covariance, from some of its `count` rows, centred; at least that of a sphere."""
     number, dim = rows.shape
     products = rows @ rows.T
@@ -142,9 +148,15 @@ def _own_trace(rows: FloatArray, count: float, variance: float) -> float:
     return float(max((different - centred) * (count / (count - 1)) ** 2, variance**2 / dim))
 
 
-def samples(pieces: Sequence[Labelled], design: Design) -> dict[int, FloatArray]:
-    """Some rows of each cell, around its mean."""
-    return {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
+def samples(pieces: Sequence[Labelled], design: Design) -> dict[int, NDArray[np.float32]]:
+    """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
+    size = size_of(design)
+    return {cell: (rows / size).astype(np.float32) for piece in pieces for cell, rows in _samples(piece, design)}
+
+
+def size_of(design: Design) -> float:
+    """Distance of rows from the means of their cells, as a root mean square; 1 if there is none."""
+    return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
 
 
 def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]]:

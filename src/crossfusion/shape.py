@@ -7,8 +7,10 @@ the groups apart is not position.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfusion.design import Codes, Design, between_by_feature, parts_of
 from crossfusion.kernels import FloatArray
@@ -39,10 +41,10 @@ def of_spread(design: Design, weight: FloatArray, between: float, independent: F
     return SPREAD + HIDDEN if apart > max(between, NOISE * by_chance, LARGE * within) else None
 
 
-def of_shape(sampled: Mapping[int, FloatArray], design: Design, weight: FloatArray) -> str | None:
+def of_shape(sampled: Mapping[int, NDArray[Any]], size: float, design: Design, weight: FloatArray) -> str | None:
     """A word of caution where more than half of the energy distance between cells is left when their means are equal.
 
-    `sampled` has some independent rows of each cell, around its mean.
+    `sampled` has some independent rows of each cell, around its mean and over `size`.
     """
     each = max(2, SAMPLE // len(sampled))
     strata = []
@@ -50,7 +52,8 @@ def of_shape(sampled: Mapping[int, FloatArray], design: Design, weight: FloatArr
         rows = [sampled[cell][:each] for cell in members]
         if len(members) > 1 and min(map(len, rows)) > 1:
             cell = np.repeat(np.arange(len(members)), [len(values) for values in rows])
-            strata.append((np.concatenate(rows), design.cells.mean[members], cell, weight[members]))
+            centre = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
+            strata.append((np.concatenate(rows), centre, cell, weight[members]))
     with spread(1):
         whole = sum(_energy(_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata)
         apart = [(_distances(rows), cell, own) for rows, _, cell, own in strata]
@@ -66,16 +69,16 @@ def of_shape(sampled: Mapping[int, FloatArray], design: Design, weight: FloatArr
         return SHAPE + HIDDEN if left > max(by_chance) else None
 
 
-def _distances(rows: FloatArray) -> FloatArray:
+def _distances(rows: NDArray[Any]) -> NDArray[Any]:
     """Distances between all rows."""
     around = rows - rows.mean(axis=0)
     square = np.einsum("ij,ij->i", around, around)
     return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
 
 
-def _energy(distances: FloatArray, cell: Codes, weight: FloatArray) -> float:
+def _energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:
     """Squared energy distances between cells, weighted, without the bias of small samples."""
-    member = (cell[:, None] == np.arange(len(weight))).astype(np.float64)
+    member = (cell[:, None] == np.arange(len(weight))).astype(distances.dtype)
     size = member.sum(axis=0)
     sums = member.T @ distances @ member
     mean = sums / np.outer(size, size)

@@ -342,6 +342,7 @@ def test_results_print_and_serialise():
         "weights": {"a": 0.5, "b": 0.5},
         "overlap": 1.0,
         "dropped": 0,
+        "caution": None,
     }
     assert repr(fusion).startswith("Cross-Fusion Distance 0.693147, unbiased 0.223144")
     with pytest.raises(AttributeError):

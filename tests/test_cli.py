@@ -295,7 +295,7 @@ BAD_CALLS = {
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
     "distance and trim": (
         ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
-        "--trim do not go with --distance",
+        "do not go with --distance",
     ),
     "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
     "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),

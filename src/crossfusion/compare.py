@@ -126,7 +126,7 @@ def cfd(
     if level is None and units is None:
         return fusion
     chunks = [
-        Labelled(values, _kept(np.full(values.shape[0], cell, np.int32), values if dropped else None))
+        Labelled(values, _kept(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell)
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), parts, strict=True))
     ]
     return _with_interval(fusion, chunks, _unit_codes(units, rows), design, design.weights(weights), level)

@@ -32,10 +32,11 @@ FEW = 16  # cells of a part up to which traces of products are estimated pair by
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows and the cell of each; negative: left out."""
+    """Rows and the cell of each; negative: left out. If there is one cell only, `only` says which."""
 
     rows: Any
     codes: CodeArray
+    only: int | None = None
 
 
 def of_rows(
@@ -168,10 +169,9 @@ def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]
     looked_at = np.arange(len(codes))
     if len(codes) > LOOKED_AT:
         looked_at = ((np.arange(LOOKED_AT) + draw.random(LOOKED_AT)) * (len(codes) / LOOKED_AT)).astype(int)
-        size = np.bincount(codes[codes >= 0], minlength=cells)
         found = codes[looked_at]
-        rare = np.bincount(found[found >= 0], minlength=cells) < np.minimum(each, size)
-        if rare.any():
+        rare = np.bincount(found[found >= 0], minlength=cells) < np.minimum(each, design.cells.count)
+        if rare.any() if piece.only is None else rare[piece.only]:
             looked_at = np.union1d(looked_at, np.flatnonzero((codes >= 0) & rare[codes]))
     looked_at = draw.permutation(looked_at)
     order = looked_at[np.argsort(codes[looked_at], kind="stable")]

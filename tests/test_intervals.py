@@ -101,6 +101,16 @@ def test_extreme_scales_are_summed_in_float64(monkeypatch):
         np.testing.assert_allclose(scaled.interval, plain.interval, rtol=1e-4)
 
 
+@pytest.mark.parametrize("units", [None, np.arange(200) // 5])
+def test_intervals_do_not_depend_on_the_scale(units):
+    x, labels, _ = rows_in_groups((120, 80), 10, 0.7)
+    plain = cf.cfd(x, labels=labels, units=units, level=0.95)
+    for scale in (1e-140, 1e-60, 1e60, 1e140):
+        scaled = cf.cfd(x * scale, labels=labels, units=units, level=0.95)
+        np.testing.assert_allclose(scaled.interval, plain.interval, rtol=1e-6)
+        assert scaled.stderr == pytest.approx(plain.stderr, rel=1e-6)
+
+
 def test_intervals_do_not_depend_on_how_rows_come():
     x, labels, _ = rows_in_groups((120, 80), 10, 0.7)
     whole = cf.cfd(x, labels=labels, level=0.95)
@@ -235,11 +245,12 @@ def test_a_bootstrap_is_that_of_repeated_units():
     assert (times[:, 4:].sum(axis=1) == 4).all()
     weight = design.weights("pooled")
     errors = of_units(pieces, design, weight).errors
-    extra = float(errors.within) - np.sum(weight * design.cells.dispersion)
+    whole = np.sum(weight * design.cells.dispersion)
+    bias, extra = float(errors.bias) * whole, float(errors.within - 1) * whole
     for often, found in zip(times, replicates(pieces, design, weight, times), strict=True):
         chosen = np.repeat(np.arange(len(x)), often[unit].astype(int))
         plain = cf.cfd(x[chosen], labels=group[chosen])
-        expected = np.log1p((plain.between - 2 * errors.bias) / (plain.within + 2 * extra))
+        expected = np.log1p((plain.between - 2 * bias) / (plain.within + 2 * extra))
         assert found == pytest.approx(float(expected), rel=1e-9)
 
 

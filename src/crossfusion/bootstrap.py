@@ -42,6 +42,6 @@ def replicates(pieces: Pieces, design: Design, weight: FloatArray, times: FloatA
             total += share
         between -= np.einsum("ij,ij->i", centre, centre) / np.maximum(total, 1e-300)
         weights += total
-    plug_in = float(np.sum(weight * cells.dispersion))
-    extra = float(errors.within) - plug_in
-    return np.asarray(np.log1p((between / weights - 2 * float(errors.bias)) / (within / weights + 2 * extra)))
+    scale = weights * float(np.sum(weight * cells.dispersion))
+    bias, extra = 2 * errors.bias, 2 * (errors.within - 1)
+    return np.asarray(np.log1p((between / scale - bias) / (within / scale + extra)))

@@ -26,7 +26,7 @@ def with_units(fusion: Fusion, pieces: Pieces, design: Design, weight: FloatArra
     """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
     errors = of_units(pieces, design, weight).errors
     number = np.bincount(pieces.cell).astype(np.float64)
-    caution = of_spread(design, weight, float(errors.between), number)
+    caution = of_spread(design, weight, float(errors.between) * fusion.within, number)
     return replace(with_errors(fusion, errors, level), caution=caution)
 
 

@@ -10,7 +10,9 @@ distance that is supposed to be true. So for each supposed distance θ the estim
 
 with λ(θ) = W_u (e^θ − 1) and c = κ₂ / 2κ₁, and the limits are the θ at which the estimate would be just too large or
 just too small. κ₁ is the bias of the variance between, κ₂ the variance of its quadratic part, and V₁ the variance of
-the linear part, of which the sum of squared influences holds 2κ₂/T² too much.
+the linear part, of which the sum of squared influences holds 2κ₂/T² too much. 4c/T² is the slope for errors alike in
+all directions; if the difference found lies in a direction of large variance, V₁/B_u is steeper and takes its place.
+A normal variable along one direction has a third moment of 1.5 times slope, T and V₁, which stands for all.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +23,7 @@ import numpy as np
 
 from crossfusion.kernels import FloatArray
 
-LEAST_SHARE = 0.5  # of the linear variance that errors of the same size in all directions would have: never below
+LEAST_SHARE = 0.5  # of the linear variance that the direction found would have: never below
 MOST_SKEWED = 2.8  # about the chi-square of one degree of freedom; a skewness beyond it is an error of estimation
 STEPS = 100  # at most, towards a limit
 CLOSE = 1e-12  # of the bracket a limit is searched in, at which it is found
@@ -29,7 +31,7 @@ CLOSE = 1e-12  # of the bracket a limit is searched in, at which it is found
 
 @dataclass(frozen=True)
 class Errors:
-    """What is known of the errors of an estimated distance, or of several at once.
+    """What is known of the errors of an estimated distance, or of several at once; variances over the plug-in within.
 
     Parameters
     ----------

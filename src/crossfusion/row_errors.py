@@ -67,15 +67,15 @@ def of_rows(
     of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
     with spread(1):
         scale = size_of(design) ** 2
-        quadratic = scale**2 * _quadratic(sampled, design, weight, share, error * cells.count / scale)
+        quadratic = (scale / within) ** 2 * _quadratic(sampled, design, weight, share, error * cells.count / scale)
     freedom = 2 * linear.sum() ** 2 / of_linear.sum() if of_linear.any() else np.inf
     return Errors(
-        between=np.array(between - bias),
-        within=np.array(np.sum(weight * error * cells.count)),
-        total=np.array(total),
+        between=np.array((between - bias) / within),
+        within=np.array(np.sum(weight * error * cells.count) / within),
+        total=np.array(total / within),
         linear=np.array(linear.sum()),
-        bias=np.array(bias),
-        quadratic=np.maximum(quadratic, least_quadratic(bias, design)),
+        bias=np.array(bias / within),
+        quadratic=np.maximum(quadratic, least_quadratic(bias / within, design)),
         freedom=np.array(freedom),
     )
 

@@ -108,12 +108,12 @@ def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
         freedom = min(freedom, 2 * linear**2 / (fourth - linear**2 / (pieces.units + 1)))
     return UnitErrors(
         errors=Errors(
-            between=np.array(between - bias),
-            within=np.array(within + np.sum(weight * own)),
-            total=np.array(total),
+            between=np.array((between - bias) / within),
+            within=np.array(1 + np.sum(weight * own) / within),
+            total=np.array(total / within),
             linear=np.array(linear),
-            bias=np.array(bias),
-            quadratic=np.array(max(2 * np.sum(kernel**2), least_quadratic(bias, design))),
+            bias=np.array(bias / within),
+            quadratic=np.array(max(2 * np.sum((kernel / within) ** 2), least_quadratic(bias / within, design))),
             freedom=np.array(freedom),
         ),
         influence=np.sign(of_unit) * np.sqrt(squared),

@@ -17,7 +17,7 @@ SHAPES = (
     (200_000, 256, np.float64),
     (50_000, 1024, np.float32),
 )
-UNITS = 1000
+ROWS, DIM, UNITS = 200_000, 256, 1000  # of the comparison with units
 
 
 def run(*, repeats: int = 7) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _small(repeats: int) -> list[str]:
 
 def _of_units(repeats: int) -> list[list[str]]:
     """Units: from rows, where the distance of the units' moments comes first; and from a summary, without rows."""
-    number, dim = 200_000, 256
+    number, dim = ROWS, DIM
     draw = np.random.default_rng(0)
     rows = draw.standard_normal((number, dim), np.float32)
     unit = np.sort(draw.integers(0, UNITS, number))

@@ -15,6 +15,7 @@ from crossfusion.validation import check_whole
 HEADER = ["test", "against", "n", "d", "groups", "times as fast", "statistics differ by", "aim"]
 PERMUTATIONS = 999
 DIM = 256
+SIZES = 2000, 1000, 10_000
 LARGE = 200_000
 MINUTES = 10_000  # rows from which scikit-bio takes minutes
 
@@ -36,10 +37,11 @@ def run(*, repeats: int = 3, quick: bool = False) -> dict[str, Any]:
     """
     check_whole(repeats, "repeats")
     rows = _large()  # before the peer leaves memory to reuse
-    rows += [_permanova(2000, 2, repeats, "≥ 20"), _permanova(2000, 5, repeats, "(for information)")]
-    rows.append(_permdisp(1000, repeats))
+    medium, small, large = SIZES
+    rows += [_permanova(medium, 2, repeats, "≥ 20"), _permanova(medium, 5, repeats, "(for information)")]
+    rows.append(_permdisp(small, repeats))
     if not quick:
-        rows.append(_permanova(10_000, 2, 1, "≥ 100"))
+        rows.append(_permanova(large, 2, 1, "≥ 100"))
     title = f"{PERMUTATIONS} permutations, {kernels.thread_count()} threads, best of {repeats}"
     return {"title": title, "header": HEADER, "rows": rows}
 

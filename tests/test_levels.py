@@ -52,6 +52,12 @@ def by_pairs(draw, **options):
     yield cf.permutation_test(x, scanner, **options)
 
 
+def by_uneven_pairs(draw, **options):
+    slide, scanner = np.repeat(np.arange(14), 20), np.tile([0] * 3 + [1] * 17, 14)
+    x = draw.normal(size=(280, 60)) + draw.normal(size=(14, 60))[slide]
+    yield cf.permutation_test(x, scanner, pairs=slide, **options)
+
+
 def by_units_in_strata(draw, **options):
     unit, tissue = np.repeat(np.arange(16), 4), np.tile([0, 0, 1, 1], 16)
     tissue[:12] = 0
@@ -61,7 +67,14 @@ def by_units_in_strata(draw, **options):
     yield summary.test("site", given="tissue", units="unit", **options)
 
 
-SIMULATIONS = {"rows": by_rows, "units": by_units, "strata": by_strata, "pairs": by_pairs, "both": by_units_in_strata}
+SIMULATIONS = {
+    "rows": by_rows,
+    "units": by_units,
+    "strata": by_strata,
+    "pairs": by_pairs,
+    "uneven pairs": by_uneven_pairs,
+    "both": by_units_in_strata,
+}
 
 
 @pytest.mark.parametrize("name", SIMULATIONS)

@@ -112,11 +112,12 @@ DESIGNS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def pseudo_f(x, labels, strata):
+def pseudo_f(x, labels, strata, total=None):
     cells = len(np.unique(np.stack([labels, strata]), axis=1).T)
     parts = len(np.unique(strata))
-    distance = cf.cfd(x, labels=labels, given=strata).distance
-    return np.expm1(distance) * (len(x) - cells) / (cells - parts)
+    fusion = cf.cfd(x, labels=labels, given=strata)
+    within = fusion.within if total is None else total - fusion.between
+    return fusion.between / within * (len(x) - cells) / (cells - parts)
 
 
 def landed(x, labels, item, moved, strata):
@@ -139,7 +140,10 @@ def brute_force(x, labels, item, block, strata, paired):
         new = np.array([labels[first[moved[code]]] for code in item])
         found.setdefault(new.tobytes(), (new, moved))
     if paired:
-        return np.array([pseudo_f(landed(x, labels, item, move, strata), labels, strata) for _, move in found.values()])
+        total = cf.cfd(x, labels=labels, given=strata).total
+        return np.array(
+            [pseudo_f(landed(x, labels, item, move, strata), labels, strata, total) for _, move in found.values()]
+        )
     return np.array([pseudo_f(x, new, strata) for new, _ in found.values()])
 
 

@@ -120,7 +120,10 @@ def judge(design: Design, values: Values, items: Items, *, permutations: int, se
     pieces = Pieces.of(values, items.item, design.cells.merge(design.part, parts).mean, exchange)
     exact = number <= permutations + 1
     scatter = pieces.scatter(exchange.every() if exact else exchange.random(seed), number if exact else permutations)
-    scatter[:, 1] += rows * fusion.total - pieces.present()
+    if values.landing is None:
+        scatter[:, 1] += rows * fusion.total - pieces.present()
+    else:  # a mean of few rows that lands where many are would add to the total: flips are compared by what is between
+        scatter[:, 1] = rows * fusion.total
     return _result(fusion, scatter, rows, (rows - cells) / (cells - parts), exact)
 
 

@@ -53,8 +53,8 @@ def by_pairs(draw, **options):
 
 
 def by_uneven_pairs(draw, **options):
-    slide, scanner = np.repeat(np.arange(14), 20), np.tile([0] * 3 + [1] * 17, 14)
-    x = draw.normal(size=(280, 60)) + draw.normal(size=(14, 60))[slide]
+    slide, scanner = np.repeat(np.arange(20), 20), np.tile([0] * 3 + [1] * 17, 20)
+    x = draw.normal(size=(400, 200)) + draw.normal(size=(20, 200))[slide]
     yield cf.permutation_test(x, scanner, pairs=slide, **options)
 
 

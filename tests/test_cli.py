@@ -237,7 +237,8 @@ def test_the_columns_taken_from_a_text_file_are_named_on_a_terminal(data):
     call = ["matrix", data / "x.csv", "--between", "site"]
     assert "vectors are its 10 numeric columns, label, patient, dim_0, ..., dim_7" in on_terminal(*call)
     piped = run(*call).stderr
-    assert piped.count("\n") == 1
+    assert piped.count("\n") == 2
+    assert "label, patient in the vectors although they hold whole numbers" in piped
     assert "scanner left out of the vectors" in piped
 
 

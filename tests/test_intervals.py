@@ -207,7 +207,8 @@ def test_a_summary_has_the_interval_of_its_rows(weights, crossed, given):
 def test_single_rows_as_units_are_rows():
     x, labels, _ = rows_in_groups((80, 90), 6, 1.0)
     rows = cf.cfd(x, labels=labels, level=0.95)
-    units = cf.cfd(x, labels=labels, units=np.arange(170), level=0.95)
+    assert cf.cfd(x, labels=labels, units=np.arange(170), level=0.95) == rows
+    units = cf.summarize(x, by={"g": labels, "u": np.arange(170)}).cfd("g", units="u", level=0.95)
     assert units.unbiased == pytest.approx(rows.unbiased, rel=1e-10)
     np.testing.assert_allclose(units.interval, rows.interval, rtol=0.05)
 
@@ -323,11 +324,12 @@ def test_limits_of_pairs_are_those_of_two_groups_alone():
         upper = np.triu_indices(3, 1)
         np.testing.assert_allclose(found.adjusted[upper], cf.adjusted_pvalues(found.pvalue[upper]))
         assert list(found.to_frame().columns)[2:] == [
-            "distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted",
+            "distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted",
         ]  # fmt: skip
     other = summary.pairwise("group", units="unit", permutations=99, adjust="bh")
     np.testing.assert_allclose(other.adjusted[upper], cf.adjusted_pvalues(other.pvalue[upper], method="bh"))
     assert json.loads(json.dumps(found.to_dict()))["level"] == 0.9
+    assert repr(found).splitlines()[1].split()[-1] == "adjusted"
 
 
 def test_a_pair_too_small_for_limits_has_none():
@@ -351,10 +353,15 @@ def test_what_has_no_interval_is_refused(refuses):
             cf.cfd(x, labels=labels, level=level)
     with refuses("trim does not go with level"):
         cf.cfd(x, labels=labels, level=0.95, trim=0.1)
-    with refuses("two rows or more"):
-        cf.cfd(x, labels=[*([0] * 49), 1], level=0.95)
+    for few in (1, 2):
+        with refuses("3 rows or more"):
+            cf.cfd(x, labels=[*([0] * (50 - few)), *([1] * few)], level=0.95)
+    with refuses("units has 1 missing values"):
+        cf.cfd(x, labels=labels, units=[None, *range(49)], level=0.95)
+    with refuses("units has 1 missing values"):
+        cf.permutation_test(x, labels, units=[None, *range(49)])
     with refuses("differ within the groups"):
-        cf.cfd(np.zeros((4, 2)), labels=[0, 0, 1, 1], level=0.95)
+        cf.cfd(np.zeros((6, 2)), labels=[0, 0, 0, 1, 1, 1], level=0.95)
     with refuses("two units or more"):
         cf.cfd(x, labels=labels, level=0.95, units=labels)
     with refuses("units has 3 entries"):
@@ -424,12 +431,36 @@ def test_caution_where_means_mislead(kind, from_moments, from_rows):
     assert (within.caution is None) == (from_rows is None)
 
 
-def test_few_rows_are_no_reason_for_caution():
+@pytest.mark.parametrize(
+    ("law", "shape"),
+    [("standard_t", (12, 6)), ("standard_t", (50, 64)), ("lognormal", (50, 256)), ("lognormal", (40, 16))],
+)
+def test_chance_is_no_reason_for_caution(law, shape):
     flags = 0
-    for seed in range(100):
+    for seed in range(60):
         draw = np.random.default_rng(seed)
-        flags += cf.cfd(*draw.standard_t(5, size=(2, 12, 6)), level=0.95).caution is not None
-    assert flags <= 2
+        a, b = (draw.standard_t(5, shape) if law == "standard_t" else draw.lognormal(0, 1, shape) for _ in "ab")
+        flags += cf.cfd(a, b, level=0.95).caution is not None
+    assert flags <= 3
+
+
+def test_two_arrays_and_labels_take_the_same_sample():
+    x, labels, _ = rows_in_groups((6000, 9000), 5, 0.1)
+    order = np.argsort(np.random.default_rng(0).random(15000))
+    x, labels = x[order], labels[order]
+    np.testing.assert_allclose(
+        cf.cfd(x, labels=labels, level=0.95).interval,
+        cf.cfd(x[labels == 0], x[labels == 1], level=0.95).interval,
+        rtol=1e-9,
+    )
+
+
+def test_many_cells_are_found_by_sorting(monkeypatch):
+    x, labels, _ = rows_in_groups((3000, 4000), 3, 0.5)
+    strata = np.random.default_rng(0).integers(0, 50, 7000)
+    sorted_out = cf.cfd(x, labels=labels, given=strata, level=0.95)
+    monkeypatch.setattr(row_errors, "LOOKED_FOR", 1000)
+    assert cf.cfd(x, labels=labels, given=strata, level=0.95) == sorted_out
 
 
 # ---- command line
@@ -460,8 +491,8 @@ def test_compare_with_interval_and_test(files):
     lines = run("compare", files / "a.npy", files / "b.npy", "--level", 0.9, "--test", 99).stdout
     assert "interval" in lines
     assert "pvalue" in lines
-    assert "level=2" in fails("compare", files / "a.npy", files / "b.npy", "--level", 2)
-    assert "permutations=0" in fails("compare", files / "a.npy", files / "b.npy", "--test", 0)
+    assert "--level 2" in fails("compare", files / "a.npy", files / "b.npy", "--level", 2)
+    assert "--test 0" in fails("compare", files / "a.npy", files / "b.npy", "--test", 0)
     assert "--trim does not go" in fails("compare", files / "a.npy", files / "b.npy", "--test", 9, "--trim", 0.1)
     assert "do not go with --distance" in fails(
         "compare", files / "a.npy", files / "b.npy", "--distance", "mmd", "--level", 0.9
@@ -474,13 +505,14 @@ def test_matrix_with_intervals_and_tests(files):
     expected = summary.pairwise("site", given="label", units="patient", level=0.9, permutations=49)
     for file in ("s.parquet", "x.npz"):
         found = run_json("matrix", files / file, *asked)
-        for name in ("lower", "upper", "pvalue", "adjusted", "unbiased"):
+        assert (found["permutations"], found["adjust"], found["level"]) == (49, "holm", 0.9)
+        for name in ("lower", "upper", "stderr", "statistic", "pvalue", "adjusted", "unbiased"):
             np.testing.assert_allclose(found[name], getattr(expected, name), rtol=1e-9)
     assert "adjusted (bh)" in run("matrix", files / "s.parquet", *asked, "--adjust", "bh").stdout
     lines = run("matrix", files / "s.parquet", *asked, "--csv").stdout.splitlines()
-    assert lines[0] == "group_a,group_b,distance,unbiased,overlap,lower,upper,pvalue,adjusted"
+    assert lines[0] == "group_a,group_b,distance,unbiased,overlap,lower,upper,stderr,statistic,pvalue,adjusted"
     assert len(lines) == 4
-    assert "needs units" in fails("matrix", files / "s.parquet", "--between", "site", "--level", 0.9)
+    assert "with --units" in fails("matrix", files / "s.parquet", "--between", "site", "--level", 0.9)
 
 
 def test_matrix_of_independent_rows(files):
@@ -490,7 +522,10 @@ def test_matrix_of_independent_rows(files):
     x, labels = arrays["x"][pair], arrays["site"][pair]
     alone = cf.cfd(x, labels=labels, level=0.9)
     assert [found["lower"][0][2], found["upper"][0][2]] == pytest.approx(list(alone.interval), rel=1e-9)
-    assert found["pvalue"][0][2] == cf.permutation_test(x, labels, permutations=49).pvalue
+    tested = cf.permutation_test(x, labels, permutations=49)
+    assert found["pvalue"][0][2] == tested.pvalue
+    assert found["statistic"][0][2] == pytest.approx(tested.statistic, rel=1e-12)
+    assert found["stderr"][0][2] == pytest.approx(alone.stderr, rel=1e-9)
 
 
 def test_the_test_gives_the_estimate_beside_it(files):
@@ -498,6 +533,7 @@ def test_the_test_gives_the_estimate_beside_it(files):
     expected = cf.read_summary(files / "s.parquet").cfd("site", given="label", units="patient", level=0.9)
     found = run_json("test", files / "s.parquet", *asked, "--units", "patient")
     assert found["interval"] == pytest.approx(list(expected.interval), rel=1e-12)
+    assert found["exchanged"] == "patient"
     assert set(found) >= {"interval", "stderr", "pvalue", "statistic", "permutations", "distance", "unbiased"}
     arrays = np.load(files / "x.npz")
     rows = cf.cfd(arrays["x"], labels=arrays["site"], given=arrays["label"], level=0.9)

@@ -76,6 +76,20 @@ def test_intervals_of_differences_cover(keep):
     assert inside / 200 >= 0.9
 
 
+def test_equal_methods_share_a_rank():
+    raw = corrections()["raw"]
+    found = cf.compare_methods({"a": raw, "b": raw, "c": corrections()["most"]}, **ASKED, draws=50)
+    np.testing.assert_array_equal(found.rank, [2, 2, 1])
+    assert (found.stability[:2] == found.stability[0]).all()
+
+
+def test_a_difference_is_longer_on_the_side_where_the_distances_are():
+    found = cf.compare_methods(corrections(), **ASKED, draws=1)
+    low, high = found.batch[0].interval
+    assert high - found.batch[0].unbiased > found.batch[0].unbiased - low
+    assert found.upper[1] - found.difference[1] < found.difference[1] - found.lower[1]
+
+
 def test_without_units_there_are_no_intervals():
     found = cf.compare_methods(corrections(), between="site")
     assert found.lower is None
@@ -104,8 +118,12 @@ def test_what_cannot_be_compared_is_refused(refuses):
         cf.compare_methods([methods["raw"]], **ASKED)
     with refuses("no method 'row': did you mean 'raw'"):
         cf.compare_methods(methods, **ASKED, reference="row")
-    with refuses("no factor 'sites'"):
+    with refuses("method 'raw' has no factor 'sites'"):
         cf.compare_methods(methods, between="sites")
+    with refuses("level=None"):
+        cf.compare_methods(methods, **ASKED, level=None)
+    with refuses("method 'half' has no factor 'patient'"):
+        cf.compare_methods(methods | {"half": methods["half"].rollup(["site", "label"])}, **ASKED)
     with refuses("level=3"):
         cf.compare_methods(methods, **ASKED, level=3)
     with refuses("draws=0"):

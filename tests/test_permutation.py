@@ -409,6 +409,6 @@ def test_bad_calls_are_one_line(files, tmp_path):
     )
     assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--paired", "unit"])
     assert "--nan drop" in fails("test", files / "bad.npz", "--between", "site")
-    assert "permutations=0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
+    assert "--permutations 0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")
     assert "1 of 300 rows" in done.stderr

@@ -97,6 +97,17 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
         raise InputError(f"a factor has values of different types in {holder} ({said}): convert it") from problem
 
 
+def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
+    """Refuse units of which some rows have none."""
+    for name in names:
+        missing = keys.column(name).null_count
+        if missing:
+            raise InputError(
+                f"{name} has {missing} missing values, which would make one unit of what has none: leave those rows"
+                " out, or give each of them a unit"
+            )
+
+
 def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
     import pyarrow as pa

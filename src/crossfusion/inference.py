@@ -1,6 +1,6 @@
 """Intervals and tests of distances between groups, from the moments of the units they are made of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TypeVar
@@ -55,7 +55,7 @@ def with_limits(result: Pairwise, pieces: Pieces, design: Design, *, weights: st
     if level is None:
         return centred
     lower, upper = map(matrix, errors.limits(level))
-    return replace(centred, level=level, lower=lower, upper=upper)
+    return replace(centred, level=level, lower=lower, upper=upper, stderr=matrix(errors.stderr))
 
 
 def with_tests(
@@ -63,18 +63,30 @@ def with_tests(
 ) -> Pairwise:
     """The distances of all pairs with the p-values of their permutation tests."""
 
-    def pvalue_of(a: int, b: int) -> float:
+    def test_of(a: int, b: int) -> TestResult:
         pair, cells = design.pair(a, b)
-        return test_of_units(pieces.of_cells(cells), pair, permutations=permutations, seed=seed).pvalue
+        return test_of_units(pieces.of_cells(cells), pair, permutations=permutations, seed=seed)
 
-    return with_pvalues(result, of_pairs(result, pvalue_of, "a test"), adjust)
+    return with_pvalues(result, of_pairs(result, test_of, "a test"), permutations, adjust)
 
 
-def with_pvalues(result: Pairwise, found: Mapping[tuple[int, int], float], adjust: str) -> Pairwise:
-    """The distances of all pairs with p-values, as they are and adjusted for their number."""
-    adjusted = adjusted_pvalues(list(found.values()), method=adjust)
-    of_pair = dict(zip(found, adjusted.tolist(), strict=True))
-    return replace(result, pvalue=matrix_of(result, found, 1.0), adjusted=matrix_of(result, of_pair, 1.0))
+def with_pvalues(
+    result: Pairwise, found: Mapping[tuple[int, int], TestResult], permutations: int, adjust: str
+) -> Pairwise:
+    """The distances of all pairs with the outcome of their tests, p-values also adjusted for the number of pairs."""
+    pvalues = [tested.pvalue for tested in found.values()]
+
+    def matrix(values: Iterable[float], diagonal: float) -> FloatArray:
+        return matrix_of(result, dict(zip(found, values, strict=True)), diagonal)
+
+    return replace(
+        result,
+        statistic=matrix((tested.statistic for tested in found.values()), 0.0),
+        pvalue=matrix(pvalues, 1.0),
+        adjusted=matrix(adjusted_pvalues(pvalues, method=adjust).tolist(), 1.0),
+        permutations=permutations,
+        adjust=adjust,
+    )
 
 
 def of_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:

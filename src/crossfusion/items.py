@@ -57,7 +57,7 @@ def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
     if (label != label[first][unit]).any():
         raise InputError(
             "some units have rows of several labels, so they cannot exchange labels as wholes: pass them as pairs of"
-            " permutation_test"
+            " permutation_test; there is no such test of spread"
         )
     if np.bincount(label[first]).min() < 2:
         raise InputError("a label has one unit only, whose own effect cannot be told from the label's: pass more units")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import factors
 from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
@@ -202,6 +203,10 @@ def compare_methods(
     raw     0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
     """
     check_level(level)
+    if level is None:
+        raise InputError(
+            "level=None is no confidence level: pass one such as 0.95; without units there are no intervals"
+        )
     check_whole(draws, "draws")
     check_whole(seed, "seed", least=0)
     names = _checked(methods, reference)
@@ -214,6 +219,7 @@ def compare_methods(
             methods[name].cfd(compared, given=strata, units=units, weights=weights, level=asked) for name in names
         )
 
+    _check_same(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
     batch = ask(between, given)
     biology = ask(given, between) if given is not None and as_names(given, "given") else None
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
@@ -221,13 +227,15 @@ def compare_methods(
     ranks = _ranks(unbiased[None])[0]
     if not with_units:
         return Methods(names, reference, batch, biology, ranks, difference)
-    _check_same_units(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
     found = {
         name: (design_of(summary, between, given), pieces_of(summary, between, given, units, "level"))
         for name, summary in methods.items()
     }
-    errors = {name: of_units(pieces, design, design.weights(weights)) for name, (design, pieces) in found.items()}
-    spread = np.array([_half_width(errors[name], errors[reference], level) for name in names])
+    sides = {
+        name: _Side(of_units(pieces, design, design.weights(weights)), fusion)
+        for (name, (design, pieces)), fusion in zip(found.items(), batch, strict=True)
+    }
+    below, above = np.array([_half_widths(sides[name], sides[reference], level) for name in names]).T
     design, pieces = found[reference]
     times = multiplicities(pieces, design, draws, seed)
     resampled = np.array([replicates(own, d, d.weights(weights), times) for d, own in found.values()]).T
@@ -240,11 +248,32 @@ def compare_methods(
         ranks,
         difference,
         level=level,
-        lower=difference - spread,
-        upper=difference + spread,
+        lower=difference - below,
+        upper=difference + above,
         stability=np.mean(placed == ranks, axis=0),
         best=np.mean(placed == 1, axis=0),
     )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A distance, with what its units add to it."""
+
+    errors: UnitErrors
+    fusion: Fusion
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the distance."""
+        return float(self.errors.errors.stderr)
+
+    def longer(self, limit: int) -> float:
+        """By what factor its interval is longer on a side than a symmetric one would be; 1 where it is shorter."""
+        if self.fusion.interval is None or self.fusion.unbiased is None or self.fusion.level is None:
+            return 1.0
+        normal = NormalDist().inv_cdf((1 + self.fusion.level) / 2)
+        usual = self.stderr * normal * float(student(normal, self.errors.errors.freedom))
+        return max(abs(self.fusion.interval[limit] - self.fusion.unbiased) / usual, 1.0)
 
 
 def _checked(methods: Any, reference: Any) -> tuple[str, ...]:
@@ -259,30 +288,44 @@ def _checked(methods: Any, reference: Any) -> tuple[str, ...]:
     return names
 
 
-def _check_same_units(methods: Mapping[str, Summary], by: list[str]) -> None:
-    """Refuse methods that did not see the same units."""
-    keys = {name: summary.rollup(by).keys.select(by) for name, summary in methods.items()}
-    first = next(iter(keys))
-    for name, table in keys.items():
-        if not table.equals(keys[first]):
+def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
+    """Refuse methods that did not see the same groups and units."""
+    first = next(iter(methods))
+    seen: list[Any] = []
+    for name, summary in methods.items():
+        check_known(by, summary.factors, "factor", f"method {name!r}")
+        seen.append(factors.labels(summary.rollup(by).keys.select(by)))
+        if seen[-1] != seen[0]:
             raise InputError(
                 f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
             )
 
 
-def _half_width(method: UnitErrors, reference: UnitErrors, level: float) -> float:
-    """Half the width of the interval of a difference: what units add to it, one by one and in pairs."""
-    influence, kernel = method.influence - reference.influence, method.kernel - reference.kernel
-    freedom = min(float(side.errors.freedom) for side in (method, reference))
+def _half_widths(method: _Side, reference: _Side, level: float) -> tuple[float, float]:
+    """How far the limits of a difference are below and above it: what units add to it, one by one and in pairs.
+
+    Where the interval of a distance is longer on one side, so is that of the difference, by its share in the errors.
+    """
+    influence = method.errors.influence - reference.errors.influence
+    kernel = method.errors.kernel - reference.errors.kernel
+    freedom = np.array(min(float(side.errors.errors.freedom) for side in (method, reference)))
     second = 2 * float(np.sum(kernel**2))
-    first = max(float(np.sum(influence**2)) - 2 * second, 0.0)
+    variance = second + max(float(np.sum(influence**2)) - 2 * second, 0.0)
     normal = NormalDist().inv_cdf((1 + level) / 2)
-    return float(normal * student(normal, np.array(freedom)) * np.sqrt(first + second))
+    half = float(normal * student(normal, freedom) * np.sqrt(variance))
+    own, other = method.stderr**2, reference.stderr**2
+    shared = (own + other - variance) / 2
+    shares = np.maximum([own - shared, other - shared], 0.0)
+    shares = shares / shares.sum() if shares.sum() > 0 else np.array([0.5, 0.5])
+    below = shares @ np.square([method.longer(0), reference.longer(1)])
+    above = shares @ np.square([method.longer(1), reference.longer(0)])
+    return half * float(np.sqrt(below)), half * float(np.sqrt(above))
 
 
 def _ranks(values: FloatArray) -> Any:
-    """Rank of each value in its row, from 1; of equals the first comes first."""
-    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable") + 1
+    """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
+    rounding = 1e-12 * np.abs(values).max(axis=1)[:, None, None]
+    return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:

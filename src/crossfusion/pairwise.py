@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
+COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
 MOST = 5_000  # groups, whose matrices take a gigabyte or two
 
 
@@ -39,8 +39,15 @@ class Pairwise:
         Confidence level of the limits, where they were asked for.
     lower, upper : array of shape (groups, groups), optional
         Confidence limits of each distance; NaN for a pair too small to have them.
-    pvalue, adjusted : array of shape (groups, groups), optional
-        P-value of each pair's permutation test, where asked for, as it is and adjusted for the number of pairs.
+    stderr : array of shape (groups, groups), optional
+        Standard error of each unbiased distance.
+    statistic, pvalue, adjusted : array of shape (groups, groups), optional
+        Pseudo-F and p-value of each pair's permutation test, where asked for; the p-value as it is and adjusted for the
+        number of pairs.
+    permutations : int, optional
+        Rearrangements that were asked for.
+    adjust : str, optional
+        How `adjusted` accounts for the number of pairs.
 
     Examples
     --------
@@ -60,8 +67,12 @@ class Pairwise:
     level: float | None = None
     lower: FloatArray | None = None
     upper: FloatArray | None = None
+    stderr: FloatArray | None = None
+    statistic: FloatArray | None = None
     pvalue: FloatArray | None = None
     adjusted: FloatArray | None = None
+    permutations: int | None = None
+    adjust: str | None = None
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -77,8 +88,9 @@ class Pairwise:
         dict
             Plain Python values.
         """
-        level = {} if self.level is None else {"level": self.level}
-        return {name: plain_value(value) for name, value in ({"labels": self.labels} | level | self.columns).items()}
+        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
+        found = {"labels": self.labels} | self.columns
+        return {name: plain_value(value) for name, value in (found | asked).items() if value is not None}
 
     def to_frame(self) -> "pd.DataFrame":
         """Long table, one row a pair.
@@ -86,7 +98,8 @@ class Pairwise:
         Returns
         -------
         pandas.DataFrame
-            Columns group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper, pvalue, adjusted.
+            Columns group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper, stderr, statistic,
+            pvalue, adjusted.
         """
         first, second = np.triu_indices(len(self.labels), 1)
         return data_frame(
@@ -98,6 +111,8 @@ class Pairwise:
         )
 
     def __repr__(self) -> str:
+        if self.lower is not None or self.pvalue is not None:
+            return self._list_of_pairs()
         names = [label_text(label) for label in self.labels[:SHOWN]]
         rows = [
             [name, *(number_text(value) for value in values[:SHOWN])]
@@ -105,6 +120,19 @@ class Pairwise:
         ]
         table = text_table(["", *names], rows, more=len(self.labels) - len(names))
         return f"Cross-Fusion Distance between {len(self.labels)} groups\n{table}"
+
+    def _list_of_pairs(self) -> str:
+        """Pairs in the order of their unbiased distance, with all that was asked for."""
+        first, second = np.triu_indices(len(self.labels), 1)
+        columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
+        order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:SHOWN].tolist()
+        rows = [
+            [label_text(self.labels[first[k]]), label_text(self.labels[second[k]])]
+            + [number_text(values[k]) for values in columns.values()]
+            for k in order
+        ]
+        table = text_table(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
+        return f"Cross-Fusion Distance between {len(self.labels)} groups, the farthest first\n{table}"
 
 
 def pairs(design: Design, *, weights: str) -> Pairwise:

@@ -108,6 +108,7 @@ def keys_of(rows: Any, **columns: Any) -> "pa.Table":
     keys = factors.table({name: values for name, values in columns.items() if name == "labels" or values is not None})
     check_length(keys.num_rows, rows.shape[0], "labels", "x")
     check_some_rows(rows.shape[0], "x")
+    factors.check_units(keys, [name for name in keys.column_names if name == "units"])
     return keys
 
 

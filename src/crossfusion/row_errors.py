@@ -5,7 +5,7 @@ The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c
 their covariance, are all that is needed of the rows, besides a sample of them for the size of the quadratic part.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -25,8 +25,9 @@ from crossfusion.validation import row_blocks
 
 SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
 LEAST = 16  # of them in each cell, or all it has
-LOOKED_AT = 2**13  # rows among which a sample is looked for first
+LOOKED_FOR = 64  # cells up to which each is looked for by itself; more are sorted
 AT_A_TIME = 2**20  # bytes of rows, as float64
+LEAST_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
 FEW = 16  # cells of a part up to which traces of products are estimated pair by pair
 
 
@@ -45,9 +46,10 @@ def of_rows(
     """Errors of the distance of a design with these weights, from its rows in one or several arrays, and `samples`."""
     cells, part = design.cells, design.part
     error = error_of_mean(cells)  # s²/n
-    if np.isnan(error).any():
+    if cells.count.min() < LEAST_ROWS:
         raise InputError(
-            "level needs two rows or more in each group (in its stratum), to see their spread: leave smaller ones out"
+            f"level needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies:"
+            " leave smaller ones out, or pass coarser strata"
         )
     share = weight / np.bincount(part, weights=weight)[part]
     between = float(between_by_feature(cells.mean, weight, part).sum())
@@ -64,11 +66,13 @@ def of_rows(
     second, fourth = _central(sums, within / total - 1, 2 * within / total)
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
-    of_linear = share_of_row**2 * (fourth - second**2 / cells.count)  # variance of that estimate
+    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
     with spread(1):
         scale = size_of(design) ** 2
         quadratic = (scale / within) ** 2 * _quadratic(sampled, design, weight, share, error * cells.count / scale)
-    freedom = 2 * linear.sum() ** 2 / of_linear.sum() if of_linear.any() else np.inf
+    freedom = float(np.sum(cells.count - 1))
+    if of_linear.sum() > 0:  # fewer where single rows decide
+        freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
     return Errors(
         between=np.array((between - bias) / within),
         within=np.array(np.sum(weight * error * cells.count) / within),
@@ -161,23 +165,24 @@ def size_of(design: Design) -> float:
 
 
 def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]]:
-    """Some rows of each cell that occurs, around its mean."""
-    cells = len(design.cells)
-    each = max(LEAST, SAMPLE // cells)
-    draw = np.random.default_rng(0)
-    codes = piece.codes
-    looked_at = np.arange(len(codes))
-    if len(codes) > LOOKED_AT:
-        looked_at = ((np.arange(LOOKED_AT) + draw.random(LOOKED_AT)) * (len(codes) / LOOKED_AT)).astype(int)
-        found = codes[looked_at]
-        rare = np.bincount(found[found >= 0], minlength=cells) < np.minimum(each, design.cells.count)
-        if rare.any() if piece.only is None else rare[piece.only]:
-            looked_at = np.union1d(looked_at, np.flatnonzero((codes >= 0) & rare[codes]))
-    looked_at = draw.permutation(looked_at)
-    order = looked_at[np.argsort(codes[looked_at], kind="stable")]
-    sorted_codes = codes[order]
-    for cell in np.unique(sorted_codes[sorted_codes >= 0]).tolist():
-        start, stop = np.searchsorted(sorted_codes, (cell, cell + 1))
-        rows = piece.rows[np.sort(order[start : min(stop, start + each)])]
+    """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
+    each = max(LEAST, SAMPLE // len(design.cells))
+    cells = range(len(design.cells)) if piece.only is None else [piece.only]
+    positions = _positions(piece, len(cells))
+    for cell in cells:
+        own = positions(cell)
+        if not len(own):
+            continue  # it is in another array
+        chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
+        rows = piece.rows[own[np.sort(chosen)]]
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         yield cell, dense.astype(np.float64) - design.cells.mean[cell]
+
+
+def _positions(piece: Labelled, cells: int) -> Callable[[int], NDArray[np.intp]]:
+    """Where the rows of a cell are, in order."""
+    if cells <= LOOKED_FOR:
+        return lambda cell: np.flatnonzero(piece.codes == cell)
+    order = np.argsort(piece.codes, kind="stable")
+    edges = np.searchsorted(piece.codes[order], np.arange(cells + 1))
+    return lambda cell: order[edges[cell] : edges[cell + 1]]

@@ -20,7 +20,8 @@ SPREAD = "the groups differ in spread more than in position"
 SHAPE = "the groups differ in shape more than in position"
 HIDDEN = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
 LARGE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
-NOISE = 12  # times the size that chance gives to normal rows; heavy tails reach four times
+NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
+NOISE_OF_ONE = 120  # the same for features one by one, where heavy tails do not average out
 SAMPLE = 256  # rows looked at
 PERMUTATIONS = 99
 
@@ -33,12 +34,16 @@ def of_spread(design: Design, weight: FloatArray, between: float, independent: F
     cells, part = design.cells, design.part
     if independent.min() < 2:
         return None
-    deviation = np.sqrt(cells.sumsq / cells.count[:, None])
+    each = np.sqrt(cells.sumsq / cells.count[:, None])
+    whole = np.sqrt(cells.dispersion)[:, None]
     share = weight / np.bincount(part, weights=weight)[part]
-    apart = float(between_by_feature(deviation, weight, part).sum())
     by_chance = float(np.sum(weight * (1 - share) * cells.dispersion / (2 * independent)))
     within = float(np.sum(weight * cells.dispersion))
-    return SPREAD + HIDDEN if apart > max(between, NOISE * by_chance, LARGE * within) else None
+    for deviation, noise in ((whole, NOISE), (each, NOISE_OF_ONE)):
+        apart = float(between_by_feature(deviation, weight, part).sum())
+        if apart > max(between, noise * by_chance, LARGE * within):
+            return SPREAD + HIDDEN
+    return None
 
 
 def of_shape(sampled: Mapping[int, NDArray[Any]], size: float, design: Design, weight: FloatArray) -> str | None:

@@ -258,7 +258,8 @@ class Summary:
 
         Notes
         -----
-        Limits and tests take the pairs one by one. The limits are of single distances, each at the given level.
+        Limits and tests take the pairs one by one, limits in a millisecond or two each: for hundreds of groups, select
+        first. The limits are of single distances, each at the given level.
         """
         check_level(level)
         check_option(adjust, METHODS, "adjust")
@@ -480,6 +481,7 @@ def pieces_of(summary: Summary, between: Factors, given: Factors | None, units: 
     if both:
         raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
     fine = summary.rollup([*compared, *names])
+    factors.check_units(fine.keys, names)
     cell, _ = factors.encode(fine.keys.select(compared))
     unit, _ = factors.encode(fine.keys.select(list(names)))
     return Pieces(fine.moments, cell, unit)

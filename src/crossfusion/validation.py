@@ -126,7 +126,7 @@ def check_fraction(value: float, name: str) -> None:
 def check_level(value: Any) -> None:
     """Refuse a confidence level that is none."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if value is not None and not (number and 0.5 <= value < 1):
+    if value is not None and not (number and 0.5 <= value <= 1 - 1e-9):
         raise InputError(
             f"level={value!r} must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
         )

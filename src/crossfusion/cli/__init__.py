@@ -73,6 +73,8 @@ def _as_options(message: str) -> str:
         ("nan='drop'", "--nan drop"),
         ("in vectors", "in --vectors"),
         ("min_count=", "--min-count "),
+        ("permutations=", "--test " if "--test" in sys.argv else "--permutations "),
+        ("level=", "--level "),
     ):
         message = message.replace(python, option)
     return message

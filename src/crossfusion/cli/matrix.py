@@ -27,6 +27,7 @@ from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
 from crossfusion.inference import matrix_of, of_pairs, with_pvalues
+from crossfusion.judge import TestResult
 from crossfusion.pairwise import Pairwise
 from crossfusion.permutation import permutation_test
 from crossfusion.summary import Summary
@@ -85,7 +86,9 @@ def matrix(
         raise InputError("--json and --csv exclude each other: choose one")
     check_option(adjust, METHODS, "adjust")
     inference = level is not None or permutations is not None
-    if inference and not units and not reading.is_summary(file):
+    if inference and not units and reading.is_summary(file):
+        raise InputError(f"{file} is a summary, which has no rows for --level or --test: name the units with --units")
+    if inference and not units:
         summary, result = _of_rows(file, between, given, vectors, weights, nan, level, permutations, seed, adjust)
     else:
         summary = reading.summary_of(file, [*between, *given, *units], vectors, nan)
@@ -138,22 +141,22 @@ def _of_rows(
             progress(1)
         return fusion
 
-    def pvalue_of(a: int, b: int) -> float:
+    def test_of(a: int, b: int) -> TestResult:
         x, labels, strata = chosen(a, b)
-        pvalue = permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed).pvalue
+        tested = permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed)
         if progress is not None:
             progress(1)
-        return pvalue
+        return tested
 
     pairs = int(np.sum(result.overlap > 0) - len(result.labels)) // 2
     with output.progress("comparing", pairs * ((level is not None) + (permutations is not None)), "pairs") as progress:
         if level is not None:
             found = of_pairs(result, fusion_of, "an interval")
-            limits = [
-                matrix_of(result, {pair: (fusion.interval or ())[k] for pair, fusion in found.items()}, 0.0)
-                for k in (0, 1)
-            ]
-            result = replace(result, level=level, lower=limits[0], upper=limits[1])
+            limits = np.array([[*(fusion.interval or (np.nan, np.nan)), fusion.stderr] for fusion in found.values()])
+            lower, upper, stderr = (
+                matrix_of(result, dict(zip(found, values.tolist(), strict=True)), 0.0) for values in limits.T
+            )
+            result = replace(result, level=level, lower=lower, upper=upper, stderr=stderr)
         if permutations is not None:
-            result = with_pvalues(result, of_pairs(result, pvalue_of, "a test"), adjust)
+            result = with_pvalues(result, of_pairs(result, test_of, "a test"), permutations, adjust)
     return summary, result

@@ -14,7 +14,7 @@ from crossfusion.text import text_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-LABEL_WIDTH = 40
+LABEL_WIDTH, LEAST_WIDTH = 40, 8
 HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
 HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
 
@@ -53,8 +53,11 @@ def show_table(
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
-        justify: Any = "left" if position in left else "right"
-        table.add_column(Text(name), justify=justify, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
+        if position in left:
+            least = min(LEAST_WIDTH, max(len(row[position]) for row in [header, *rows]))
+            table.add_column(Text(name), min_width=least, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
+        else:  # a number is never cut: an interval may take two lines
+            table.add_column(Text(name), justify="right", overflow="fold")
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
         table.add_row(*(Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)))

@@ -38,7 +38,10 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 @click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
 @between_option
 @given_option
-@names_option("--units", "Columns of the independent units, such as patients, which exchange labels as wholes.")
+@names_option(
+    "--units",
+    "Columns of the independent units, such as patients: they exchange labels as wholes, or within if they have many.",
+)
 @names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the interval beside the test.")
@@ -78,6 +81,9 @@ def test(
         _check_pairs(summary, between, paired)
         result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
         independent = units or paired
+        exchanged = " × ".join(independent)
+        if _have_several(summary, between, independent):
+            exchanged = f"{' × '.join(between)} within {exchanged}"
         fusion = _estimate(
             lambda: summary.cfd(between, given=given, units=independent, level=level),
             lambda: summary.cfd(between, given=given),
@@ -85,6 +91,7 @@ def test(
     elif reading.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
+        exchanged = "single rows"
         rows, keys = reading.whole(file, [*between, *given], vectors, nan)
         labels, strata = (_values(keys, names) for names in (between, given))
         result = permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
@@ -93,14 +100,20 @@ def test(
         )
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
+        found |= {"exchanged": exchanged}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
     else:
-        _show(result, fusion, tables.question(between, given), units or paired)
+        _show(result, fusion, tables.question(between, given), exchanged)
+
+
+def _have_several(summary: Summary, between: Sequence[str], units: Sequence[str]) -> bool:
+    """Whether some units have several of the compared groups."""
+    return len(summary.rollup(units)) < len(summary.rollup(list(dict.fromkeys([*units, *between]))))
 
 
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
     """Refuse pairs of one group each, which would be exchanged as units are."""
-    if pairs and len(summary.rollup(pairs)) == len(summary.rollup(list(dict.fromkeys([*pairs, *between])))):
+    if pairs and not _have_several(summary, between, pairs):
         raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
 
 
@@ -120,7 +133,7 @@ def _values(keys: "pa.Table", names: list[str]) -> Any:
     return factors.encode(keys.select(names))[0] if names else None
 
 
-def _show(result: TestResult, fusion: Fusion, asked: str, units: Sequence[str]) -> None:
+def _show(result: TestResult, fusion: Fusion, asked: str, exchanged: str) -> None:
     """A result for people."""
     kind = "every rearrangement there is" if result.exact else "random rearrangements"
     rows = [
@@ -131,6 +144,6 @@ def _show(result: TestResult, fusion: Fusion, asked: str, units: Sequence[str]) 
         ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
-    title = f"Test of the separation of {asked}, exchanging {' × '.join(units) or 'single rows'}"
+    title = f"Test of the separation of {asked}, exchanging {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
     tables.show_caution(fusion)

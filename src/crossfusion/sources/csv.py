@@ -44,6 +44,7 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
     options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
     if vectors is None:
         _warn_of_text(path, [name for name in schema.names if name not in by and name not in columns])
+        _warn_of_whole_numbers(path, schema, columns)
     note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
     return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options), note, tuple(columns))
 
@@ -51,6 +52,15 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
 def _warn_of_text(path: Path, left_out: Sequence[str]) -> None:
     if left_out:
         warn(f"{path}: {_listed(left_out)} left out of the vectors, not being numbers throughout; vectors names others")
+
+
+def _warn_of_whole_numbers(path: Path, schema: Any, columns: Sequence[str]) -> None:
+    """Name columns of whole numbers among others: patients and positions are easily taken for features."""
+    import pyarrow as pa
+
+    whole = [name for name in columns if pa.types.is_integer(schema.field(name).type)]
+    if whole and len(whole) < len(columns) / 2:
+        warn(f"{path}: {_listed(whole)} in the vectors although they hold whole numbers; vectors names others")
 
 
 def _factor_types(path: Path, keys: "pa.Table", delimiter: Any) -> "dict[str, pa.DataType]":

@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench reproduce example-scanners clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce example-scanners clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -31,6 +31,12 @@ bench-%: $(STAMP)
 	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
 	mv docs/bench_$*.tmp docs/bench_$*.txt
 	cat docs/bench_$*.txt
+
+coverage: $(STAMP) ## whether intervals and tests hold; goes on where it was interrupted
+	$(BIN)/crossfusion bench coverage --out coverage-study
+	mkdir -p docs/coverage
+	cp coverage-study/coverage.md coverage-study/coverage.json docs/coverage
+	cp coverage-study/coverage.png coverage-study/tests.png docs/coverage
 
 reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; goes on where it was interrupted
 	$(BIN)/crossfusion reproduce claims --out reproduction

@@ -1,14 +1,16 @@
-"""The commands that measure speed."""
+"""The commands that measure speed, and whether intervals and tests hold what they promise."""
+
+from pathlib import Path
 
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import json_option
+from crossfusion.cli.options import PATH, json_option
 
 
 @click.group()
 def bench() -> None:
-    """Measure speed, as ratios in one run."""
+    """Measure speed, as ratios in one run, and whether intervals and tests hold."""
 
 
 @bench.command("moments")
@@ -90,3 +92,34 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
         output.show_json(found)
     else:
         output.show_table(found["title"], found["header"], found["rows"], left=(0,))
+
+
+@bench.command("coverage")
+@click.option("--quick", is_flag=True, help="A few points, for a first look within a minute.")
+@click.option("--draws", type=int, metavar="N", help="Of each point.  [default: 2000, or 200]")
+@click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
+@click.option("--out", type=PATH, help="Folder for the results.  [default: coverage, or coverage-quick]")
+@json_option
+def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path | None, as_json: bool) -> None:
+    """Show how often intervals cover the truth, and how often tests reject.
+
+    Rows are drawn again and again from populations whose distance is known. An interrupted study goes on where it was
+    when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion bench coverage --quick
+      crossfusion bench coverage --out coverage --json
+    """
+    from crossfusion.benchmarks import coverage
+
+    folder = out or Path("coverage-quick" if quick else "coverage")
+    with output.progress("drawing", coverage.count(quick=quick), "points") as progress:
+        found = coverage.run(folder, quick=quick, draws=draws, workers=workers, progress=progress)
+    if as_json:
+        output.show_json(found)
+        return
+    title = f"{found['draws']:,} draws a point; {'all promises hold' if found['all_hold'] else 'not all promises hold'}"
+    output.show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
+    written = sorted(path for path in folder.glob("*.*") if path.stem in ("coverage", "tests"))
+    click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))

@@ -1,23 +1,17 @@
 """Running the study: all cores, one process a piece, and nothing computed twice."""
 
 import json
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import storage
-from crossfusion.errors import CrossfusionError, FileError, InputError
+from crossfusion.errors import FileError, InputError
 from crossfusion.experiments import output
 from crossfusion.experiments.synthetic.parts import (
-    Part,
     compute,
     parts_of,
     read_part,
@@ -25,6 +19,7 @@ from crossfusion.experiments.synthetic.parts import (
     write_part,
 )
 from crossfusion.experiments.synthetic.settings import Settings
+from crossfusion.experiments.workers import computed
 from crossfusion.kernels import thread_count
 from crossfusion.validation import check_whole
 
@@ -33,8 +28,6 @@ if TYPE_CHECKING:
 
 TABLE = "trials.parquet"
 KEY = b"crossfusion.settings"
-SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
 
 Progress = Callable[[int], None]
 
@@ -71,9 +64,10 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     folder = output.make_folder(out / "parts")
     tables = {part: read_part(folder, part, settings) for part in parts_of(settings)}
     missing = [part for part, table in tables.items() if table is None]
+    missing.sort(key=lambda part: part.cost(settings), reverse=True)
     report = progress or (lambda _: None)
     report(count(settings) - sum(part.count(settings) for part in missing))
-    with closing(_computed(settings, missing, workers or thread_count())) as finished:
+    with closing(computed(partial(compute, settings), missing, workers or thread_count())) as finished:
         for part, table in finished:
             write_part(folder, part, settings, table)
             tables[part] = table
@@ -157,57 +151,3 @@ def count(settings: Settings) -> int:
         Over all experiments, levels and trials.
     """
     return sum(part.count(settings) for part in parts_of(settings))
-
-
-def _computed(
-    settings: Settings, parts: Sequence[Part], workers: int
-) -> Generator[tuple[Part, "pa.Table"], None, None]:
-    """Parts as they are finished, the longest begun first, so that the last to finish are short."""
-    if not parts:
-        return
-    order = sorted(parts, key=lambda part: part.cost(settings), reverse=True)
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(min(workers, len(parts)), mp_context=context, initializer=_prepare)
-    try:
-        with _environment():
-            futures = {pool.submit(compute, settings, part): part for part in order}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool as problem:
-        raise CrossfusionError(
-            "a worker ended before its work was done, perhaps for lack of memory: run the same command again, "
-            "with fewer --workers; finished parts are kept"
-        ) from problem
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()  # what is half done is given up at once
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """What workers inherit: one thread each, as sums of several threads would depend on how many there are."""
-    wanted = dict.fromkeys(SINGLE, "1") | {f"POT_BACKEND_DISABLE_{name}": "1" for name in UNUSED}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _prepare() -> None:
-    """Leave interrupts to the parent, and end with it, however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -1,6 +1,8 @@
 """The commands that measure speed, and whether intervals and tests hold what they promise."""
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -49,10 +51,7 @@ def bench_distances(repeats: int, as_json: bool) -> None:
     from crossfusion.benchmarks import distances
 
     found = distances.run(repeats=repeats)
-    if as_json:
-        output.show_json(found)
-    else:
-        output.show_table(found["title"], found["header"], found["rows"], left=(0, 1))
+    _show(found, as_json, left=(0, 1))
 
 
 @bench.command("permutations")
@@ -69,10 +68,7 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
     from crossfusion.benchmarks import permutations
 
     found = permutations.run(repeats=repeats, quick=quick)
-    if as_json:
-        output.show_json(found)
-    else:
-        output.show_table(found["title"], found["header"], found["rows"], left=(0, 1))
+    _show(found, as_json, left=(0, 1))
 
 
 @bench.command("intervals")
@@ -88,10 +84,7 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
     from crossfusion.benchmarks import intervals
 
     found = intervals.run(repeats=repeats)
-    if as_json:
-        output.show_json(found)
-    else:
-        output.show_table(found["title"], found["header"], found["rows"], left=(0,))
+    _show(found, as_json, left=(0,))
 
 
 @bench.command("coverage")
@@ -123,3 +116,11 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
     output.show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
     written = sorted(path for path in folder.glob("*.*") if path.stem in ("coverage", "tests"))
     click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))
+
+
+def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
+    """What was measured, as a table or as JSON."""
+    if as_json:
+        output.show_json(found)
+    else:
+        output.show_table(found["title"], found["header"], found["rows"], left=left)

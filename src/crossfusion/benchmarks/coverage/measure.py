@@ -16,10 +16,8 @@ PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
 
 
 def measure(task: Task, draws: int) -> list[dict[str, Any]]:
-    """The points of a task, one at each distance; a curve of power does with a quarter of the draws."""
-    if not task.test:
-        return _intervals(task, draws)
-    return _tests(task, max(draws // 4, 1) if task.section == "power" else draws)
+    """The points of a task, one at each distance."""
+    return (_tests if task.test else _intervals)(task, task.draws(draws))
 
 
 def _drawn(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float, ...]]) -> FloatArray:

@@ -24,7 +24,8 @@ from crossfusion.threads import spread
 from crossfusion.validation import row_blocks
 
 SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
-LEAST = 16  # of them in each cell, or all it has
+NUMBERS = 2**17  # in the sample of one cell, at most
+LEAST = 16  # rows in each sample, or all there are
 LOOKED_FOR = 64  # cells up to which each is looked for by itself; more are sorted
 AT_A_TIME = 2**20  # bytes of rows, as float64
 LEAST_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
@@ -155,8 +156,7 @@ def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> floa
 
 def samples(pieces: Sequence[Labelled], design: Design) -> dict[int, NDArray[np.float32]]:
     """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
-    size = size_of(design)
-    return {cell: (rows / size).astype(np.float32) for piece in pieces for cell, rows in _samples(piece, design)}
+    return {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
 
 
 def size_of(design: Design) -> float:
@@ -164,9 +164,10 @@ def size_of(design: Design) -> float:
     return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
 
 
-def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]]:
+def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
-    each = max(LEAST, SAMPLE // len(design.cells))
+    each = max(LEAST, min(SAMPLE // len(design.cells), NUMBERS // design.cells.dim))
+    inverse = 1 / size_of(design)
     cells = range(len(design.cells)) if piece.only is None else [piece.only]
     positions = _positions(piece, len(cells))
     for cell in cells:
@@ -176,7 +177,8 @@ def _samples(piece: Labelled, design: Design) -> Iterator[tuple[int, FloatArray]
         chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
         rows = piece.rows[own[np.sort(chosen)]]
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        yield cell, dense.astype(np.float64) - design.cells.mean[cell]
+        gap = np.subtract(dense, design.cells.mean[cell], dtype=np.float64)
+        yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
 
 
 def _positions(piece: Labelled, cells: int) -> Callable[[int], NDArray[np.intp]]:

@@ -72,7 +72,7 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
 
 
 @bench.command("intervals")
-@click.option("--repeats", default=7, show_default=True, help="Rounds, in which the sides alternate.")
+@click.option("--repeats", default=15, show_default=True, help="Rounds, in which the sides alternate.")
 @json_option
 def bench_intervals(repeats: int, as_json: bool) -> None:
     """Compare the cost of an interval with that of the distance alone.

@@ -142,4 +142,4 @@ def _draw_power(axes: Any, designs: Sequence[Mapping[str, Any]]) -> None:
     axes.set_ylabel("rejected at 5 %")
     axes.set_title("Power: groups are apart, 200 rows each")
     if designs:
-        axes.legend(loc="lower right", fontsize=9.5)
+        axes.legend(loc="lower right", fontsize=7.5, handlelength=1.6, bbox_to_anchor=(1.0, 0.05))

@@ -23,6 +23,7 @@ LARGE = 0.01  # of the variance within, or of the mean distance between rows: le
 NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
 NOISE_OF_ONE = 120  # the same for features one by one, where heavy tails do not average out
 SAMPLE = 256  # rows looked at
+NUMBERS = 2**17  # in them, at most
 PERMUTATIONS = 99
 
 
@@ -51,7 +52,7 @@ def of_shape(sampled: Mapping[int, NDArray[Any]], size: float, design: Design, w
 
     `sampled` has some independent rows of each cell, around its mean and over `size`.
     """
-    each = max(2, SAMPLE // len(sampled))
+    each = max(2, min(SAMPLE, NUMBERS // design.cells.dim) // len(sampled))
     strata = []
     for members in parts_of(design.part):
         rows = [sampled[cell][:each] for cell in members]

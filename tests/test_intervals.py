@@ -71,9 +71,10 @@ def test_the_centre_is_the_unbiased_distance():
     assert fusion.distance == cf.cfd(x, labels=labels).distance
 
 
+@pytest.mark.parametrize("dim", [37, 600])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_both_routes_sum_the_same_influences(dtype, monkeypatch):
-    x, labels, _ = rows_in_groups((300, 500, 7), 37, 0.5)
+def test_both_routes_sum_the_same_influences(dtype, dim, monkeypatch):
+    x, labels, _ = rows_in_groups((300, 500, 7), dim, 0.5)
     rows, codes = x.astype(dtype) + dtype(3), labels.astype(np.int32)
     codes[5] = -1
     cells, _ = grouped(rows, codes, 3, name="x")

@@ -24,6 +24,7 @@ PASS = 16  # rows that run past one strip of features, few enough to stay in the
 WIDE, NARROW = 4, 1  # vectors in a strip
 VECTOR_BYTES = 64
 SOON = 4  # rows ahead that are prefetched where rows are read one by one
+LONG = 2048  # bytes of a row from which two are read together
 
 
 def _declared_prefetch(builder: Any) -> Any:
@@ -228,34 +229,65 @@ def _prefetch(typing, rows, position):  # type: ignore[no-untyped-def]
     return types.void(rows, types.intp), generate
 
 
-def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
-    """Add products of powers of s and a of each row to the sums of its group, in the order of `kernels.PRODUCTS`.
+@njit(nogil=True)
+def _fetch_row(rows, row):  # type: ignore[no-untyped-def]
+    """Prefetch a row, or the last one."""
+    number, dim = rows.shape
+    start = min(row, number - 1) * dim
+    for j in range(0, dim, VECTOR_BYTES // rows.itemsize):
+        _prefetch(rows, start + j)
 
-    Sums over features run in the type of the rows, those over rows in float64. The rows needed soon are prefetched.
+
+@njit(nogil=True)
+def _add_products(square, along, group, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
+    """Add products of powers of s and a of one row to the sums of its group, in the order of `kernels.PRODUCTS`."""
+    s, a = (np.float64(square) - dispersion[group]) * per_unit, np.float64(along) * per_unit
+    ss, sa, aa = s * s, s * a, a * a
+    sums[group, 0] += ss
+    sums[group, 1] += sa
+    sums[group, 2] += aa
+    sums[group, 3] += ss * ss
+    sums[group, 4] += ss * sa
+    sums[group, 5] += ss * aa
+    sums[group, 6] += sa * aa
+    sums[group, 7] += aa * aa
+
+
+def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
+    """Add products of powers of s and a of each row to the sums of its group.
+
+    Sums over features run in the type of the rows, those over rows in float64. The rows needed soon are prefetched, and
+    long rows of one group go in pairs, which loads the group's mean and direction once for both.
     """
     number, dim = rows.shape
-    line = VECTOR_BYTES // rows.itemsize
-    for i in range(number):
-        soon = min(i + SOON, number - 1) * dim
-        for j in range(0, dim, line):
-            _prefetch(rows, soon + j)
+    in_pairs = dim * rows.itemsize >= LONG
+    i = 0
+    while i < number:
         group = codes[i]
-        if group >= 0:
+        _fetch_row(rows, i + SOON)
+        if group < 0:
+            i += 1
+        elif in_pairs and i + 1 < number and codes[i + 1] == group:
+            _fetch_row(rows, i + 1 + SOON)
+            square = along = other_square = other_along = rows.dtype.type(0)
+            for j in range(dim):
+                centre, ahead = mean[group, j], direction[group, j]
+                gap, other = rows[i, j] - centre, rows[i + 1, j] - centre
+                square += gap * gap
+                along += gap * ahead
+                other_square += other * other
+                other_along += other * ahead
+            _add_products(square, along, group, dispersion, per_unit, sums)
+            _add_products(other_square, other_along, group, dispersion, per_unit, sums)
+            i += 2
+        else:
             square = along = rows.dtype.type(0)
             for j in range(dim):
                 gap = rows[i, j] - mean[group, j]
                 square += gap * gap
                 along += gap * direction[group, j]
-            s, a = (np.float64(square) - dispersion[group]) * per_unit, np.float64(along) * per_unit
-            ss, sa, aa = s * s, s * a, a * a
-            sums[group, 0] += ss
-            sums[group, 1] += sa
-            sums[group, 2] += aa
-            sums[group, 3] += ss * ss
-            sums[group, 4] += ss * sa
-            sums[group, 5] += ss * aa
-            sums[group, 6] += sa * aa
-            sums[group, 7] += aa * aa
+            _add_products(square, along, group, dispersion, per_unit, sums)
+            i += 1
 
 
 def _compile(function: Any, signature: Any, **options: Any) -> Any:

@@ -199,7 +199,7 @@ def compare_methods(
     >>> cf.compare_methods({"raw": raw, "half": half}, between="site", given="label", units="patient")
     Methods against raw, the most fused first
     method                      batch                    biology                    difference  rank holds in
-    half    0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1893 to -0.1430)         100.0%
+    half    0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
     raw     0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
     """
     check_level(level)

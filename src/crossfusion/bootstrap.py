@@ -5,10 +5,10 @@ import numpy as np
 from crossfusion.design import Design, part_means, parts_of
 from crossfusion.items import pattern
 from crossfusion.kernels import FloatArray
-from crossfusion.unit_errors import Pieces, of_units
+from crossfusion.unit_errors import UnitMoments, of_units
 
 
-def multiplicities(pieces: Pieces, design: Design, draws: int, seed: int) -> FloatArray:
+def multiplicities(pieces: UnitMoments, design: Design, draws: int, seed: int) -> FloatArray:
     """How often each unit (columns) is in each resample (rows), drawn among the units of the same groups."""
     draw = np.random.default_rng(seed)
     times = np.zeros((draws, pieces.units))
@@ -18,7 +18,7 @@ def multiplicities(pieces: Pieces, design: Design, draws: int, seed: int) -> Flo
     return times
 
 
-def replicates(pieces: Pieces, design: Design, weight: FloatArray, times: FloatArray) -> FloatArray:
+def replicates(pieces: UnitMoments, design: Design, weight: FloatArray, times: FloatArray) -> FloatArray:
     """Distance of each resample at the design's weights, less the bias that units and their resampling add."""
     cells, part = design.cells, design.part
     errors = of_units(pieces, design, weight).errors

@@ -16,7 +16,7 @@ from crossfusion.moments import Moments, concat, grouped, squared_distance_to_me
 from crossfusion.row_errors import Labelled, of_rows, samples, size_of
 from crossfusion.shape import of_shape
 from crossfusion.text import SHOWN, label_text
-from crossfusion.unit_errors import Pieces
+from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import (
     NAN,
     FiniteCheck,
@@ -209,7 +209,7 @@ def _one_row_each(units: Sequence[CodeArray]) -> bool:
 
 def _unit_pieces(
     chunks: Sequence[Labelled], units: Sequence[CodeArray], design: Design
-) -> tuple[Pieces, list[Labelled]]:
+) -> tuple[UnitMoments, list[Labelled]]:
     """Moments of the units in each cell, and of each of these one row alone."""
     moments, cells, owners, firsts = [], [], [], []
     for chunk, unit in zip(chunks, units, strict=True):
@@ -226,7 +226,7 @@ def _unit_pieces(
         firsts.append(Labelled(chunk.rows, np.full(len(kept), -1, np.int32)))
         firsts[-1].codes[first] = cells[-1]
     owner = np.unique(np.concatenate(owners), return_inverse=True)[1]
-    return Pieces(concat(moments), np.concatenate(cells), owner), firsts
+    return UnitMoments(concat(moments), np.concatenate(cells), owner), firsts
 
 
 def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:

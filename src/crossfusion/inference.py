@@ -17,12 +17,12 @@ from crossfusion.judge import TestResult, of_moments
 from crossfusion.kernels import FloatArray
 from crossfusion.pairwise import Pairwise
 from crossfusion.shape import of_spread
-from crossfusion.unit_errors import Pieces, of_units
+from crossfusion.unit_errors import UnitMoments, of_units
 
 T = TypeVar("T")
 
 
-def with_units(fusion: Fusion, pieces: Pieces, design: Design, weight: FloatArray, level: float | None) -> Fusion:
+def with_units(fusion: Fusion, pieces: UnitMoments, design: Design, weight: FloatArray, level: float | None) -> Fusion:
     """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
     errors = of_units(pieces, design, weight).errors
     number = np.bincount(pieces.cell).astype(np.float64)
@@ -30,7 +30,7 @@ def with_units(fusion: Fusion, pieces: Pieces, design: Design, weight: FloatArra
     return replace(with_errors(fusion, errors, level), caution=caution)
 
 
-def test_of_units(pieces: Pieces, design: Design, *, permutations: int, seed: int) -> TestResult:
+def test_of_units(pieces: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
     """Permutation test of the groups of a design, by exchanging units, or labels within units that have several."""
     label, part = design.group[pieces.cell], design.part[pieces.cell]
     options = {"permutations": permutations, "seed": seed}
@@ -38,7 +38,9 @@ def test_of_units(pieces: Pieces, design: Design, *, permutations: int, seed: in
     return of_moments(pieces.moments, label, part, pieces.unit, design, crossed=crossed, **options)
 
 
-def with_limits(result: Pairwise, pieces: Pieces, design: Design, *, weights: str, level: float | None) -> Pairwise:
+def with_limits(
+    result: Pairwise, pieces: UnitMoments, design: Design, *, weights: str, level: float | None
+) -> Pairwise:
     """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
 
     def errors_of(a: int, b: int) -> Errors:
@@ -59,7 +61,7 @@ def with_limits(result: Pairwise, pieces: Pieces, design: Design, *, weights: st
 
 
 def with_tests(
-    result: Pairwise, pieces: Pieces, design: Design, *, permutations: int, seed: int, adjust: str
+    result: Pairwise, pieces: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
 ) -> Pairwise:
     """The distances of all pairs with the p-values of their permutation tests."""
 

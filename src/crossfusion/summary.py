@@ -25,7 +25,7 @@ from crossfusion.moments import Moments, concat
 from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
 from crossfusion.text import SHOWN, label_text, number_text, plain_number, text_table
-from crossfusion.unit_errors import Pieces
+from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import as_names, check_known, check_level, check_option, check_same_dim, check_whole
 
 if TYPE_CHECKING:
@@ -468,7 +468,9 @@ def design_of(summary: Summary, between: Factors, given: Factors | None) -> Desi
     return Design(cells.moments, group, part, factors.labels(groups))
 
 
-def pieces_of(summary: Summary, between: Factors, given: Factors | None, units: Factors | None, wanted: str) -> Pieces:
+def pieces_of(
+    summary: Summary, between: Factors, given: Factors | None, units: Factors | None, wanted: str
+) -> UnitMoments:
     """Moments of units in the cells of a design, which something that is wanted needs."""
     compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
     if not names:
@@ -484,7 +486,7 @@ def pieces_of(summary: Summary, between: Factors, given: Factors | None, units: 
     factors.check_units(fine.keys, names)
     cell, _ = factors.encode(fine.keys.select(compared))
     unit, _ = factors.encode(fine.keys.select(list(names)))
-    return Pieces(fine.moments, cell, unit)
+    return UnitMoments(fine.moments, cell, unit)
 
 
 def combine(parts: Sequence[Summary]) -> Summary:

@@ -25,7 +25,7 @@ SAMPLE = 2048  # pieces (a unit's rows in one cell) whose products give the size
 
 
 @dataclass(frozen=True)
-class Pieces:
+class UnitMoments:
     """Moments of the rows that units have in cells, with the cell and the unit of each."""
 
     moments: Moments
@@ -37,12 +37,14 @@ class Pieces:
         """Number of units."""
         return int(self.unit.max()) + 1
 
-    def of_cells(self, cells: Codes) -> "Pieces":
+    def of_cells(self, cells: Codes) -> "UnitMoments":
         """The pieces in these cells, both numbered anew."""
         place = np.full(int(self.cell.max()) + 1, -1)
         place[cells] = np.arange(len(cells))
         kept = np.flatnonzero(place[self.cell] >= 0)
-        return Pieces(self.moments[kept], place[self.cell[kept]], np.unique(self.unit[kept], return_inverse=True)[1])
+        return UnitMoments(
+            self.moments[kept], place[self.cell[kept]], np.unique(self.unit[kept], return_inverse=True)[1]
+        )
 
 
 @dataclass(frozen=True)
@@ -55,20 +57,17 @@ class UnitErrors:
         Of the distance.
     influence : array of shape (units,)
         What each unit adds to the distance, to first order; the sum of its squares is the variance of that part.
-    sampled : array
-        The units in `kernel`.
-    kernel : array of shape (sampled, sampled)
+    kernel : array of shape (units, units), or smaller where units are sampled
         What pairs of different units add to the quadratic part, over the total variance; scaled so that twice the sum
         of its squares is the variance of that part.
     """
 
     errors: Errors
     influence: FloatArray
-    sampled: Codes
     kernel: FloatArray
 
 
-def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
+def of_units(pieces: UnitMoments, design: Design, weight: FloatArray) -> UnitErrors:
     """Errors of the distance of a design with these weights."""
     moments, cell, unit = pieces.moments, pieces.cell, pieces.unit
     cells, part = design.cells, design.part
@@ -101,7 +100,7 @@ def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
     leverage = np.bincount(unit, weights=weight[cell] * share**2) / np.bincount(unit, weights=weight[cell] * share)
     squared = of_unit**2 / (1 - leverage)
     with spread(1):
-        sampled, kernel = _kernel(tables, pieces, error, share)
+        kernel = _kernel(tables, pieces, error, share)
     linear, fourth = float(squared.sum()), float(np.sum(squared**2))
     freedom = float(max(pieces.units - len(np.unique(pattern(unit, design.group[cell]))), 1))
     if fourth > 0:  # fewer where single units decide
@@ -117,12 +116,11 @@ def of_units(pieces: Pieces, design: Design, weight: FloatArray) -> UnitErrors:
             freedom=np.array(freedom),
         ),
         influence=np.sign(of_unit) * np.sqrt(squared),
-        sampled=sampled,
         kernel=kernel / total,
     )
 
 
-def _own_errors(pieces: Pieces, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
+def _own_errors(pieces: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
     """Squared error of the mean of each cell, V_c.
 
     Units of variance τ², with rows of variance σ² around them, give the mean of n rows an error of S τ² + σ²/n, where S
@@ -163,7 +161,7 @@ class Part:
 
 
 def _covariances(
-    members: Codes, pieces: Pieces, error: FloatArray, share: FloatArray, weight: FloatArray, own: FloatArray
+    members: Codes, pieces: UnitMoments, error: FloatArray, share: FloatArray, weight: FloatArray, own: FloatArray
 ) -> Part:
     """Covariances of the errors of the means in one part, summed over features."""
     squares = np.diag(np.bincount(pieces.cell, weights=share**2).astype(np.float64)[members])
@@ -179,7 +177,7 @@ def _covariances(
     return Part(members, form, covariance, squares, scale)
 
 
-def _shared(members: Codes, pieces: Pieces) -> Iterator[tuple[int, int, Codes, Codes]]:
+def _shared(members: Codes, pieces: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:
     """Pairs of cells of a part that share units: their positions, and the pieces of the shared units in both."""
     inside = np.flatnonzero(np.isin(pieces.cell, members))
     if len(np.unique(pieces.unit[inside])) == len(inside):
@@ -193,7 +191,7 @@ def _shared(members: Codes, pieces: Pieces) -> Iterator[tuple[int, int, Codes, C
                 yield a, b, positions[a][here], positions[b][there]
 
 
-def _own_influence(table: Part, pieces: Pieces, share: FloatArray) -> FloatArray:
+def _own_influence(table: Part, pieces: UnitMoments, share: FloatArray) -> FloatArray:
     """What each unit's own error adds to its influence, on average; nothing if all units have the same rows."""
     inside = np.flatnonzero(np.isin(pieces.cell, table.members))
     shares = np.zeros((pieces.units, len(table.members)))
@@ -202,7 +200,7 @@ def _own_influence(table: Part, pieces: Pieces, share: FloatArray) -> FloatArray
     return np.asarray(crossed - shares @ np.sum(table.form * table.covariance, axis=1))
 
 
-def _kernel(tables: list[Part], pieces: Pieces, error: FloatArray, share: FloatArray) -> tuple[Codes, FloatArray]:
+def _kernel(tables: list[Part], pieces: UnitMoments, error: FloatArray, share: FloatArray) -> FloatArray:
     """What pairs of different units add to the quadratic part, of all units or a sample."""
     units = pieces.units
     number = max(min(units, SAMPLE * units // len(pieces.unit)), min(units, 32))
@@ -227,7 +225,7 @@ def _kernel(tables: list[Part], pieces: Pieces, error: FloatArray, share: FloatA
     np.fill_diagonal(kernel, 0)
     if number < units:
         kernel *= np.sqrt(units * (units - 1) / (number * (number - 1)))
-    return sampled, kernel
+    return kernel
 
 
 def _centring(table: Part, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:

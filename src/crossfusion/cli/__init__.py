@@ -73,7 +73,7 @@ def _as_options(message: str) -> str:
         ("nan='drop'", "--nan drop"),
         ("in vectors", "in --vectors"),
         ("min_count=", "--min-count "),
-        ("permutations=", "--test " if "--test" in sys.argv else "--permutations "),
+        ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
         ("level=", "--level "),
     ):
         message = message.replace(python, option)

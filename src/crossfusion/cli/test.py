@@ -40,7 +40,8 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 @given_option
 @names_option(
     "--units",
-    "Columns of the independent units, such as patients: they exchange labels as wholes, or within if they have many.",
+    "Columns of the independent units, such as patients: they exchange labels as wholes; if they have several groups,"
+    " labels are exchanged within them.",
 )
 @names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")

@@ -3,7 +3,6 @@
 import contextlib
 import datetime as dt
 import io
-import sys
 
 import numpy as np
 import pandas as pd
@@ -14,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion import sources
+from crossfusion import reduction, sources
 from crossfusion.collect import collect
-from crossfusion.sources import arrays, csv, parquet
+from crossfusion.sources import arrays, block, csv
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(3)
@@ -74,11 +73,11 @@ def assert_same(summary):
 
 
 @pytest.mark.parametrize("name", STORAGES)
-@pytest.mark.parametrize("block", [1, 2**30], ids=["small blocks", "one block"])
-def test_every_file_gives_the_same_summary(name, block, tmp_path, monkeypatch):
+@pytest.mark.parametrize("size", [1, 2**30], ids=["small blocks", "one block"])
+def test_every_file_gives_the_same_summary(name, size, tmp_path, monkeypatch):
     file, save, vectors = STORAGES[name]
     save(tmp_path / file)
-    monkeypatch.setattr(parquet, "BLOCK", block)
+    monkeypatch.setattr(block, "BLOCK", size)
     assert_same(cf.summarize(tmp_path / file, by=BY, vectors=vectors))
 
 
@@ -108,7 +107,7 @@ def test_narrow_types_in_parquet_are_exact(dtype, tmp_path):
 
 
 def test_pieces_of_many_blocks_merge_to_the_whole(monkeypatch):
-    monkeypatch.setattr(sys.modules[collect.__module__], "PENDING", 1)
+    monkeypatch.setattr(reduction, "PENDING", 1)
     cuts = [slice(k, k + 10) for k in range(0, ROWS, 10)]
     pieces = [arrays.from_rows(X[cut], {"site": SITE[cut], "day": DAY[cut]}) for cut in cuts]
     seen: list[int] = []
@@ -131,9 +130,11 @@ def test_rows_that_are_not_finite_are_counted_over_all_blocks(tmp_path, monkeypa
     values = X.copy()
     values[[70, 200], [1, 2]] = np.nan
     pq.write_table(pa.table({"site": SITE, "v": values.tolist()}), tmp_path / "x.parquet", row_group_size=50)
-    monkeypatch.setattr(parquet, "BLOCK", 1)
-    with pytest.raises(cf.NonFiniteError, match=r"2 of 257 rows, the first in row 70, feature 1"):
-        cf.summarize(tmp_path / "x.parquet", by="site")
+    with pytest.warns(cf.CrossfusionWarning, match=r"2 of 257 rows, the first in row 70, feature 1"):
+        cf.summarize(tmp_path / "x.parquet", by="site", nan="drop")
+    monkeypatch.setattr(block, "BLOCK", 1)
+    with pytest.raises(cf.NonFiniteError, match=r"1 of the first \d\d+ rows, the first in row 70, feature 1"):
+        cf.summarize(tmp_path / "x.parquet", by="site")  # does not read on
 
 
 def test_csv_factor_types_come_from_the_whole_file(tmp_path, monkeypatch):

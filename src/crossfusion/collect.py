@@ -1,31 +1,19 @@
 """From rows to a Summary, one block at a time."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crossfusion import factors
+from crossfusion.engines import local
 from crossfusion.errors import InputError, warn
-from crossfusion.moments import grouped
-from crossfusion.sources import Block, Source, open_source
-from crossfusion.summary import Summary, combine
+from crossfusion.reduction import settled
+from crossfusion.sources import Source, open_source
+from crossfusion.summary import Summary
 from crossfusion.text import SHOWN, label_text
-from crossfusion.validation import (
-    NAN,
-    FiniteCheck,
-    as_rows,
-    check_min_count,
-    check_option,
-    check_same_dim,
-    check_some_rows,
-)
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-PENDING = 64 * 2**20  # bytes of moments that wait to be merged
+from crossfusion.validation import NAN, check_min_count, check_option
 
 
 def summarize(
@@ -72,51 +60,16 @@ def summarize(
 
 
 def collect(
-    sources: Iterable[Source], *, nan: str = "raise", min_count: int = 0, progress: Callable[[int], None] | None = None
+    sources: Sequence[Source],
+    *,
+    nan: str = "raise",
+    min_count: int = 0,
+    progress: Callable[[int], None] | None = None,
 ) -> Summary:
-    """Summary of all blocks of some sources; `progress` is told the rows of each block."""
+    """Summary of some sources; `progress` is told the rows of each block."""
     check_option(nan, NAN, "nan")
     check_min_count(min_count)
-    pending: list[Summary] = []
-    seen: list[pa.Table] = []
-    dropped = 0
-    for source in sources:
-        check = FiniteCheck(source.name)
-        for block in source.blocks:
-            part, lost = _of_block(block, check)
-            seen += [lost] if lost.num_rows else []
-            if pending:
-                check_same_dim({"what was read before": pending[0].dim, source.name: part.dim})
-            pending.append(part)
-            done, *waiting = (summary.moments.mean.nbytes for summary in pending)
-            if sum(waiting) > max(PENDING, done):
-                pending = [combine(pending)]
-            if progress is not None:
-                progress(block.rows.shape[0])
-        dropped += check.settle(nan)
-        check_some_rows(check.rows - check.bad, source.name)
-    summary = replace(combine(pending), dropped=dropped)
-    _warn_of_lost(seen, summary)
-    return _large_enough(summary, min_count)
-
-
-def _warn_of_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
-    """Name the groups of which no row was finite."""
-    gone = {label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys))
-    if gone:
-        names = ", ".join(sorted(map(label_text, gone))[:SHOWN])
-        warn(f"groups without a finite row are gone ({len(gone)}): {names}")
-
-
-def _of_block(block: Block, check: FiniteCheck) -> "tuple[Summary, pa.Table]":
-    """Summary of the finite rows of a block, and keys without any; `check` takes note of rows that are not finite."""
-    rows = as_rows(block.rows, check.name)
-    codes, keys = factors.encode(block.keys)
-    moments, finite = grouped(rows, codes, keys.num_rows, name=check.name)
-    check.see(rows, finite)
-    kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
-    dtype = "float32" if rows.dtype.name == "bfloat16" else rows.dtype.name
-    return Summary(keys.take(kept), moments[kept], dtype), keys.take(lost)
+    return _large_enough(settled(local.run(sources, nan, progress), nan), min_count)
 
 
 def _large_enough(summary: Summary, min_count: int) -> Summary:

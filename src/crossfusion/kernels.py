@@ -131,17 +131,23 @@ def _segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
 
 
 def reduce_rows(
-    rows: Any, codes: CodeArray | None, groups: int, *, threads: int | None = None, wide: bool = False
+    rows: Any,
+    codes: CodeArray | None,
+    groups: int,
+    *,
+    threads: int | None = None,
+    wide: bool = False,
+    large: bool = False,
 ) -> Triple:
     """Moments of each group of rows; without codes all rows are one group, a negative code leaves a row out.
 
     Values that overflow or are not finite show up as non-finite moments; the caller decides what that means. `wide`
-    sums in float64 whatever the rows are.
+    sums in float64 whatever the rows are; `large` says that these rows are some of many.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if not isinstance(rows, np.ndarray):
             return _reduce_sparse(rows, codes, groups)
-        if rows.nbytes < SMALL:
+        if rows.nbytes < SMALL and not large:
             return merge(None, rows, None, codes, groups)
         return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
 

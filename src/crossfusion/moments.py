@@ -198,16 +198,22 @@ def concat(parts: Sequence[Moments]) -> Moments:
 
 
 def grouped(
-    rows: Any, codes: CodeArray | None, groups: int, *, name: str, threads: int | None = None
+    rows: Any,
+    codes: CodeArray | None,
+    groups: int,
+    *,
+    name: str,
+    threads: int | None = None,
+    large: bool = False,
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
-    total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
+    total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, large=large))
     finite = None if total.is_finite() else finite_rows(rows)
     if finite is not None and not finite.all():
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
-        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads))
+        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, large=large))
     if not total.is_finite() or _underflowed(total):  # squares beyond the range of float32: once more in float64
-        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, wide=True))
+        total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, wide=True, large=large))
     _check_range(total, name)
     return total, None if finite is None or finite.all() else finite
 

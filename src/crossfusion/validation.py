@@ -236,25 +236,26 @@ class FiniteCheck:
         self.rows = self.bad = 0
         self.where = ""
 
-    def see(self, rows: Any, finite: NDArray[np.bool_] | None) -> None:
-        """Take note of a block: its rows, and which of them are finite (None: all)."""
+    def see(self, rows: Any, finite: NDArray[np.bool_] | None, first: int = 0) -> None:
+        """Take note of rows, of which the first has this index: which of them are finite (None: all)."""
         if finite is not None:
             if not self.bad:
-                self.where = self._first(rows, finite)
+                self.where = self._first(rows, finite, first)
             self.bad += len(finite) - int(finite.sum())
         self.rows += rows.shape[0]
 
-    def _first(self, rows: Any, finite: NDArray[np.bool_]) -> str:
+    def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
         first = int(np.flatnonzero(~finite)[0])
         row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
-        return f"row {self.rows + first}, feature {feature}"
+        return f"row {start + first}, feature {feature}"
 
-    def settle(self, nan: str, way_out: str = DROP) -> int:
+    def settle(self, nan: str, way_out: str = DROP, so_far: bool = False) -> int:
         """Raise, or warn and return the number of rows left out."""
         if self.bad == 0:
             return 0
-        found = f"NaN or infinite values in {self.bad} of {self.rows} rows, the first in {self.where} (from 0)"
+        rows = f"the first {self.rows}" if so_far else f"{self.rows}"
+        found = f"NaN or infinite values in {self.bad} of {rows} rows, the first in {self.where} (from 0)"
         if nan == "raise":
             raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
         warn(f"{self.name} has {found}: those rows are left out")

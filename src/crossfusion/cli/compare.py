@@ -28,7 +28,7 @@ from crossfusion.fusion import Fusion
 from crossfusion.permutation import permutation_test
 from crossfusion.sources import Source, open_files
 from crossfusion.sources.arrays import read_rows
-from crossfusion.sources.block import with_key
+from crossfusion.sources.block import with_keys
 from crossfusion.text import number_text, plain_value
 from crossfusion.validation import NAN, check_known, check_option, finite_only
 
@@ -87,7 +87,7 @@ def compare(
     if trim or level is not None or permutations is not None:
         fusion = _of_rows(sources, weights, trim, nan, level, permutations, seed)
     else:
-        keyed = [with_key(source, "group", name) for source, name in zip(sources, "ab", strict=True)]
+        keyed = [with_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
         fusion = reading.reduced(keyed, nan=nan).cfd("group", weights=weights)
     if as_json:
         output.show_json(fusion.to_dict())

@@ -96,7 +96,7 @@ def steps(what: str) -> Iterator[Callable[[str], None] | None]:
 
 
 @contextmanager
-def progress(what: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], None] | None]:
+def progress(what: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None] | None]:
     """A bar on a terminal, which goes when the work is done; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
@@ -114,12 +114,13 @@ def progress(what: str, total: int, unit: str = "rows") -> Iterator[Callable[[in
                 else f"{task.speed:,.0f} {unit}/s"
             )
 
+    share = "{task.completed:,.0f} of {task.total:,.0f} " if total is not None else "{task.completed:,.0f} "
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
-        bars.TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
+        bars.TextColumn(share + unit),
         _Rate(),
-        bars.TimeRemainingColumn(),
+        *([] if total is None else [bars.TimeRemainingColumn()]),
     )
     with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from crossfusion import factors, storage
 from crossfusion.cli import output
 from crossfusion.collect import collect
-from crossfusion.sources import Block, Source, open_file
+from crossfusion.sources import Source, open_file
+from crossfusion.sources.block import in_memory
 from crossfusion.summary import Summary, read_summary
 from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
 
@@ -30,8 +31,14 @@ def summary_of(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> 
 def reduced(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:
     """Summary of sources, with notes and a bar while they are read."""
     output.show_notes(source.note for source in sources)
-    with output.progress("reading", sum(source.rows for source in sources)) as progress:
+    with output.progress("reading", _rows(sources)) as progress:
         return collect(sources, nan=nan, min_count=min_count, progress=progress)
+
+
+def _rows(sources: Sequence[Source]) -> int | None:
+    """How many rows there will be, if that is known."""
+    known = [source.rows for source in sources if source.rows is not None]
+    return sum(known) if len(known) == len(sources) else None
 
 
 def whole(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> "tuple[Any, pa.Table]":
@@ -42,7 +49,7 @@ def whole(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> "tupl
     check_option(nan, NAN, "nan")
     source = _open(path, by, vectors)
     output.show_notes([source.note])
-    blocks = list(source.blocks)
+    blocks = list(source.blocks())
     check_some_rows(len(blocks), source.name)
     rows = blocks[0].rows if len(blocks) == 1 else np.concatenate([block.rows for block in blocks])
     keys = pa.concat_tables([block.keys for block in blocks], promote_options="permissive")
@@ -58,8 +65,7 @@ def rows_of(
     rows, keys = whole(path, [*between, *given], vectors, nan)
     group, _ = factors.encode(keys.select(list(between)))
     stratum = factors.encode(keys.select(list(given)))[0] if given else None
-    source = Source(str(path), len(rows), iter([Block(rows, keys)]))
-    return collect([source]), rows, group, stratum
+    return collect([in_memory(str(path), rows, keys)]), rows, group, stratum
 
 
 def _open(path: Path, by: Sequence[str], vectors: str | None) -> Source:

@@ -1,7 +1,8 @@
 """Rows in memory or in NumPy's own files."""
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,8 @@ from numpy.typing import NDArray
 
 from crossfusion import factors
 from crossfusion.errors import FileError, InputError
-from crossfusion.sources.block import Block, Source
+from crossfusion.sources.block import Block, Source, even_cuts, in_memory
 from crossfusion.validation import as_rows, check_known, check_length, check_some_rows
-
-STRETCH = 256 * 2**20  # bytes of a stretch of a memory-mapped array
 
 
 def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
@@ -23,7 +22,7 @@ def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
         raise InputError("by is empty: name at least one factor")
     keys = factors.table(by)
     check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
-    return Source(name, values.shape[0], iter([Block(values, keys)]))
+    return in_memory(name, values, keys)
 
 
 def load_npy(path: Path) -> NDArray[Any]:
@@ -58,17 +57,20 @@ def from_npz(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
 
 def _without_keys(array: NDArray[Any], path: Path) -> Source:
     """Stretches of an array, so that reading it from disk can show progress."""
+    rows = as_rows(array, str(path))
+    cuts = even_cuts(rows.shape[0], rows.shape[1] * rows.itemsize)
+    return Source(str(path), [partial(_stretch, rows, *cut) for cut in cuts], rows.shape[0])
+
+
+def _stretch(rows: NDArray[Any], start: int, stop: int) -> Iterator[Block]:
     import pyarrow as pa
 
-    rows = as_rows(array, str(path))
-    step = max(1, STRETCH // (rows.shape[1] * rows.itemsize))
-    starts = range(0, max(1, rows.shape[0]), step)
-    return Source(str(path), rows.shape[0], (Block(rows[start : start + step], pa.table({})) for start in starts))
+    yield Block(rows[start:stop], pa.table({}), start)
 
 
 def read_rows(source: Source) -> NDArray[Any]:
     """All rows of a source in one array."""
-    blocks = [block.rows for block in source.blocks]
+    blocks = [block.rows for block in source.blocks()]
     check_some_rows(len(blocks), source.name)
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 

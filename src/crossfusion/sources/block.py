@@ -1,13 +1,17 @@
-"""What a source yields."""
+"""What a source is: rows in blocks, with the factor values that belong to them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
 
 
 @dataclass(frozen=True)
@@ -16,26 +20,70 @@ class Block:
 
     rows: Any
     keys: "pa.Table"
+    first: int = 0  # index of the first row in its file or table
+    file: str = ""  # the file, where a source has several
+
+
+Part = Callable[[], Iterator[Block]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A name for messages, the number of rows, blocks to be read once, and what was decided without being asked."""
+    """A name for messages, and parts that each give a generator of blocks whenever they are called.
+
+    Parts are independent: several are read at the same time, in threads or, for files, in other processes, so a part of
+    a file can be pickled (a `functools.partial` of a function in a module) and opens the file by itself. Together, in
+    their order, they hold every row once.
+    """
 
     name: str
-    rows: int
-    blocks: Iterator[Block]
-    note: str = ""
+    parts: Sequence[Part]
+    rows: int | None = None  # None: known only after reading
+    note: str = ""  # what was decided without being asked
     features: tuple[str, ...] = ()  # names of the columns, where each feature has one
+    whole: bool = False  # the rows are in memory, in one block
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in order."""
+        return chain.from_iterable(part() for part in self.parts)
 
 
-def with_key(source: Source, name: str, value: str) -> Source:
-    """The same rows under one factor, with the same value for all of them."""
+def in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
+    """Source of one block that is there already."""
+    return Source(name, [partial(iter, [Block(rows, keys)])], rows.shape[0], features=features, whole=True)
+
+
+def together(name: str, sources: Sequence[Source]) -> Source:
+    """One source of the rows of several files, which the blocks name."""
+    parts = [partial(_named, part, source.name) for source in sources for part in source.parts]
+    known = [source.rows for source in sources if source.rows is not None]
+    rows = sum(known) if len(known) == len(sources) else None
+    note = next((source.note for source in sources if source.note), "")
+    return Source(name, parts, rows, note, next((source.features for source in sources if source.features), ()))
+
+
+def _named(part: Part, file: str) -> Iterator[Block]:
+    return (replace(block, file=block.file or file) for block in part())
+
+
+def with_keys(source: Source, values: Mapping[str, Any]) -> Source:
+    """The same rows under further factors, each with one value for all of them."""
+    return replace(source, parts=[partial(_keyed, part, dict(values)) for part in source.parts])
+
+
+def _keyed(part: Part, values: Mapping[str, Any]) -> Iterator[Block]:
     import pyarrow as pa
 
-    def keys(rows: int) -> "pa.Table":
-        same = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [value])
-        return pa.table({name: same})
+    for block in part():
+        keys, number = block.keys, block.rows.shape[0]
+        for name, value in values.items():
+            same = pa.DictionaryArray.from_arrays(np.zeros(number, np.int32), pa.array([value]))
+            keys = keys.append_column(name, same) if keys.num_columns else pa.table({name: same})
+        yield replace(block, keys=keys)
 
-    blocks = (Block(block.rows, keys(block.rows.shape[0])) for block in source.blocks)
-    return Source(source.name, source.rows, blocks, source.note, source.features)
+
+def even_cuts(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[int, int]]:
+    """Stretches of rows of about `size` bytes (`BLOCK`), all of about the same number; at least one."""
+    pieces = max(1, min(rows, rows * row_bytes // (size or BLOCK)))
+    edges = [0, *accumulate(rows // pieces + (k < rows % pieces) for k in range(pieces))]
+    return list(pairwise(edges))

@@ -1,6 +1,7 @@
 """Comma- or tab-separated text, read a block at a time."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         _warn_of_text(path, [name for name in schema.names if name not in by and name not in columns])
         _warn_of_whole_numbers(path, schema, columns)
     note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
-    return Source(str(path), keys.num_rows, _blocks(path, by, columns, delimiter, options), note, tuple(columns))
+    read = partial(_blocks, path, by, columns, delimiter, options)
+    return Source(str(path), [read], keys.num_rows, note, tuple(columns))
 
 
 def _warn_of_text(path: Path, left_out: Sequence[str]) -> None:

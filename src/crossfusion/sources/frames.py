@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.errors import InputError
-from crossfusion.sources.block import Block, Source
+from crossfusion.sources.block import Block, Source, in_memory
 from crossfusion.validation import as_names, check_known, check_once
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
             f"the table has a column that cannot be read ({said}): pass only the columns needed"
         ) from problem
     columns = vector_columns(table.schema, by, vectors, "the table")
-    return Source("the table", table.num_rows, iter([block_of(table, by, columns, "the table")]))
+    block = block_of(table, by, columns, "the table")
+    return in_memory("the table", block.rows, block.keys, tuple(columns) if len(columns) > 1 else ())
 
 
 def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
@@ -105,8 +106,8 @@ def block_of(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holde
     """Rows and keys of a table, or of the part of one that starts at row `first`."""
     keys = table.select(list(by))
     if len(columns) > 1 or not _is_vector(table.schema.field(columns[0]).type):
-        return Block(np.column_stack([_numbers(table.column(name)) for name in columns]), keys)
-    return Block(_vectors(table.column(columns[0]), columns[0], holder, first), keys)
+        return Block(np.column_stack([_numbers(table.column(name)) for name in columns]), keys, first)
+    return Block(_vectors(table.column(columns[0]), columns[0], holder, first), keys, first)
 
 
 def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:

@@ -1,18 +1,18 @@
 """Parquet files, read a block at a time."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion.errors import FileError, InputError
+from crossfusion.sources import block
 from crossfusion.sources.block import Block, Source
 from crossfusion.sources.frames import block_of, vector_columns
 from crossfusion.storage import KEY
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
-
-BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
 
 
 def from_parquet(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
@@ -28,14 +28,15 @@ def from_parquet(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         raise InputError(f"{path} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
     columns = vector_columns(file.schema_arrow, by, vectors, str(path))
     features = tuple(columns) if len(columns) > 1 else ()
-    return Source(str(path), file.metadata.num_rows, _blocks(file, path, by, columns), features=features)
+    read = partial(_blocks, file, path, by, columns)
+    return Source(str(path), [read], file.metadata.num_rows, features=features)
 
 
 def _batch_rows(file: "pq.ParquetFile") -> int:
     """Rows that take about an eighth of a block."""
     about = file.metadata
     size = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
-    return int(max(1, min(65536, BLOCK // 8 * about.num_rows // max(size, 1))))
+    return int(max(1, min(65536, block.BLOCK // 8 * about.num_rows // max(size, 1))))
 
 
 def _blocks(file: "pq.ParquetFile", path: Path, by: Sequence[str], columns: Sequence[str]) -> Iterator[Block]:
@@ -47,7 +48,7 @@ def _blocks(file: "pq.ParquetFile", path: Path, by: Sequence[str], columns: Sequ
         for batch in file.iter_batches(batch_size=_batch_rows(file), columns=[*by, *columns]):
             waiting.append(batch)
             size += batch.nbytes
-            if size >= BLOCK:
+            if size >= block.BLOCK:
                 table = pa.Table.from_batches(waiting)
                 yield block_of(table, by, columns, str(path), first)
                 first += table.num_rows

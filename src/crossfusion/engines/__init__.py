@@ -1,0 +1,1 @@
+"""Who reads and reduces the parts of a source: threads of this process, Dask or Spark."""

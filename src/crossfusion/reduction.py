@@ -1,0 +1,158 @@
+"""From blocks of rows to a summary: the one way that every engine reduces, and the one way it adds up."""
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.errors import warn
+from crossfusion.moments import grouped
+from crossfusion.sources.block import Block, Part
+from crossfusion.summary import Summary, combine
+from crossfusion.text import SHOWN, label_text
+from crossfusion.validation import FiniteCheck, as_rows, check_same_dim, check_some_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PENDING = 64 * 2**20  # bytes of moments that wait to be merged
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many rows there were, how many of them not finite, and where the first of these is."""
+
+    rows: int = 0
+    bad: int = 0
+    where: str = ""
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(self.rows + other.rows, self.bad + other.bad, self.where or other.where)
+
+    def settle(self, name: str, nan: str, so_far: bool = False) -> int:
+        """Refuse rows that are not finite, or warn and return how many were left out."""
+        check = FiniteCheck(name)
+        check.rows, check.bad, check.where = self.rows, self.bad, self.where
+        return check.settle(nan, so_far=so_far)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What rows have become: a summary of the finite ones, and what was seen of the others."""
+
+    name: str  # of the file, for messages
+    summary: Summary | None = None  # None: no finite row
+    seen: Seen = Seen()
+    lost: "tuple[pa.Table, ...]" = ()  # keys of which a block had no finite row
+
+    @property
+    def dim(self) -> int:
+        """Number of features; 0 without a finite row."""
+        return 0 if self.summary is None else self.summary.dim
+
+    @property
+    def size(self) -> int:
+        """Bytes of the means."""
+        return 0 if self.summary is None else self.summary.moments.mean.nbytes
+
+
+def of_block(block: Block, name: str, *, threads: int | None = 1, large: bool = False) -> Reduced:
+    """Reduce a block; `large`: it is one of many, so the compiled kernel is worth its start."""
+    holder = block.file or name
+    rows = as_rows(block.rows, holder)
+    codes, keys = factors.encode(block.keys)
+    moments, finite = grouped(rows, codes, keys.num_rows, name=holder, threads=threads, large=large)
+    check = FiniteCheck(holder)
+    check.see(rows, finite, block.first)
+    where = f"{check.where} of {block.file}" if check.where and block.file else check.where
+    kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
+    summary = Summary(keys.take(kept), moments[kept], _type_name(rows.dtype)) if len(kept) else None
+    return Reduced(holder, summary, Seen(check.rows, check.bad, where), (keys.take(lost),) if len(lost) else ())
+
+
+def _type_name(dtype: Any) -> str:
+    return "float32" if dtype.name == "bfloat16" else str(dtype.name)
+
+
+def of_part(part: Part, name: str) -> Reduced:
+    """Reduce all blocks of a part, one after the other, as a worker process does."""
+    running = Running(name)
+    for number, block in enumerate(part()):
+        running.add(number, of_block(block, name, large=True))
+    return running.total()
+
+
+def merge(pieces: Sequence[Reduced]) -> Reduced:
+    """Add up pieces, in their order."""
+    if len(pieces) == 1:
+        return pieces[0]
+    filled = [piece for piece in pieces if piece.summary is not None]
+    for piece in filled[1:]:
+        check_same_dim({filled[0].name: filled[0].dim, piece.name: piece.dim})
+    return Reduced(
+        (filled or pieces)[0].name,
+        combine([piece.summary for piece in filled if piece.summary is not None]) if filled else None,
+        reduce(operator.add, (piece.seen for piece in pieces)),
+        tuple(keys for piece in pieces for keys in piece.lost),
+    )
+
+
+class Running:
+    """The sum of numbered pieces, merged in the order of their numbers, whatever order they come in.
+
+    So the result has the same bits every time. Pieces are merged when those that wait take more memory than the sum.
+
+    Parameters
+    ----------
+    name : str
+        What the pieces are of, for messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.number = 0  # of the next piece to be merged
+        self.seen = Seen()
+        self._early: dict[int, Reduced] = {}
+        self._pending: list[Reduced] = []
+        self._name = name
+
+    def add(self, number: int, piece: Reduced) -> None:
+        """Take the piece of this number."""
+        self._early[number] = piece
+        while self.number in self._early:
+            self._pending.append(self._early.pop(self.number))
+            self.seen += self._pending[-1].seen
+            self.number += 1
+            done, *waiting = (entry.size for entry in self._pending)
+            if sum(waiting) > max(PENDING, done):
+                self._pending = [merge(self._pending)]
+
+    def total(self) -> Reduced:
+        """The sum so far."""
+        self._pending = [merge(self._pending)] if self._pending else [Reduced(self._name)]
+        return self._pending[0]
+
+
+def settled(pieces: Iterable[tuple[str, Reduced]], nan: str) -> Summary:
+    """Summary of all pieces, of which each has some finite row; says what was left out."""
+    found: list[Reduced] = []
+    dropped = 0
+    for name, piece in pieces:
+        dropped += piece.seen.settle(name, nan)
+        check_some_rows(piece.seen.rows - piece.seen.bad, name)
+        found.append(piece)
+    whole = merge(found)
+    assert whole.summary is not None  # each piece has a finite row
+    _warn_of_lost(whole.lost, whole.summary)
+    return Summary(whole.summary.keys, whole.summary.moments, whole.summary.dtype, dropped)
+
+
+def _warn_of_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
+    """Name the groups of which no row was finite."""
+    gone = {label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys))
+    if gone:
+        names = ", ".join(sorted(map(label_text, gone))[:SHOWN])
+        warn(f"groups without a finite row are gone ({len(gone)}): {names}")

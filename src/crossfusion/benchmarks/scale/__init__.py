@@ -1,0 +1,65 @@
+"""How storages and engines stand beside plain reads of the same bytes."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crossfusion import kernels
+from crossfusion.benchmarks.scale import memory, storages
+from crossfusion.errors import InputError
+from crossfusion.validation import check_whole
+
+HEADER = ["measured in this run", "value", "aim"]
+PARTS = ("storages", "memory", "processes")
+
+
+def run(
+    *,
+    gigabytes: float = 2.0,
+    large: float = 12.0,
+    dim: int = 256,
+    repeats: int = 5,
+    only: tuple[str, ...] = PARTS,
+    folder: Path | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Measure everything and return it as a table.
+
+    Parameters
+    ----------
+    gigabytes : float
+        Size of the rows that storages and engines read.
+    large : float
+        Gigabytes of the data set whose reading must stay within bounded memory.
+    dim : int
+        Number of features.
+    repeats : int
+        Rounds, in which the sides alternate; the best of each side counts.
+    only : tuple of {"storages", "memory", "processes"}
+        What to measure.
+    folder : Path, optional
+        Where the files are made, and deleted after; by default the folder for temporary files.
+    tell : callable, optional
+        Is told what is being measured.
+
+    Returns
+    -------
+    dict
+        A title, the names of the columns, and the rows as text.
+    """
+    check_whole(repeats, "repeats")
+    check_whole(dim, "dim")
+    if not (0 < gigabytes < 1e6 and 0 < large < 1e6):
+        raise InputError(f"gigabytes={gigabytes} and large={large} must be positive")
+    measures = {
+        "storages": lambda place: storages.measure(place, gigabytes, dim, repeats, tell),
+        "memory": lambda place: memory.measure(place, large, dim, tell),
+        "processes": lambda place: processes.measure(place, gigabytes, dim, repeats, tell),
+    }
+    rows: list[list[str]] = []
+    for name in only:
+        with tempfile.TemporaryDirectory(prefix="crossfusion-scale-", dir=folder) as place:
+            rows += measures[name](Path(place))
+    title = f"{gigabytes:g} GB of float32, {dim} features, {kernels.thread_count()} cores, best of {repeats}"
+    return {"title": title, "header": HEADER, "rows": rows}

@@ -1,0 +1,154 @@
+"""Files against plain reads of them, which do nothing with what they read."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crossfusion import kernels, optional
+from crossfusion.benchmarks.scale import files
+from crossfusion.benchmarks.timing import best_times
+from crossfusion.collect import collect, summarize
+from crossfusion.compare import cfd
+from crossfusion.sources import open_file
+from crossfusion.sources.block import with_keys
+
+Sides = dict[str, Callable[[], Any]]
+
+
+def measure(
+    folder: Path, gigabytes: float, dim: int, repeats: int, tell: Callable[[str], None] | None = None
+) -> list[list[str]]:
+    """A line for each storage: what it costs beside the fastest plain read of the same file."""
+    found = []
+    for name, line in (
+        (".npy", _npy),
+        ("Parquet, lists", _parquet),
+        ("Parquet, wide", _wide),
+        ("HDF5", _hdf5),
+        ("Zarr", _zarr),
+    ):
+        if tell is not None:
+            tell(f"measuring {name}")
+        found.append(line(folder, gigabytes, dim, repeats))
+        for path in folder.iterdir():
+            _remove(path)
+    return found
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        for inner in path.iterdir():
+            _remove(inner)
+        path.rmdir()
+    else:
+        path.unlink()
+
+
+def _npy(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+    paths = [folder / "a.npy", folder / "b.npy"]
+    for path in paths:
+        files.write_npy(path, gigabytes / 2, dim)
+    a, b = (np.load(path) for path in paths)
+
+    def mapped() -> None:
+        collect([with_keys(open_file(path, []), {"group": path.stem}) for path in paths]).cfd("group")
+
+    mapped()
+    best = best_times({"in memory": lambda: cfd(a, b), "mapped": mapped}, repeats)
+    return [".npy, mapped and warm: rate of that in memory", f"{best['in memory'] / best['mapped']:.2f}", "≥ 0.8"]
+
+
+def _parquet(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+    path = folder / "rows.parquet"
+    files.write_parquet(path, gigabytes, dim)
+    return _beside("Parquet, a column of vectors", path, "vector", _decoders(path), repeats, "≤ 1.15")
+
+
+def _wide(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+    path = folder / "rows.parquet"
+    files.write_wide(path, gigabytes, dim)
+    return _beside("Parquet, a column for each feature", path, "dim_*", _decoders(path), repeats, "≤ 1.15")
+
+
+def _hdf5(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+    path = folder / "rows.h5"
+    files.write_hdf5(path, gigabytes, dim)
+    h5py = optional.load("h5py", "h5py", "hdf5", "the benchmark of HDF5")
+
+    def plain() -> None:
+        with h5py.File(path) as file:
+            _drain(file)
+
+    return _beside("HDF5, chunked", path, "vector", {"chunks": plain}, repeats, "≤ 1.25")
+
+
+def _zarr(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+    path = folder / "rows.zarr"
+    files.write_zarr(path, gigabytes, dim)
+    zarr = optional.load("zarr", "Zarr", "zarr", "the benchmark of Zarr")
+    return _beside(
+        "Zarr, chunked and compressed",
+        path,
+        "vector",
+        {
+            "chunks": lambda: _drain(zarr.open_group(str(path), mode="r")),
+            "chunks, on threads": lambda: _drain(zarr.open_group(str(path), mode="r"), kernels.thread_count()),
+        },
+        repeats,
+        "≤ 1.25",
+    )
+
+
+def _drain(store: Any, threads: int = 1) -> None:
+    """Read both arrays by runs of whole chunks."""
+    rows, sites = store["vector"], store["site"]
+    step = max(1, files.STRETCH // rows.chunks[0] // (4 * rows.shape[1])) * rows.chunks[0]
+
+    def read(start: int) -> None:
+        rows[start : start + step]
+        sites[start : start + step]
+
+    with ThreadPoolExecutor(threads) as pool:
+        _exhaust(pool.map(read, range(0, rows.shape[0], step)))
+
+
+def _decoders(path: Path) -> Sides:
+    """Ways to decode all columns of a Parquet file that keep nothing."""
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    def groups() -> None:
+        def read(number: int) -> None:
+            pq.ParquetFile(path, memory_map=True).read_row_group(number, use_threads=False)
+
+        with ThreadPoolExecutor(kernels.thread_count()) as pool:
+            _exhaust(pool.map(read, range(pq.ParquetFile(path).metadata.num_row_groups)))
+
+    return {
+        "row groups on threads": groups,
+        "iter_batches": lambda: _exhaust(pq.ParquetFile(path).iter_batches()),
+        "scanner": lambda: _exhaust(ds.dataset(path).to_batches()),
+    }
+
+
+def _exhaust(values: Iterable[Any]) -> None:
+    for _ in values:
+        pass
+
+
+def _beside(what: str, path: Path, vectors: str, plain: Sides, repeats: int, aim: str) -> list[str]:
+    """Time of a summary, as a multiple of that of the fastest plain read."""
+
+    def ours() -> None:
+        summarize(path, by="site", vectors=vectors)
+
+    for read in plain.values():
+        read()
+    ours()  # compilers start
+    best = best_times(plain | {"ours": ours}, repeats)
+    fastest = min(plain, key=lambda name: best[name])
+    ratio = f"{best['ours'] / best[fastest]:.2f}"
+    return [f"{what}: time beside the fastest plain read ({fastest})", ratio, aim]

@@ -160,6 +160,7 @@ def test_summarize_of_several_files_and_small_groups(data, tmp_path):
         "rows": 200.0,
         "dim": 8,
         "factors": ["site"],
+        "tags": {},
         "dropped": 0,
         "output": str(target),
     }
@@ -404,7 +405,7 @@ def test_small_settings_have_a_folder_of_their_own(tmp_path):
 
 
 def test_help_has_examples_for_every_command():
-    plain = ["compare", "summarize", "matrix", "hierarchy", "attribution", "test", "demo", "completion"]
+    plain = ["compare", "summarize", "merge", "matrix", "hierarchy", "attribution", "test", "demo", "completion"]
     for command in [*plain, "bench moments"]:
         assert f"crossfusion {command}" in run(*command.split(), "--help").stdout.split("Examples:")[1]
     assert run("--version").stdout.strip().endswith(cf.__version__)

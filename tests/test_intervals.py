@@ -238,7 +238,7 @@ def test_a_bootstrap_is_that_of_repeated_units():
     x, group, unit = unit_rows(4, 3, 3, 2.0, crossed=False)
     summary = cf.summarize(x, by={"group": group, "unit": unit})
     from crossfusion.bootstrap import multiplicities, replicates
-    from crossfusion.summary import design_of, pieces_of
+    from crossfusion.cells import design_of, pieces_of
     from crossfusion.unit_errors import of_units
 
     design, pieces = design_of(summary, "group", None), pieces_of(summary, "group", None, "unit", "x")

@@ -16,7 +16,9 @@ CLASSES = [getattr(cf, name) for name in WORKING if inspect.isclass(getattr(cf, 
 METHODS = {
     f"{owner.__name__}.{name}": member
     for owner in CLASSES
-    for name, member in vars(owner).items()
+    for base in owner.__mro__
+    if base.__module__.startswith("crossfusion")
+    for name, member in vars(base).items()
     if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod))
 }
 

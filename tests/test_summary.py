@@ -1,8 +1,10 @@
 """A summary: it adds up, keeps the types of its factors, and survives the disk or says why not."""
 
+import dataclasses
 import datetime as dt
 import json
 import os
+import pickle
 from typing import Any
 
 import numpy as np
@@ -81,8 +83,8 @@ def test_adding_counts_what_was_dropped():
     ("rows", "by", "pattern"),
     [
         ([[1.0, 2.0]], {"g": [1]}, "numbers of features differ"),
-        ([[1.0]], {"h": [1]}, "factors g and h"),
-        ([[1.0]], {"g": [1], "h": [1]}, "factors g and g, h"),
+        ([[1.0]], {"h": [1]}, "one summary has g, another has h"),
+        ([[1.0]], {"g": [1], "h": [1]}, "one summary has g, another has g and h"),
         ([[1.0]], {"g": ["one"]}, "values of different types"),
         ([[1.0]], {"g": [dt.date(2024, 1, 1)]}, "values of different types"),
         ([[1.0]], {"g": [True]}, "values of different types"),
@@ -151,7 +153,7 @@ def test_selecting_an_empty_combination_is_refused(refuses):
         summary.select(g=1, h=2)
 
 
-@pytest.mark.parametrize("name", ["count", "mean", "sumsq", "features"])
+@pytest.mark.parametrize("name", ["count", "mean", "sumsq", "checksum", "features"])
 def test_reserved_names_are_refused(name, refuses):
     with refuses(f"cannot be called '{name}'"):
         cf.summarize([[1.0]], by={name: [1]})
@@ -164,6 +166,42 @@ def test_reserved_names_are_refused(name, refuses):
 def test_rolling_up_to_no_factor_is_refused(whole, by, pattern, refuses):
     with refuses(pattern):
         whole.rollup(by)
+
+
+# ---- tags
+
+TAGS = {"preprocessing": "macenko", "encoder": "virchow"}
+
+
+def test_tags_stay_with_a_summary(whole, tmp_path):
+    tagged = dataclasses.replace(whole, tags=TAGS)
+    tagged.write(tmp_path / "s.parquet")
+    for found in (tagged, tagged.rollup("site"), tagged.select(site="A"), tagged + tagged, sum([tagged, tagged])):
+        assert found.tags == TAGS
+    read = cf.read_summary(tmp_path / "s.parquet")
+    assert read.tags == TAGS
+    assert repr(read).splitlines()[1] == "tags: encoder=virchow, preprocessing=macenko"
+    assert "tags" not in repr(whole)
+    assert_equal(pickle.loads(pickle.dumps(tagged)), tagged)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "pattern"),
+    [
+        ({"encoder": "uni"}, {"encoder": "v2"}, r"'encoder' differs \(one summary has 'uni', another has 'v2'\)"),
+        ({"encoder": "uni"}, {}, r"'encoder' differs \(one summary has 'uni', another has none\)"),
+        ({"a": "b"}, {"a": "b", "c": "d"}, r"'c' differs \(one summary has none, another has 'd'\)"),
+    ],
+)
+def test_other_tags_do_not_add_up(left, right, pattern, whole, refuses):
+    with refuses(pattern):
+        dataclasses.replace(whole, tags=left) + dataclasses.replace(whole, tags=right)
+
+
+@pytest.mark.parametrize("tags", [None, ["encoder"], {"encoder": 1}, {1: "uni"}, {"": "uni"}, "encoder=uni"])
+def test_tags_that_are_none_are_refused(tags, whole, refuses):
+    with refuses("tags="):
+        dataclasses.replace(whole, tags=tags)
 
 
 # ---- small groups
@@ -279,10 +317,10 @@ def test_what_is_read_is_what_was_written(whole, tmp_path):
 def test_the_file_is_plain_parquet(whole, tmp_path):
     whole.write(tmp_path / "s.parquet")
     schema = pq.read_schema(tmp_path / "s.parquet")
-    assert schema.names == ["site", "batch", "day", "count", "mean", "sumsq"]
+    assert schema.names == ["site", "batch", "day", "count", "mean", "sumsq", "checksum"]
     assert schema.field("mean").type == pa.list_(pa.float64(), 4)
     about = json.loads(schema.metadata[b"crossfusion"])
-    assert (about["format"], about["dim"], about["dtype"]) == (1, 4, "float64")
+    assert (about["format"], about["dim"], about["dtype"]) == (2, 4, "float64")
     assert about["creator"] == f"crossfusion {cf.__version__}"
     frame = pl.read_parquet(tmp_path / "s.parquet")
     np.testing.assert_array_equal(np.stack(frame["mean"].to_list()), whole.moments.mean)
@@ -359,8 +397,11 @@ def vectors(values, dim):
 
 STRANGE = {
     "of others": (table(None), "not a crossfusion summary"),
-    "newer": (table(about(format=2)), "format 2, newer than"),
+    "newer": (table(about(format=3)), "format 3, newer than"),
     "format in words": (table(about(format="one")), "format"),
+    "older than all": (table(about(format=0)), "damaged"),
+    "without its checksums": (table(about(format=2)), "damaged"),
+    "of two formats": (table(about(checksum="0" * 32)), "damaged"),
     "without format": (table(about(format=None)), "format"),
     "not JSON": (table(b"{"), "damaged"),
     "a list": (table(b"[1]"), "format"),
@@ -423,13 +464,15 @@ def test_truncated_files_are_refused(tmp_path):
 
 def test_flipped_bits_are_noticed_or_harmless_but_never_a_crash(tmp_path):
     path, content = small_file(tmp_path)
-    outcomes = set[str]()
-    for position, bit in ((k, bit) for k in range(len(content)) for bit in (k % 7, 7)):
+    expected, outcomes = cf.read_summary(path), set[str]()
+    for position in range(len(content)):
         damaged = bytearray(content)
-        damaged[position] ^= 1 << bit
+        damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         try:
-            outcomes.add(repr(cf.read_summary(path))[:10])
+            found = cf.read_summary(path)
+            same = found.keys.equals(expected.keys) and found.moments == expected.moments
+            outcomes.add("the same" if same and found.tags == expected.tags else "another")
         except cf.FileError:
             outcomes.add("refused")
-    assert outcomes == {"Summary of", "refused"}
+    assert outcomes == {"the same", "refused"}

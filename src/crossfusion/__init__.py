@@ -2,6 +2,7 @@
 
 from crossfusion._version import __version__
 from crossfusion.adjust import adjusted_pvalues
+from crossfusion.appending import append_summary
 from crossfusion.attribution import Attribution
 from crossfusion.baselines import Decomposition, distance, distances, wasserstein_decomposition
 from crossfusion.collect import summarize
@@ -18,6 +19,7 @@ from crossfusion.errors import (
 from crossfusion.fusion import Fusion
 from crossfusion.hierarchy import Hierarchy, Level
 from crossfusion.judge import TestResult
+from crossfusion.merging import merge_summaries
 from crossfusion.methods import Methods, compare_methods
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
@@ -43,11 +45,13 @@ __all__ = [
     "TestResult",
     "__version__",
     "adjusted_pvalues",
+    "append_summary",
     "cfd",
     "compare_methods",
     "dispersion_test",
     "distance",
     "distances",
+    "merge_summaries",
     "permutation_test",
     "read_summary",
     "summarize",

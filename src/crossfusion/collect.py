@@ -4,16 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from crossfusion import factors
 from crossfusion.engines import local
-from crossfusion.errors import InputError, warn
 from crossfusion.reduction import settled
+from crossfusion.small import WAYS, large_enough
 from crossfusion.sources import Source, open_source
 from crossfusion.summary import Summary
-from crossfusion.text import SHOWN, label_text
-from crossfusion.validation import NAN, check_min_count, check_option
+from crossfusion.validation import NAN, as_tags, check_min_count, check_option
 
 
 def summarize(
@@ -23,6 +19,8 @@ def summarize(
     vectors: str | Sequence[str] | None = None,
     nan: str = "raise",
     min_count: int = 0,
+    small: str = "drop",
+    tags: Mapping[str, str] | None = None,
 ) -> Summary:
     """Reduce rows to the moments of their groups, in one pass.
 
@@ -39,7 +37,11 @@ def summarize(
     nan : {"raise", "drop"}
         What to do about rows with NaN or infinite values.
     min_count : int
-        Groups of fewer rows are left out, with a warning that names them.
+        Groups of fewer rows are left out or merged, with a warning that names them.
+    small : {"drop", "merge"}
+        What to do about those; see `merge_summaries`.
+    tags : mapping of str to str, optional
+        What the rows have in common, such as ``{"encoder": "virchow"}``: summaries of other tags do not add up.
 
     Returns
     -------
@@ -56,31 +58,20 @@ def summarize(
     >>> len(summary), summary.dim
     (3, 16)
     """
-    return collect(open_source(source, by, vectors), nan=nan, min_count=min_count)
+    check_option(nan, NAN, "nan")
+    check_min_count(min_count)
+    check_option(small, WAYS, "small")
+    known = as_tags(tags or {})
+    summary = collect(open_source(source, by, vectors), nan=nan)
+    return replace(large_enough(summary, min_count, small), tags=known)
 
 
 def collect(
     sources: Sequence[Source],
     *,
     nan: str = "raise",
-    min_count: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
     """Summary of some sources; `progress` is told the rows of each block."""
     check_option(nan, NAN, "nan")
-    check_min_count(min_count)
-    return _large_enough(settled(local.run(sources, nan, progress), nan), min_count)
-
-
-def _large_enough(summary: Summary, min_count: int) -> Summary:
-    """Without the groups of fewer than `min_count` rows, naming them."""
-    small = np.flatnonzero(summary.moments.count < min_count)
-    if not len(small):
-        return summary
-    names = [label_text(label) for label in factors.labels(summary.keys.take(small[:SHOWN]))]
-    shown = ", ".join(names) + (f" and {len(small) - len(names)} more" if len(small) > len(names) else "")
-    if len(small) == len(summary):
-        raise InputError(f"min_count={min_count} is more rows than any group has: lower it")
-    warn(f"groups of fewer than {min_count} rows are left out ({len(small)} of {len(summary)}): {shown}")
-    kept = np.flatnonzero(summary.moments.count >= min_count)
-    return replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept])
+    return settled(local.run(sources, nan, progress), nan)

@@ -9,12 +9,14 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.bootstrap import multiplicities, replicates
+from crossfusion.cells import design_of, pieces_of
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion
 from crossfusion.interval import student
 from crossfusion.kernels import FloatArray
-from crossfusion.summary import Factors, Summary, design_of, pieces_of
+from crossfusion.summary import Summary
+from crossfusion.table import Factors
 from crossfusion.text import label_text, number_text, percent, plain_value, text_table
 from crossfusion.unit_errors import UnitErrors, of_units
 from crossfusion.validation import as_names, check_known, check_level, check_whole

@@ -1,42 +1,67 @@
-"""A table of moments as one Parquet file: a column for each factor, then count, mean and sumsq."""
+"""A table of moments as one Parquet file: a column for each factor, then count, mean, sumsq and a checksum."""
 
 import json
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion.errors import FileError
+from crossfusion import checksums
+from crossfusion.errors import FileError, warn
 from crossfusion.moments import Moments
+from crossfusion.text import label_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2  # the first had no checksums, tags and batches
 KEY = b"crossfusion"
 ENDINGS = (".parquet", ".pq")
 MOMENTS = ("count", "mean", "sumsq")
+CHECKSUM = "checksum"
+RESERVED = (*MOMENTS, CHECKSUM)
 
 
-def write_whole(path: str | os.PathLike[str], write: Callable[[str], None]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place: all of it or nothing."""
+def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark: str = "") -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place: all of it or nothing, even if power fails.
+
+    `mark` is in the temporary file's name.
+    """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise FileError(f"{path} cannot be written: it is not a plain file, so choose another name")
     try:
-        temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}"))
+        temporary = f"{temporary_start(target, mark)}{secrets.token_hex(8)}"
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
             write(temporary)
+            _sync(temporary, os.O_RDWR)
             os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+        if os.name == "posix":  # elsewhere a folder cannot be opened
+            _sync(target.parent, os.O_RDONLY)
     except OSError as problem:
         raise FileError(f"{path} cannot be written: {problem.strerror or problem}") from problem
+
+
+def temporary_start(target: Path, mark: str) -> str:
+    """What the names of temporary files of a target begin with."""
+    return str(target.with_name(f".{target.name}.{mark}"))
+
+
+def _sync(path: str | Path, flags: int) -> None:
+    """Have what was written reach the disk."""
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -79,16 +104,20 @@ def to_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
     return table.append_column("mean", vectors(moments.mean)).append_column("sumsq", vectors(moments.sumsq))
 
 
-def write(path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, facts: Mapping[str, Any]) -> None:
-    """Write keys, moments and facts about them."""
+def write(
+    path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, facts: Mapping[str, Any], mark: str = ""
+) -> None:
+    """Write keys, moments and facts about them, with checksums."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = json.dumps({"format": FORMAT, "dim": moments.dim, **facts})
-    table = to_table(keys, moments).replace_schema_metadata({KEY: about.encode()})
-    write_whole(
-        path,
-        lambda temporary: pq.write_table(table, temporary, use_dictionary=keys.column_names, write_page_checksum=True),
-    )
+    cells = checksums.of_cells(keys, moments)
+    about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
+    about[CHECKSUM] = checksums.of_file(about, keys.column_names, cells)
+    table = to_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
+    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    options = {"use_dictionary": keys.column_names, "write_page_checksum": True}
+    write_whole(path, lambda temporary: pq.write_table(table, temporary, **options), mark)
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -114,26 +143,80 @@ def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, A
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    facts = header(path)
+    try:
+        table = pq.ParquetFile(path, page_checksum_verification=True).read().combine_chunks()
+        columns = RESERVED if facts["format"] > 1 else MOMENTS
+        moments, keys = _moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
+        if not keys.num_columns:
+            raise ValueError("there are no factors")
+        if facts["format"] > 1:
+            _check_cells(keys, moments, table.column(CHECKSUM).to_pylist(), facts)
+        _check_possible(moments)
+        np.dtype(facts["dtype"]), int(facts["dropped"])
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+        raise FileError(f"{path} is a damaged summary ({_first_line(problem)}): write it again") from problem
+    return _without_reserved(keys, path), moments, facts
+
+
+def header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a summary says of itself, complete; anything but a summary of a known format is refused."""
     facts = facts_of(path)
     if facts is None:
         raise FileError(f"{path} is not a crossfusion summary: make one from it with 'crossfusion summarize'")
     version = facts.get("format")
     if not isinstance(version, int) or version > FORMAT:
         raise FileError(f"{path} has format {version}, newer than the {FORMAT} known here: upgrade crossfusion")
-    try:
-        table = pq.ParquetFile(path, page_checksum_verification=True).read().combine_chunks()
-        moments = _moments(table, facts)
-        np.dtype(facts["dtype"]), int(facts["dropped"])
-        keys = table.drop_columns(list(MOMENTS)).replace_schema_metadata(None)
-        if not keys.num_columns:
-            raise ValueError("there are no factors")
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise FileError(f"{path} is a damaged summary ({_first_line(problem)}): write it again") from problem
-    return keys, moments, facts
+    if version < 1 or (version == 1 and CHECKSUM in facts):
+        raise FileError(f"{path} is a damaged summary (there is no format {version} with these facts): write it again")
+    complete = {"tags": {}, "batches": [], **facts}
+    if not isinstance(complete["tags"], dict) or not isinstance(complete["batches"], list):
+        raise FileError(f"{path} is a damaged summary (its tags or batches are none): write it again")
+    return complete
+
+
+def factors_of(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the factors of a summary, without reading its cells."""
+    import pyarrow.parquet as pq
+
+    reserved = RESERVED if header(path)["format"] > 1 else MOMENTS
+    return [name for name in pq.read_schema(path).names if name not in reserved]
+
+
+def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], facts: Mapping[str, Any]) -> None:
+    """Compare checksums, and say which cell, or what else, is not what was written."""
+
+    def cell(position: int) -> str:
+        key = keys.slice(position, 1).to_pylist()[0]
+        return "the cell " + ", ".join(f"{name}={label_text(value)}" for name, value in key.items())
+
+    found = checksums.of_cells(keys, moments)
+    for position, (is_now, was) in enumerate(zip(found, written, strict=True)):
+        if is_now != was:
+            raise ValueError(f"{cell(position)} is not what was written, by its checksum")
+    checksum, times = Counter(found).most_common(1)[0] if found else ("", 0)
+    if times > 1:
+        raise ValueError(f"{cell(found.index(checksum))} is there {times} times")
+    if len(found) != facts["cells"]:
+        raise ValueError(f"{len(found)} cells are there of the {facts['cells']} that were written")
+    if checksums.of_file(facts, keys.column_names, found) != facts[CHECKSUM]:
+        raise ValueError("its tags, factors' names or other facts are not what was written, by the file's checksum")
+
+
+def _without_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Table":
+    """Keys of an old file may have a factor called checksum, which now means something else: it gets another name."""
+    names = list(keys.column_names)
+    if CHECKSUM not in names:
+        return keys
+    other = f"{CHECKSUM}_"
+    while other in names:
+        other += "_"
+    warn(f"the factor {CHECKSUM!r} of {path} is called {other!r} here: {CHECKSUM} is a column of every summary now")
+    return keys.rename_columns([other if name == CHECKSUM else name for name in names])
 
 
 def _moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
-    """Moments in a table, checked: numbers that no rows could have are refused."""
+    """Moments in a table."""
     count, mean, sumsq = (table.column(name) for name in MOMENTS)
     shape = table.num_rows, facts["dim"]
 
@@ -145,12 +228,15 @@ def _moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
 
     if str(count.type) != "double":
         raise ValueError(f"count holds {count.type}")
-    moments = Moments(count.to_numpy(), vectors(mean), vectors(sumsq))
+    return Moments(count.to_numpy(), vectors(mean), vectors(sumsq))
+
+
+def _check_possible(moments: Moments) -> None:
+    """Refuse numbers that no rows could have."""
     if not (np.all(moments.count > 0) and np.isfinite(moments.count).all() and moments.is_finite()):
         raise ValueError("a count is not positive or a moment is not finite")
     if np.any(moments.sumsq < 0):
         raise ValueError("a sum of squares is negative")
-    return moments
 
 
 def _first_line(problem: BaseException) -> str:

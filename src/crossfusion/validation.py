@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -105,6 +105,22 @@ def check_same_dim(dims: dict[str, int]) -> None:
         raise InputError(f"the numbers of features differ ({said}): compare embeddings of the same model")
 
 
+def check_same_factors(names: Mapping[str, Sequence[str]]) -> None:
+    """Refuse summaries by different factors; their order does not matter."""
+    if len({frozenset(factors) for factors in names.values()}) > 1:
+        said = ", ".join(f"{name} has {' and '.join(factors)}" for name, factors in names.items())
+        raise InputError(f"the factors differ ({said}): summarize by the same ones, or roll up to them")
+
+
+def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse summaries of rows that were made in different ways, and say in which."""
+    for tag in sorted({tag for entries in tags.values() for tag in entries}):
+        values = {name: entries.get(tag) for name, entries in tags.items()}
+        if len(set(values.values())) > 1:
+            said = ", ".join(f"{name} has {'none' if value is None else repr(value)}" for name, value in values.items())
+            raise InputError(f"the tag {tag!r} differs ({said}): add up only rows that were made in the same way")
+
+
 def check_some_rows(count: float, name: str) -> None:
     """Refuse a group without rows."""
     if not count > 0:
@@ -152,6 +168,13 @@ def check_min_count(value: Any) -> None:
         raise InputError(f"min_count={value!r} must be a whole number of rows, 0 or more")
 
 
+def check_wait(value: Any) -> None:
+    """Refuse what is not a number of seconds."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf:
+        raise InputError(f"wait={value!r} must be a number of seconds, 0 or more")
+
+
 def check_length(length: int, expected: int, name: str, of: str) -> None:
     """Refuse labels that do not pair with the rows."""
     if length != expected:
@@ -184,6 +207,15 @@ def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise InputError(f"{name}={value!r} names a factor twice: name each once")
     return names
+
+
+def as_tags(value: Any) -> dict[str, str]:
+    """Tags as a mapping of text to text, in the order of their names."""
+    if not isinstance(value, Mapping) or not all(isinstance(entry, str) for pair in value.items() for entry in pair):
+        raise InputError(f"tags={value!r} must map text to text, such as {{'encoder': 'virchow'}}")
+    if not all(name.strip() for name in value):
+        raise InputError(f"tags={value!r} has a tag without a name: name it, such as {{'encoder': 'virchow'}}")
+    return dict(sorted(value.items()))
 
 
 def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:

@@ -75,6 +75,8 @@ def _as_options(message: str) -> str:
         ("min_count=", "--min-count "),
         ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
         ("level=", "--level "),
+        ("small=", "--small "),
+        ("wait=", "--wait "),
     ):
         message = message.replace(python, option)
     return message

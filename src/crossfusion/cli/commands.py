@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from crossfusion import storage
 from crossfusion._version import __version__
 from crossfusion.cli import output, reading, tables
 from crossfusion.cli.bench import bench
@@ -22,11 +21,11 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reproduce import reproduce
+from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
 from crossfusion.errors import InputError
 from crossfusion.hierarchy import HEADER
-from crossfusion.sources import open_files
-from crossfusion.text import label_text, number_text, percent, plain_value
+from crossfusion.text import label_text, number_text, percent
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -35,43 +34,8 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-for command in (compare, matrix, test, methods, bench, reproduce):
+for command in (compare, summarize, merge, matrix, test, methods, bench, reproduce):
     cli.add_command(command)
-
-
-@cli.command()
-@click.argument("files", type=PATH, nargs=-1, required=True)
-@names_option("--by", "Columns that define the groups.", required=True)
-@vectors_option
-@nan_option
-@click.option("--min-count", default=0, metavar="ROWS", help="Leave out groups of fewer rows, and say which.")
-@click.option("-o", "--output", "target", type=PATH, required=True, help="The summary to write (.parquet).")
-@json_option
-def summarize(
-    files: tuple[Path, ...],
-    by: list[str],
-    vectors: str | None,
-    nan: str,
-    min_count: int,
-    target: Path,
-    as_json: bool,
-) -> None:
-    """Reduce files to the moments of their groups.
-
-    \b
-    Examples:
-      crossfusion summarize embeddings.parquet --by site,label -o summary.parquet
-      crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
-    """
-    storage.check_target(target, files)
-    summary = reading.reduced(open_files(files, by, vectors), nan=nan, min_count=min_count)
-    summary.write(target)
-    if as_json:
-        facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
-        names = {"factors": summary.factors, "dropped": summary.dropped, "output": str(target)}
-        output.show_json(plain_value(facts | names))
-    else:
-        click.echo(f"{summary!r}\nwritten to {target}")
 
 
 @cli.command()

@@ -28,11 +28,11 @@ def summary_of(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> 
     return read_summary(path) if is_summary(path) else reduced([_open(path, by, vectors)], nan=nan)
 
 
-def reduced(sources: Sequence[Source], *, nan: str, min_count: int = 0) -> Summary:
+def reduced(sources: Sequence[Source], *, nan: str) -> Summary:
     """Summary of sources, with notes and a bar while they are read."""
     output.show_notes(source.note for source in sources)
     with output.progress("reading", _rows(sources)) as progress:
-        return collect(sources, nan=nan, min_count=min_count, progress=progress)
+        return collect(sources, nan=nan, progress=progress)
 
 
 def _rows(sources: Sequence[Source]) -> int | None:

@@ -15,7 +15,8 @@ from crossfusion.demo.population import FACTORS, Truth, make
 from crossfusion.errors import FileError, InputError
 from crossfusion.page import Table, write_page
 from crossfusion.pairwise import Pairwise
-from crossfusion.summary import Factors, Summary, read_summary
+from crossfusion.summary import Summary, read_summary
+from crossfusion.table import Factors
 from crossfusion.text import number_text, text_table
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from crossfusion.page import sections
 from crossfusion.page.answers import Answers, ask
 from crossfusion.page.document import document
 from crossfusion.page.markup import Table, element
-from crossfusion.summary import Factors, Summary
+from crossfusion.summary import Summary
+from crossfusion.table import Factors
 
 __all__ = ["Table", "page", "write_page"]
 

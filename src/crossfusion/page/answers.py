@@ -9,7 +9,8 @@ from crossfusion.errors import CrossfusionWarning, InputError
 from crossfusion.fusion import Fusion
 from crossfusion.hierarchy import Hierarchy
 from crossfusion.pairwise import Pairwise
-from crossfusion.summary import Factors, Summary
+from crossfusion.summary import Summary
+from crossfusion.table import Factors
 from crossfusion.validation import as_names
 
 

@@ -30,7 +30,7 @@ def measure(folder: Path, gigabytes: float, dim: int, tell: Callable[[str], None
 
 
 def peak_anonymous(arguments: list[str]) -> int:
-    """Largest anonymous memory of a process that runs a command of crossfusion, in bytes; mapped files are not in it."""
+    """Largest anonymous memory of a process that runs a command, in bytes; mapped files are not in it."""
     if not Path("/proc/self/status").exists():
         raise InputError("the peak of anonymous memory is read from /proc, which is not here: measure on Linux")
     command = [sys.executable, "-c", "from crossfusion.cli import main; main()", *arguments]

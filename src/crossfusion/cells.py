@@ -1,0 +1,41 @@
+"""From the names of factors to the cells that are compared and the units within them."""
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.design import Design
+from crossfusion.errors import InputError
+from crossfusion.table import Factors, Table
+from crossfusion.unit_errors import UnitMoments
+from crossfusion.validation import as_names
+
+
+def design_of(table: Table, between: Factors, given: Factors | None) -> Design:
+    """Cells of `between` within `given`."""
+    compared, strata = table._names(between, "between"), as_names(given, "given")
+    both = set(compared) & set(strata)
+    if both:
+        raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
+    cells = table.rollup([*compared, *strata])
+    group, groups = factors.encode(cells.keys.select(list(compared)))
+    part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+    return Design(cells.moments, group, part, factors.labels(groups))
+
+
+def pieces_of(table: Table, between: Factors, given: Factors | None, units: Factors | None, wanted: str) -> UnitMoments:
+    """Moments of units in the cells of a design, which something that is wanted needs."""
+    compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
+    if not names:
+        raise InputError(
+            f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
+            " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
+        )
+    table._check_factors(names)
+    both = {*names} & {*compared}
+    if both:
+        raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
+    fine = table.rollup([*compared, *names])
+    factors.check_units(fine.keys, names)
+    cell, _ = factors.encode(fine.keys.select(compared))
+    unit, _ = factors.encode(fine.keys.select(list(names)))
+    return UnitMoments(fine.moments, cell, unit)

@@ -1,0 +1,139 @@
+"""The commands that make summaries: of rows, and of other summaries."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion import storage
+from crossfusion.appending import WAIT, append_summary, check_appendable
+from crossfusion.cli import output, reading
+from crossfusion.cli.options import PATH, Decorator, json_option, names_option, nan_option, vectors_option
+from crossfusion.errors import InputError
+from crossfusion.merging import merge_summaries
+from crossfusion.small import WAYS, large_enough
+from crossfusion.sources import open_files
+from crossfusion.summary import Summary
+from crossfusion.text import plain_number, plain_value
+from crossfusion.validation import as_tags, check_min_count, check_option, check_wait
+
+
+def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Tags given as `name=value`, by repeating the option."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, said = (part.strip() for part in value.partition("="))
+        if not (name and equals and said):
+            raise InputError(f"--tag {value!r} is not NAME=VALUE: write encoder=virchow")
+        if found.setdefault(name, said) != said:
+            raise InputError(f"--tag {name} is given as {found[name]!r} and as {said!r}: give it once")
+    return as_tags(found)
+
+
+def small_options(command: Any) -> Any:
+    """What to do about small groups."""
+    least = click.option("--min-count", default=0, metavar="ROWS", help="Groups of fewer rows are too small to keep.")
+    way = click.option(
+        "--small",
+        default=WAYS[0],
+        show_default=True,
+        metavar="|".join(WAYS),
+        help="Leave small groups out, or merge those that differ only in their last factors; says which.",
+    )
+    return least(way(command))
+
+
+def output_option(text: str) -> Decorator:
+    """The summary to write."""
+    return click.option("-o", "--output", "target", type=PATH, required=True, help=text)
+
+
+@click.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@names_option("--by", "Columns that define the groups.", required=True)
+@vectors_option
+@nan_option
+@small_options
+@click.option(
+    "--tag", "tags", multiple=True, callback=_tags, metavar="NAME=VALUE", help="What all rows share; may be repeated."
+)
+@output_option("The summary to write (.parquet).")
+@click.option("--append", is_flag=True, help="Add to the summary that -o names, instead of replacing it.")
+@click.option(
+    "--wait", type=float, metavar="SECONDS", help=f"How long --append waits for others who write.  [default: {WAIT:g}]"
+)
+@json_option
+def summarize(
+    files: tuple[Path, ...],
+    by: list[str],
+    vectors: str | None,
+    nan: str,
+    min_count: int,
+    small: str,
+    tags: dict[str, str],
+    target: Path,
+    append: bool,
+    wait: float | None,
+    as_json: bool,
+) -> None:
+    """Reduce files to the moments of their groups.
+
+    \b
+    Examples:
+      crossfusion summarize embeddings.parquet --by site,label -o summary.parquet
+      crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
+      crossfusion summarize week3.csv --by week --vectors 'dim_*' --append -o weeks.parquet
+      crossfusion summarize north.parquet --by label --tag encoder=virchow --min-count 10 -o n.parquet
+    """
+    _check(target, files, min_count, small)
+    if wait is not None and not append:
+        raise InputError("--wait goes with --append: without it nobody is waited for")
+    if append:
+        check_wait(WAIT if wait is None else wait)
+        check_appendable(target, by, tags)
+    found = replace(reading.reduced(open_files(files, by, vectors), nan=nan), tags=tags)
+    summary = large_enough(found, min_count, small)
+    rows = plain_number(float(summary.moments.count.sum()))
+    if append:
+        summary = append_summary(summary, target, wait=WAIT if wait is None else wait)
+    else:
+        summary.write(target)
+    _show(summary, target, as_json, f"{rows:,} rows added to {target}" if append else f"written to {target}")
+
+
+@click.command()
+@click.argument("summaries", type=PATH, nargs=-1, required=True)
+@small_options
+@output_option("The summary to write (.parquet).")
+@json_option
+def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path, as_json: bool) -> None:
+    """Add up summaries of different rows, such as those of several sites.
+
+    \b
+    Examples:
+      crossfusion merge north.parquet south.parquet -o all.parquet
+      crossfusion merge sites/*.parquet --min-count 10 --small merge -o all.parquet
+    """
+    _check(target, summaries, min_count, small)
+    summary = merge_summaries(summaries, min_count=min_count, small=small)
+    summary.write(target)
+    _show(summary, target, as_json, f"written to {target}")
+
+
+def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> None:
+    """Refuse, before any work, what would fail after it."""
+    storage.check_target(target, inputs)
+    check_min_count(min_count)
+    check_option(small, WAYS, "small")
+
+
+def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:
+    """A summary, and what became of it."""
+    if not as_json:
+        click.echo(f"{summary!r}\n{done}")
+        return
+    facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
+    names = {"factors": summary.factors, "tags": dict(summary.tags), "dropped": summary.dropped, "output": str(target)}
+    output.show_json(plain_value(facts | names))

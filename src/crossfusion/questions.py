@@ -1,0 +1,279 @@
+"""The questions that can be put to a table of moments; every distance is answered from there, without the rows."""
+
+from collections.abc import Hashable, Sequence
+
+from crossfusion import factors
+from crossfusion.adjust import METHODS
+from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
+from crossfusion.bootstrap import multiplicities, replicates
+from crossfusion.cells import design_of, pieces_of
+from crossfusion.errors import InputError
+from crossfusion.fusion import Fusion, fuse
+from crossfusion.hierarchy import Hierarchy, levels_of
+from crossfusion.inference import test_of_units, with_limits, with_tests, with_units
+from crossfusion.judge import TestResult, check_options
+from crossfusion.kernels import FloatArray
+from crossfusion.one_vs_rest import each_vs_rest
+from crossfusion.pairwise import Pairwise, pairs
+from crossfusion.table import Factors, Table
+from crossfusion.validation import as_names, check_level, check_option, check_whole
+
+
+class Questions(Table):
+    """A table of moments that can be asked; `Summary` is what users meet."""
+
+    def cfd(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+    ) -> Fusion:
+        """Cross-Fusion Distance between the groups of a factor, or of several.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared within their strata.
+        units : str or list of str, optional
+            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
+            these and not rows. A unit may have rows in one group or in several.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+        level : float, optional
+            Confidence level, such as 0.95, of the interval to give with the distance; needs `units`.
+
+        Returns
+        -------
+        Fusion
+            Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
+
+        Notes
+        -----
+        For pooled weights the chain rule holds exactly: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD sees means, not shapes.
+        """
+        check_level(level)
+        design = design_of(self, between, given)
+        fusion = fuse(design, weights=weights, dropped=self.dropped)
+        if level is None and not as_names(units, "units"):
+            return fusion
+        pieces = pieces_of(self, between, given, units, "level")
+        return with_units(fusion, pieces, design, design.weights(weights), level)
+
+    def pairwise(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+        permutations: int | None = None,
+        seed: int = 0,
+        adjust: str = "holm",
+    ) -> Pairwise:
+        """Distances of all pairs of groups; each equals `cfd` of the two groups alone.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        units : str or list of str, optional
+            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
+            these and not rows. A unit may have rows in one group or in several.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+        level : float, optional
+            Confidence level, such as 0.95, of the limits to give with each distance; needs `units`.
+        permutations : int, optional
+            Rearrangements of a permutation test of each pair; needs `units`.
+        seed : int
+            Of the rearrangements.
+        adjust : {"holm", "bh"}
+            How `adjusted` accounts for the number of pairs; see `adjusted_pvalues`.
+
+        Returns
+        -------
+        Pairwise
+            Matrices of distances; and of limits and p-values where asked for.
+
+        Notes
+        -----
+        Limits and tests take the pairs one by one, limits in a millisecond or two each: for hundreds of groups, select
+        first. The limits are of single distances, each at the given level.
+        """
+        check_level(level)
+        check_option(adjust, METHODS, "adjust")
+        if permutations is not None:
+            check_options(permutations, seed)
+        design = design_of(self, between, given)
+        result = pairs(design, weights=weights)
+        if level is None and permutations is None and not as_names(units, "units"):
+            return result
+        pieces = pieces_of(self, between, given, units, "permutations" if level is None else "level")
+        result = with_limits(result, pieces, design, weights=weights, level=level)
+        if permutations is None:
+            return result
+        return with_tests(result, pieces, design, permutations=permutations, seed=seed, adjust=adjust)
+
+    def one_vs_rest(
+        self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
+    ) -> dict[Hashable, Fusion]:
+        """Distance of each group to all others taken together.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        weights : {"pooled", "balanced"}
+            The two sides weigh as their rows do, or the same.
+
+        Returns
+        -------
+        dict
+            A Fusion for each group.
+        """
+        return each_vs_rest(design_of(self, between, given), weights=weights, dropped=self.dropped)
+
+    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
+        """Split the distance of nested groups over their levels.
+
+        Parameters
+        ----------
+        levels : list of str
+            Factors from the outermost to the innermost; each level's groups are combinations with all levels above.
+        weights : {"pooled", "balanced"}
+            The finest groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Hierarchy
+            A distance for each level, given those above; they add up to the distance between the finest groups.
+        """
+        names = self._names(levels, "levels")
+        leaves = self.rollup(names)
+        parts = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        return levels_of(leaves.moments, parts, names, weights=weights)
+
+    def attribution(
+        self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
+    ) -> Attribution:
+        """What the variance between groups is made of.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        over : str
+            "features", or a factor such as the patient, whose values contribute.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+
+        Returns
+        -------
+        Attribution
+            Contribution, share, and the distance without each feature or unit.
+        """
+        design = design_of(self, between, given)
+        if over == FEATURES:
+            return by_feature(design, weights=weights)
+        compared = [*as_names(between, "between"), *as_names(given, "given")]
+        self._check_factors([over])
+        if over in compared:
+            raise InputError(f"over={over!r} is in between or given itself: name another factor, or 'features'")
+        fine = self.rollup([*compared, over])
+        cell, _ = factors.encode(fine.keys.select(compared))
+        unit, units = factors.encode(fine.keys.select([over]))
+        return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
+
+    def test(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        permutations: int = 999,
+        seed: int = 0,
+    ) -> TestResult:
+        """Test whether groups are separated farther than chance would have it, by exchanging labels of units.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared, and labels exchanged, within their strata.
+        units : str or list of str
+            The factors that tell apart what is independent, such as the patient or the slide. Units of one group each
+            exchange their labels as wholes; where some units have several groups (a slide on two scanners), labels
+            are exchanged within units only.
+        permutations : int
+            Random rearrangements; where there are no more than this and one, each is looked at once instead.
+        seed : int
+            Of the random rearrangements.
+
+        Returns
+        -------
+        TestResult
+            Statistic, p-value, and the statistic under each rearrangement.
+
+        Notes
+        -----
+        The same as `permutation_test` of the rows with these units (or pairs) and strata, without the rows.
+        """
+        check_options(permutations, seed)
+        design = design_of(self, between, given)
+        pieces = pieces_of(self, between, given, units, "a test")
+        return test_of_units(pieces, design, permutations=permutations, seed=seed)
+
+    def bootstrap(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        draws: int = 999,
+        seed: int = 0,
+    ) -> FloatArray:
+        """Distances of resampled units: a check of the interval that owes nothing to its formula.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        given : str or list of str, optional
+            The factors to adjust for.
+        units : str or list of str
+            The factors that tell apart what is independent, such as the patient.
+        weights : {"pooled", "balanced"}
+            Groups weigh as their rows do, or all the same.
+        draws : int
+            Number of resamples.
+        seed : int
+            Of the resamples.
+
+        Returns
+        -------
+        array of shape (draws,)
+            Distance of each resample, less the bias that units and their resampling add, so that they lie around
+            `unbiased`. Their standard deviation is about its standard error; for distances near zero it is larger.
+
+        Notes
+        -----
+        Units are drawn with replacement among those of the same groups, at the weights of the whole.
+        """
+        check_whole(draws, "draws")
+        check_whole(seed, "seed", least=0)
+        design, pieces = design_of(self, between, given), pieces_of(self, between, given, units, "a bootstrap")
+        return replicates(pieces, design, design.weights(weights), multiplicities(pieces, design, draws, seed))

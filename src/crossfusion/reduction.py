@@ -12,6 +12,7 @@ from crossfusion import factors
 from crossfusion.errors import warn
 from crossfusion.moments import grouped
 from crossfusion.sources.block import Block, Part
+from crossfusion.sources.match import Match, merged
 from crossfusion.summary import Summary, combine
 from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import FiniteCheck, as_rows, check_same_dim, check_some_rows
@@ -48,6 +49,7 @@ class Reduced:
     summary: Summary | None = None  # None: no finite row
     seen: Seen = Seen()
     lost: "tuple[pa.Table, ...]" = ()  # keys of which a block had no finite row
+    match: Match | None = None  # what a manifest has of the keys
 
     @property
     def dim(self) -> int:
@@ -56,8 +58,9 @@ class Reduced:
 
     @property
     def size(self) -> int:
-        """Bytes of the means."""
-        return 0 if self.summary is None else self.summary.moments.mean.nbytes
+        """Bytes of the means, and of what is known of keys."""
+        keys = 0 if self.match is None else self.match.size
+        return keys + (0 if self.summary is None else self.summary.moments.mean.nbytes)
 
 
 def of_block(block: Block, name: str, *, threads: int | None = 1, large: bool = False) -> Reduced:
@@ -71,7 +74,8 @@ def of_block(block: Block, name: str, *, threads: int | None = 1, large: bool = 
     where = f"{check.where} of {block.file}" if check.where and block.file else check.where
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
     summary = Summary(keys.take(kept), moments[kept], _type_name(rows.dtype)) if len(kept) else None
-    return Reduced(holder, summary, Seen(check.rows, check.bad, where), (keys.take(lost),) if len(lost) else ())
+    gone = (keys.take(lost),) if len(lost) else ()
+    return Reduced(holder, summary, Seen(check.rows, check.bad, where), gone, block.match)
 
 
 def _type_name(dtype: Any) -> str:
@@ -98,6 +102,7 @@ def merge(pieces: Sequence[Reduced]) -> Reduced:
         combine([piece.summary for piece in filled if piece.summary is not None]) if filled else None,
         reduce(operator.add, (piece.seen for piece in pieces)),
         tuple(keys for piece in pieces for keys in piece.lost),
+        merged(piece.match for piece in pieces),
     )
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion.errors import FileError, InputError
-from crossfusion.sources import arrays, csv, frames, parquet
-from crossfusion.sources.block import Block, Source
-from crossfusion.validation import as_names
+from crossfusion.sources import arrays, csv, parquet, tables
+from crossfusion.sources.block import Block, Source, in_memory
+from crossfusion.validation import as_names, as_rows
 
 READERS = {
     ".npy": arrays.from_npy,
@@ -19,7 +19,7 @@ READERS = {
     ".pq": parquet.from_parquet,
 }
 
-__all__ = ["READERS", "Block", "Source", "open_file", "open_files", "open_source"]
+__all__ = ["READERS", "Block", "Source", "open_file", "open_files", "open_rows", "open_source"]
 
 
 def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
@@ -55,12 +55,21 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
     names = as_names(by, "by")
     if not names:
         raise InputError("by is empty: name at least one factor")
+    return open_rows(source, names, vectors)
+
+
+def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[Source]:
+    """Sources with the columns of these names as factors; without any name, also rows that have no columns."""
+    import pyarrow as pa
+
     if isinstance(source, str | os.PathLike):
         return [open_file(source, names, vectors)]
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
         return open_files(source, names, vectors)
-    if frames.is_table(source):
-        return [frames.from_table(source, names, vectors)]
+    if tables.is_table(source):
+        return [tables.from_table(source, names, vectors)]
+    if not names:
+        return [in_memory("x", as_rows(source, "x"), pa.table({}))]
     raise InputError(
-        f"by={by!r} names columns, but {type(source).__name__} has none: pass by={{name: values}}, a file or a table"
+        f"by={names!r} names columns, but {type(source).__name__} has none: pass by={{name: values}}, a file or a table"
     )

@@ -11,6 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crossfusion.sources.match import Match
+
 BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
 
 
@@ -22,6 +24,8 @@ class Block:
     keys: "pa.Table"
     first: int = 0  # index of the first row in its file or table
     file: str = ""  # the file, where a source has several
+    before: int | None = 0  # rows of the files before that one; None: not known
+    match: "Match | None" = None  # what a manifest has of its keys
 
 
 Part = Callable[[], Iterator[Block]]
@@ -42,6 +46,7 @@ class Source:
     note: str = ""  # what was decided without being asked
     features: tuple[str, ...] = ()  # names of the columns, where each feature has one
     whole: bool = False  # the rows are in memory, in one block
+    files: tuple[str, ...] = ()  # names of its files, where it has several
 
     def blocks(self) -> Iterator[Block]:
         """All blocks in order."""
@@ -55,15 +60,27 @@ def in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] 
 
 def together(name: str, sources: Sequence[Source]) -> Source:
     """One source of the rows of several files, which the blocks name."""
-    parts = [partial(_named, part, source.name) for source in sources for part in source.parts]
-    known = [source.rows for source in sources if source.rows is not None]
-    rows = sum(known) if len(known) == len(sources) else None
+    before = _rows_before(sources)
+    parts = [
+        partial(_named, part, source.name, at)
+        for source, at in zip(sources, before, strict=False)
+        for part in source.parts
+    ]
     note = next((source.note for source in sources if source.note), "")
-    return Source(name, parts, rows, note, next((source.features for source in sources if source.features), ()))
+    features = next((source.features for source in sources if source.features), ())
+    return Source(name, parts, before[-1], note, features, files=tuple(source.name for source in sources))
 
 
-def _named(part: Part, file: str) -> Iterator[Block]:
-    return (replace(block, file=block.file or file) for block in part())
+def _rows_before(sources: Sequence[Source]) -> list[int | None]:
+    """Rows of all sources before each, and of all of them; None once one is not known."""
+    before: list[int | None] = [0]
+    for source in sources:
+        before.append(None if before[-1] is None or source.rows is None else before[-1] + source.rows)
+    return before
+
+
+def _named(part: Part, file: str, before: int | None) -> Iterator[Block]:
+    return (replace(block, file=block.file or file, before=before) for block in part())
 
 
 def with_keys(source: Source, values: Mapping[str, Any]) -> Source:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion.errors import FileError, InputError, warn
 from crossfusion.sources.block import Block, Source
-from crossfusion.sources.frames import block_of, numeric_columns, vector_columns
+from crossfusion.sources.frames import block_of, is_one_feature_each, numeric_columns, vector_columns
 from crossfusion.validation import check_known, check_once
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         columns = vector_columns(schema, by, wanted, str(path))
         ahead = csv.ConvertOptions(include_columns=[*by] or columns[:1], strings_can_be_null=True)
         keys = csv.read_csv(path, parse_options=delimiter, convert_options=ahead)
-        kinds = {name: pa.float64() for name in columns} | _factor_types(path, keys.select(list(by)), delimiter)
+        kind = pa.float64() if is_one_feature_each(schema, columns) else pa.string()
+        kinds = dict.fromkeys(columns, kind) | _factor_types(path, keys.select(list(by)), delimiter)
     except (pa.ArrowException, OSError) as problem:
         raise _damaged(path, problem) from problem
     options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
@@ -48,7 +49,8 @@ def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
         _warn_of_whole_numbers(path, schema, columns)
     note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
     read = partial(_blocks, path, by, columns, delimiter, options)
-    return Source(str(path), [read], keys.num_rows, note, tuple(columns))
+    features = tuple(columns) if is_one_feature_each(schema, columns) else ()
+    return Source(str(path), [read], keys.num_rows, note, features)
 
 
 def _warn_of_text(path: Path, left_out: Sequence[str]) -> None:

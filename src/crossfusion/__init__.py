@@ -11,6 +11,7 @@ from crossfusion.dispersion import dispersion_test
 from crossfusion.errors import (
     CrossfusionError,
     CrossfusionWarning,
+    EngineError,
     FileError,
     InputError,
     MissingDependencyError,
@@ -31,6 +32,7 @@ __all__ = [
     "CrossfusionError",
     "CrossfusionWarning",
     "Decomposition",
+    "EngineError",
     "FileError",
     "Fusion",
     "Hierarchy",

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from crossfusion.engines import local
+from crossfusion import engines
+from crossfusion.engines import dask, spark
+from crossfusion.errors import InputError
 from crossfusion.reduction import settled
 from crossfusion.small import WAYS, large_enough
-from crossfusion.sources import Source, open_source
+from crossfusion.sources import open_rows, open_source
+from crossfusion.sources.manifest import Joined, join
 from crossfusion.summary import Summary
 from crossfusion.validation import NAN, as_tags, check_min_count, check_option
 
@@ -17,6 +21,9 @@ def summarize(
     by: str | Sequence[str] | Mapping[str, Any],
     *,
     vectors: str | Sequence[str] | None = None,
+    manifest: Any = None,
+    on: str | None = None,
+    engine: Any = "auto",
     nan: str = "raise",
     min_count: int = 0,
     small: str = "drop",
@@ -27,13 +34,23 @@ def summarize(
     Parameters
     ----------
     source : array, path, list of paths, or table
-        Rows × features; or a .npz, .csv, .tsv or .parquet file, or several; or a pandas, Polars or PyArrow table.
+        Rows × features; or files, folders, patterns such as ``"lake/*.parquet"`` and URLs; or a table of pandas,
+        Polars, PyArrow, DuckDB and others; or a collection of Dask or Spark.
     by : mapping or names
         The factors that define the groups: arrays of values by name, or the names of columns. A missing value is a
         group of its own.
     vectors : str or list of str, optional
         The column that holds the vectors, or a pattern of many numeric columns such as ``"dim_*"``. Found by itself
         where there is one list column, and in text files where all numeric columns besides `by` are meant.
+    manifest : path or table, optional
+        A table of its own that holds factors of `by`: its rows belong to the vectors of the same key, or of the same
+        file, or in the same place.
+    on : str, optional
+        The column of the manifest that holds the key: values of the vectors' column of this name or, where they have
+        none, names of their files. Without it, row by row in order.
+    engine : {"auto", "local", "dask", "spark"} or distributed.Client
+        Who reads and reduces: threads of this process, Dask or Spark. "auto" takes Dask for its collections, Spark for
+        its DataFrames, and threads for all else.
     nan : {"raise", "drop"}
         What to do about rows with NaN or infinite values.
     min_count : int
@@ -61,17 +78,37 @@ def summarize(
     check_option(nan, NAN, "nan")
     check_min_count(min_count)
     check_option(small, WAYS, "small")
-    known = as_tags(tags or {})
-    summary = collect(open_source(source, by, vectors), nan=nan)
+    known, engine = as_tags(tags or {}), engines.chosen(engine, source)
+    sources, joined = opened(source, by, vectors, manifest, on, engine)
+    summary = collect(sources, engine=engine, nan=nan, joined=joined)
     return replace(large_enough(summary, min_count, small), tags=known)
 
 
+def opened(
+    source: Any, by: Any, vectors: Any, manifest: Any = None, on: str | None = None, engine: Any = "local"
+) -> tuple[Sequence[Any], Joined | None]:
+    """Sources of whatever a user passes, with the factors that they have or that a manifest has for them."""
+    if manifest is not None:
+        if dask.is_collection(source) or spark.is_frame(source):
+            raise InputError("manifest goes with files and tables: join it to a collection of Dask or Spark first")
+        joined = join(partial(open_rows, source, vectors=vectors), manifest, on, by)
+        return joined.sources, joined
+    if on is not None:
+        raise InputError(f"on={on!r} names the key column of a manifest: pass the manifest too")
+    return engines.opened(source, by, vectors, engine) or open_source(source, by, vectors), None
+
+
 def collect(
-    sources: Sequence[Source],
+    sources: Sequence[Any],
     *,
+    engine: Any = "local",
     nan: str = "raise",
     progress: Callable[[int], None] | None = None,
+    joined: Joined | None = None,
 ) -> Summary:
-    """Summary of some sources; `progress` is told the rows of each block."""
+    """Summary of some sources, which a manifest may have joined; `progress` is told rows as they are done."""
     check_option(nan, NAN, "nan")
-    return settled(local.run(sources, nan, progress), nan)
+    found = engines.run(sources, engine, nan, progress)
+    if joined is not None:
+        joined.settle([piece.match for _, piece in found], sum(piece.seen.rows for _, piece in found))
+    return settled(found, nan)

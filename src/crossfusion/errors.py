@@ -23,6 +23,10 @@ class FileError(CrossfusionError, ValueError):
     """A file that is missing, damaged, or not what it was taken for."""
 
 
+class EngineError(CrossfusionError, RuntimeError):
+    """Workers of a cluster that were lost, or that did not do all of the work: there is no result."""
+
+
 class MissingDependencyError(CrossfusionError, ImportError):
     """An optional library that is not installed.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import factors
+from crossfusion import factors, kernels
 from crossfusion.errors import warn
 from crossfusion.moments import grouped
 from crossfusion.sources.block import Block, Part
@@ -84,9 +84,10 @@ def _type_name(dtype: Any) -> str:
 
 def of_part(part: Part, name: str) -> Reduced:
     """Reduce all blocks of a part, one after the other, as a worker process does."""
-    running = Running(name)
+    running, size = Running(name), 0
     for number, block in enumerate(part()):
-        running.add(number, of_block(block, name, large=True))
+        size += block.rows.shape[0] * block.rows.shape[1] * block.rows.dtype.itemsize
+        running.add(number, of_block(block, name, large=size >= kernels.SMALL))
     return running.total()
 
 

@@ -29,7 +29,7 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
             said = f"{len(found)} columns of vectors ({', '.join(found)})" if found else "no column of vectors"
             raise InputError(f"{holder} has {said}: name one in vectors, or a pattern such as 'dim_*'")
         return found
-    names = _chosen(schema.names, by, as_names(vectors, "vectors"), holder)
+    names = chosen_columns(schema.names, by, as_names(vectors, "vectors"), holder)
     check_once(names, schema.names, holder)
     types = {field.name: field.type for field in schema}
     kinds = {name: types[name] for name in names}
@@ -55,7 +55,7 @@ def _not_numbers(name: str, kind: "pa.DataType", holder: str) -> InputError:
     return InputError(f"column {name!r} of {holder} holds {kind}, not numbers: leave it out of vectors")
 
 
-def _chosen(names: Sequence[str], by: Sequence[str], wanted: Sequence[str], holder: str) -> list[str]:
+def chosen_columns(names: Sequence[str], by: Sequence[str], wanted: Sequence[str], holder: str) -> list[str]:
     """Columns that the entries name, or match as patterns where no column has that very name, in that order."""
     found: dict[str, None] = {}
     known, factors = set(names), set(by)

@@ -2,20 +2,25 @@
 
 import contextlib
 import datetime as dt
+import gzip
 import io
+import pickle
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
 from crossfusion import reduction, sources
 from crossfusion.collect import collect
-from crossfusion.sources import arrays, block, csv
+from crossfusion.sources import arrays, block, csv, places
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(3)
@@ -40,8 +45,35 @@ def save_npz(path):
     np.savez(path, x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
 
 
+def save_columns(path):
+    """Rows that lie by columns, as those of a pandas table often do."""
+    np.savez_compressed(
+        path, x=np.asfortranarray(X), site=SITE, day=np.array(DAY, "datetime64[D]"), y=np.array({"a": 1})
+    )
+
+
+def save_text(path):
+    """The table as text, packed as the ending says."""
+    table = wide_table().drop_columns(["note"])
+    with pa.CompressedOutputStream(path, path.suffix[1:].replace("gz", "gzip").replace("zst", "zstd")) as sink:
+        pyarrow.csv.write_csv(table, sink, pyarrow.csv.WriteOptions(delimiter="\t" if ".tsv" in path.name else ","))
+
+
+def save_arrow(path, table=None, opened=pa.ipc.new_file, batch=60, **options):
+    table = list_table(pa.list_(pa.float64(), DIM)) if table is None else table
+    with opened(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, batch)
+
+
 STORAGES = {
     "npz": ("x.npz", save_npz, None),
+    "npz-columns": ("x.npz", save_columns, "x"),
+    **{f"text{ending}": (f"x{ending}", save_text, None) for ending in csv.ENDINGS if ending.count(".") == 2},
+    "arrow": ("x.arrow", save_arrow, None),
+    "arrow-wide": ("x.ipc", lambda path: save_arrow(path, wide_table()), "dim_*"),
+    "arrow-packed": ("x.arrow", lambda path: save_arrow(path, compression="zstd"), None),
+    "arrow-stream": ("x.arrow", lambda path: save_arrow(path, opened=pa.ipc.new_stream), None),
+    "feather": ("x.feather", lambda path: feather.write_feather(list_table(pa.large_list(pa.float64())), path), None),
     "csv": ("x.csv", lambda path: pyarrow.csv.write_csv(wide_table().drop_columns(["note"]), path), None),
     "tsv": ("x.tsv", lambda path: wide_table().to_pandas().to_csv(path, sep="\t", index=False), "dim_*"),
     "parquet-list": ("x.parquet", lambda path: pq.write_table(list_table(pa.list_(pa.float64())), path), None),
@@ -79,6 +111,73 @@ def test_every_file_gives_the_same_summary(name, size, tmp_path, monkeypatch):
     save(tmp_path / file)
     monkeypatch.setattr(block, "BLOCK", size)
     assert_same(cf.summarize(tmp_path / file, by=BY, vectors=vectors))
+
+
+@pytest.mark.parametrize("name", STORAGES)
+def test_parts_of_files_can_be_pickled_and_read_again(name, tmp_path, monkeypatch):
+    file, save, vectors = STORAGES[name]
+    save(tmp_path / file)
+    monkeypatch.setattr(block, "BLOCK", 2000)
+    source = sources.open_file(tmp_path / file, BY, vectors)
+    again = pickle.loads(pickle.dumps(source.parts))
+    for part, copy in zip(source.parts, again, strict=True):
+        for one, other in zip(part(), copy(), strict=True):
+            np.testing.assert_array_equal(one.rows, other.rows)
+            assert one.keys.equals(other.keys)
+            assert one.first == other.first
+    rows = np.concatenate([entry.rows for entry in source.blocks()])
+    np.testing.assert_allclose(rows, X, rtol=1e-15)
+    assert [entry.first for entry in source.blocks()] == [
+        0, *np.cumsum([len(entry.rows) for entry in source.blocks()])[:-1]
+    ]  # fmt: skip
+    assert source.rows in (None, ROWS)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float64", ">f4", "float16", "int8", "bool"])
+def test_npy_files_are_read_in_parts(order, dtype, tmp_path, monkeypatch):
+    values = np.asarray(X * 10, dtype, order=order)
+    np.save(tmp_path / "x.npy", values)
+    monkeypatch.setattr(block, "BLOCK", 500)
+    source = sources.open_file(tmp_path / "x.npy", [])
+    assert len(source.parts) > 2
+    for parts in (source.parts, pickle.loads(pickle.dumps(source.parts))):
+        np.testing.assert_array_equal(np.concatenate([entry.rows for part in parts for entry in part()]), values)
+
+
+def test_large_row_groups_and_batches_are_read_a_block_at_a_time(tmp_path, monkeypatch):
+    table = list_table(pa.list_(pa.float64(), DIM))
+    pq.write_table(table, tmp_path / "x.parquet")
+    save_arrow(tmp_path / "x.arrow", table, batch=ROWS)
+    np.savez_compressed(tmp_path / "x.npz", x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
+    monkeypatch.setattr(block, "BLOCK", 20 * DIM * 8)
+    for name in ("x.parquet", "x.arrow", "x.npz"):
+        sizes = [entry.rows.nbytes for entry in sources.open_file(tmp_path / name, BY).blocks()]
+        assert max(sizes) <= block.BLOCK, name
+        assert len(sizes) > 10
+
+
+def test_row_groups_make_parts_of_about_a_block(tmp_path, monkeypatch):
+    pq.write_table(list_table(pa.list_(pa.float64())), tmp_path / "x.parquet", row_group_size=10)
+    monkeypatch.setattr(block, "BLOCK", 40 * DIM * 8)
+    source = sources.open_file(tmp_path / "x.parquet", BY)
+    sizes = [sum(len(entry.rows) for entry in part()) for part in source.parts]
+    assert sum(sizes) == ROWS
+    assert set(sizes[:-1]) <= {40, 50}
+
+
+def test_factor_values_of_text_are_not_kept_but_for_the_distinct_ones(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,v\n" + "".join(f'{k % 7},"x ""{k % 3}""",1.5\n' for k in range(50_000)))
+    tracemalloc.start()
+    source = sources.open_file(path, ["a", "b"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e6
+    assert source.rows == 50_000
+    keys = next(source.blocks()).keys
+    assert [str(kind) for kind in keys.schema.types] == ["int64", "string"]
+    assert keys["b"][2].as_py() == 'x "2"'
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -228,6 +327,23 @@ def npy_bytes(array):
     return sink.getvalue()
 
 
+def arrow_bytes(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def zip_bytes(arrays):
+    """An archive of arrays, or of bytes that pretend to be one."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            content = array if isinstance(array, bytes) else npy_bytes(array)
+            archive.writestr(f"{name}.npy", content)
+    return sink.getvalue()
+
+
 NO_FEATURES = pa.table({"site": ["a"], "v": pa.array([[]], pa.list_(pa.float64()))})
 RAGGED = pa.table({"site": ["a", "b", "c"], "v": [[1.0, 2.0], [1.0, 2.0], [1.0]]})
 BAD_FILES = {
@@ -246,6 +362,21 @@ BAD_FILES = {
     "ragged parquet": ("x.parquet", parquet_bytes(RAGGED), "unequal length, first in row 2"),
     "vectors of no features": ("x.parquet", parquet_bytes(NO_FEATURES), "features"),
     "parquet without rows": ("x.parquet", parquet_bytes(RAGGED.slice(0, 0)), "no rows"),
+    "not arrow": ("x.arrow", b"ARROW1 but not really ARROW1", "not a readable Arrow"),
+    "empty arrow": ("x.feather", b"", "not a readable Arrow"),
+    "truncated arrow": ("x.arrow", arrow_bytes(wide_table())[:-50], "not a readable Arrow"),
+    "old feather": ("x.feather", b"FEA1" + bytes(100), "first version"),
+    "arrow without rows": ("x.arrow", arrow_bytes(RAGGED.slice(0, 0)), "no rows"),
+    "ragged arrow": ("x.arrow", arrow_bytes(RAGGED), "unequal length, first in row 2"),
+    "not packed": ("x.csv.gz", b"site,v0\na,1\n", "cannot be read"),
+    "cut off while packed": ("x.csv.gz", gzip.compress(b"site,v0\n" + b"a,1\nb,2\n" * 99)[:-20], "cannot be read"),
+    "npz of a list": ("x.npz", zip_bytes({"x": np.ones((2, 3)), "site": np.arange(3)}), "3 entries for 2 rows"),
+    "npz of objects": ("x.npz", zip_bytes({"x": np.array([[{}]]), "site": np.arange(1)}), "pickled objects"),
+    "npz that says more than it holds": (
+        "x.npz",
+        zip_bytes({"x": npy_bytes(np.ones((3, 2))).replace(b"(3, 2)", b"(9, 2)"), "site": np.arange(9)}),
+        "its shape needs 272 bytes, but it holds 176",
+    ),
     "two vector columns": ("x.parquet", parquet_bytes(RAGGED.append_column("w", RAGGED["v"])), "2 columns of vectors"),
 }
 
@@ -313,7 +444,7 @@ def test_files_of_different_width_do_not_mix(tmp_path):
 
 
 def test_every_ending_has_a_reader_that_is_tested():
-    tested = {"." + name.split(".")[1] for name, _, _ in STORAGES.values()} | {".npy"}
+    tested = {places.ending(name) for name, _, _ in STORAGES.values()} | {".npy"}
     assert tested == set(sources.READERS)
     assert csv.from_csv in sources.READERS.values()
 

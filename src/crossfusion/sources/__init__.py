@@ -1,49 +1,99 @@
 """Where rows come from. A source is one generator of blocks: rows, and the factor values that belong to them."""
 
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
-from crossfusion.errors import FileError, InputError
-from crossfusion.sources import arrays, csv, parquet, tables
-from crossfusion.sources.block import Block, Source, in_memory
-from crossfusion.validation import as_names, as_rows
+from crossfusion.errors import InputError, warn
+from crossfusion.sources import arrays, arrow, csv, npy, npz, parquet, places, tables
+from crossfusion.sources.block import Block, Source, in_memory, together, with_keys
+from crossfusion.sources.places import Found, Place
+from crossfusion.validation import as_names, as_rows, check_some_rows
 
-READERS = {
-    ".npy": arrays.from_npy,
-    ".npz": arrays.from_npz,
-    ".csv": csv.from_csv,
-    ".tsv": csv.from_csv,
+Reader = Callable[[str, Sequence[str], Any], Source]
+
+READERS: dict[str, Reader] = {
+    ".npy": npy.from_npy,
+    ".npz": npz.from_npz,
+    **dict.fromkeys(csv.ENDINGS, csv.from_csv),
     ".parquet": parquet.from_parquet,
     ".pq": parquet.from_parquet,
+    ".arrow": arrow.from_arrow,
+    ".feather": arrow.from_arrow,
+    ".ipc": arrow.from_arrow,
 }
+OPENERS = 16  # files that are opened at a time: what takes time is waiting for the storage
 
 __all__ = ["READERS", "Block", "Source", "open_file", "open_files", "open_rows", "open_source"]
 
 
 def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
-    """Source of a file, by its ending."""
-    file, names = Path(path), as_names(by, "by")
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        raise FileError(f"{file} has an ending that is not known: use one of {', '.join(READERS)}")
-    if not file.is_file():
-        raise FileError(f"{file} does not exist or is not a file: check the path")
-    return reader(file, names, vectors)
+    """Source of a file, folder, glob or URL, by the endings of the files."""
+    return open_files([path], by, vectors)[0]
 
 
 def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None) -> list[Source]:
-    """Sources of files whose rows are put together: columns of the same name are the same feature."""
-    sources = [open_file(path, by, vectors) for path in paths]
+    """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature."""
+    names = as_names(by, "by")
+    found = [places.find(path, READERS) for path in paths]
+    files = [file for place in found for file in place.files]
+    sources = _aligned(files, _opened(files, names, vectors), names)
+    _warn(sources)
+    per_place = iter(sources)
+    return [_one_of(place, [next(per_place) for _ in place.files]) for place in found]
+
+
+def _opened(files: Sequence[Found], by: Sequence[str], vectors: Any) -> list[Source]:
+    """Sources of files under the factors that their columns and the folders on their paths hold."""
+    given = places.factors_of(files, by)
+    if len(files) == 1:
+        return [_open(files[0], by, vectors, given[0])]
+    pool = ThreadPoolExecutor(OPENERS)
+    try:
+        return list(pool.map(lambda file, values: _open(file, by, vectors, values), files, given))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _open(file: Found, by: Sequence[str], vectors: Any, given: Mapping[str, Any]) -> Source:
+    """Source of one file; what a column says of a factor goes before what the path says of it."""
+    read = READERS[file.ending]
+    source = read(file.path, [name for name in by if name not in given], vectors)
+    columns = [name for name in by if name in given and name in source.columns]
+    if columns:
+        given = {name: value for name, value in given.items() if name not in columns}
+        source = read(file.path, [name for name in by if name not in given], vectors)
+    return with_keys(source, given, by) if given else source
+
+
+def _aligned(files: Sequence[Found], sources: list[Source], by: Sequence[str]) -> list[Source]:
+    """The same sources, their features in the order of the first."""
     first = next((source for source in sources if source.features), None)
     for position, source in enumerate(sources):
         if first is None or not source.features or source.features == first.features:
             continue
         if sorted(source.features) != sorted(first.features):
             raise InputError(f"{source.name} names its features otherwise than {first.name}: name columns alike")
-        sources[position] = open_file(paths[position], by, list(first.features))
+        sources[position] = replace(
+            _opened([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
+        )
     return sources
+
+
+def _warn(sources: Sequence[Source]) -> None:
+    """Say what the first file that has something to say says; the others say the same."""
+    wary = [source for source in sources if source.cautions]
+    for caution in wary[0].cautions if wary else ():
+        warn(caution if len(wary) == 1 else f"{caution} (likewise in {len(wary) - 1} more files)")
+
+
+def _one_of(place: Place, sources: Sequence[Source]) -> Source:
+    """One source of the files of a path; a file without rows may be among several."""
+    filled = [source for source in sources if source.rows != 0]
+    check_some_rows(len(filled), place.name)
+    return together(place.name, filled) if place.several else filled[0]
 
 
 def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:

@@ -47,6 +47,8 @@ class Source:
     features: tuple[str, ...] = ()  # names of the columns, where each feature has one
     whole: bool = False  # the rows are in memory, in one block
     files: tuple[str, ...] = ()  # names of its files, where it has several
+    columns: tuple[str, ...] = ()  # names of all columns of a file, where it has them
+    cautions: tuple[str, ...] = ()  # warnings for whoever opened it
 
     def blocks(self) -> Iterator[Block]:
         """All blocks in order."""
@@ -83,12 +85,12 @@ def _named(part: Part, file: str, before: int | None) -> Iterator[Block]:
     return (replace(block, file=block.file or file, before=before) for block in part())
 
 
-def with_keys(source: Source, values: Mapping[str, Any]) -> Source:
-    """The same rows under further factors, each with one value for all of them."""
-    return replace(source, parts=[partial(_keyed, part, dict(values)) for part in source.parts])
+def with_keys(source: Source, values: Mapping[str, Any], order: Sequence[str] = ()) -> Source:
+    """The same rows under further factors, each with one value for all of them; `order`: of all factors."""
+    return replace(source, parts=[partial(_keyed, part, dict(values), tuple(order)) for part in source.parts])
 
 
-def _keyed(part: Part, values: Mapping[str, Any]) -> Iterator[Block]:
+def _keyed(part: Part, values: Mapping[str, Any], order: Sequence[str]) -> Iterator[Block]:
     import pyarrow as pa
 
     for block in part():
@@ -96,7 +98,7 @@ def _keyed(part: Part, values: Mapping[str, Any]) -> Iterator[Block]:
         for name, value in values.items():
             same = pa.DictionaryArray.from_arrays(np.zeros(number, np.int32), pa.array([value]))
             keys = keys.append_column(name, same) if keys.num_columns else pa.table({name: same})
-        yield replace(block, keys=keys)
+        yield replace(block, keys=keys.select(list(order)) if order else keys)
 
 
 def even_cuts(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[int, int]]:
@@ -104,3 +106,17 @@ def even_cuts(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[
     pieces = max(1, min(rows, rows * row_bytes // (size or BLOCK)))
     edges = [0, *accumulate(rows // pieces + (k < rows % pieces) for k in range(pieces))]
     return list(pairwise(edges))
+
+
+def runs(rows: Sequence[int], row_bytes: float) -> list[tuple[list[int], int]]:
+    """Pieces of a file that follow each other and make about a block, each run with the index of its first row."""
+    found: list[tuple[list[int], int]] = []
+    first, size = 0, 0.0
+    for piece, number in enumerate(rows):
+        if not found or size + number * row_bytes / 2 > BLOCK:
+            found.append(([], first))
+            size = 0
+        found[-1][0].append(piece)
+        size += number * row_bytes
+        first += number
+    return found

@@ -1,11 +1,12 @@
-"""Comma- or tab-separated text, read a block at a time."""
+"""Comma- or tab-separated text, packed or not, read a block at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion.errors import FileError, InputError, warn
+from crossfusion.errors import FileError, InputError
+from crossfusion.sources import places
 from crossfusion.sources.block import Block, Source
 from crossfusion.sources.frames import block_of, is_one_feature_each, numeric_columns, vector_columns
 from crossfusion.validation import check_known, check_once
@@ -13,97 +14,124 @@ from crossfusion.validation import check_known, check_once
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TROUBLE = "cannot be read as a text table"
+CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+READ = 16 * 2**20  # bytes of text that are parsed at a time
+ENDINGS = tuple(plain + packed for plain in (".csv", ".tsv") for packed in ("", *CODECS))
 
-def from_csv(path: Path, by: Sequence[str], vectors: Any = None) -> Source:
+
+def from_csv(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A text table; vectors are its numeric columns that are not factors, or those that `vectors` names.
 
-    The factors are read ahead as a whole, since their types show only at the end of the file.
+    The values of the factors are read ahead, since their types show only at the end of the file; of these, only the
+    distinct ones are kept.
     """
     import pyarrow as pa
-    from pyarrow import csv
 
-    delimiter = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-    try:
-        with csv.open_csv(path, parse_options=delimiter) as reader:
+    name = places.shown(path)
+    with places.reaching(path, TROUBLE):
+        with _reader(path) as reader:
             schema = reader.schema
         if len(schema) == 1 and any(mark in schema.names[0] for mark in ";\t|"):
             raise FileError(
-                f"{path} has one column, {schema.names[0]!r}: separate columns by commas, or tabs in a .tsv"
+                f"{name} has one column, {schema.names[0]!r}: separate columns by commas, or tabs in a .tsv"
             )
-        check_known(by, schema.names, "column", str(path))
-        wanted = numeric_columns(schema, by) if vectors is None else vectors
-        if not wanted:
-            raise InputError(f"{path} has no numeric columns besides {', '.join(by)}: there are no vectors in it")
-        if vectors is None:
-            check_once(wanted, schema.names, str(path))
-        columns = vector_columns(schema, by, wanted, str(path))
-        ahead = csv.ConvertOptions(include_columns=[*by] or columns[:1], strings_can_be_null=True)
-        keys = csv.read_csv(path, parse_options=delimiter, convert_options=ahead)
-        kind = pa.float64() if is_one_feature_each(schema, columns) else pa.string()
-        kinds = dict.fromkeys(columns, kind) | _factor_types(path, keys.select(list(by)), delimiter)
-    except (pa.ArrowException, OSError) as problem:
-        raise _damaged(path, problem) from problem
-    options = csv.ConvertOptions(include_columns=[*by, *columns], column_types=kinds, strings_can_be_null=True)
+        columns = _columns(schema, by, vectors, name)
+        kinds, rows = _factor_types(path, by) if by else ({}, None)
+    cautions = () if vectors is not None else tuple(_cautions(name, schema, by, columns))
+    note = "" if vectors is not None else f"{name}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
+    each = is_one_feature_each(schema, columns)
+    kinds |= dict.fromkeys(columns, pa.float64() if each else pa.string())
+    read = partial(_blocks, path, by, columns, kinds)
+    features = tuple(columns) if each else ()
+    return Source(name, [read], rows, note, features, columns=tuple(schema.names), cautions=cautions)
+
+
+def _columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) -> list[str]:
+    check_known(by, schema.names, "column", name)
+    wanted = numeric_columns(schema, by) if vectors is None else vectors
+    if not wanted:
+        raise InputError(f"{name} has no numeric columns besides {', '.join(by)}: there are no vectors in it")
     if vectors is None:
-        _warn_of_text(path, [name for name in schema.names if name not in by and name not in columns])
-        _warn_of_whole_numbers(path, schema, columns)
-    note = "" if vectors is not None else f"{path}: vectors are its {len(columns)} numeric columns, {_listed(columns)}"
-    read = partial(_blocks, path, by, columns, delimiter, options)
-    features = tuple(columns) if is_one_feature_each(schema, columns) else ()
-    return Source(str(path), [read], keys.num_rows, note, features)
+        check_once(wanted, schema.names, name)
+    return vector_columns(schema, by, wanted, name)
 
 
-def _warn_of_text(path: Path, left_out: Sequence[str]) -> None:
-    if left_out:
-        warn(f"{path}: {_listed(left_out)} left out of the vectors, not being numbers throughout; vectors names others")
+@contextmanager
+def _reader(path: str, types: "dict[str, pa.DataType] | None" = None, wanted: Sequence[str] = ()) -> Iterator[Any]:
+    """A stream of batches of some columns, or of all."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    kind = places.ending(path)
+    codec = next((codec for packed, codec in CODECS.items() if kind.endswith(packed)), None)
+    with ExitStack() as stack:
+        stream = stack.enter_context(places.open_arrow(path))
+        if codec is not None:
+            stream = stack.enter_context(pa.CompressedInputStream(stream, codec))
+        reading = csv.open_csv(
+            stream,
+            csv.ReadOptions(block_size=READ),
+            csv.ParseOptions(delimiter="\t" if kind.startswith(".tsv") else ","),
+            csv.ConvertOptions(include_columns=list(wanted) or None, column_types=types, strings_can_be_null=True),
+        )
+        yield stack.enter_context(reading)
 
 
-def _warn_of_whole_numbers(path: Path, schema: Any, columns: Sequence[str]) -> None:
-    """Name columns of whole numbers among others: patients and positions are easily taken for features."""
+def _cautions(name: str, schema: "pa.Schema", by: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """Columns that may have been meant otherwise: patients and positions are easily taken for features."""
     import pyarrow as pa
 
-    whole = [name for name in columns if pa.types.is_integer(schema.field(name).type)]
+    left_out = [column for column in schema.names if column not in by and column not in columns]
+    if left_out:
+        yield f"{name}: {_listed(left_out)} left out of the vectors, not being numbers throughout; vectors names others"
+    whole = [column for column in columns if pa.types.is_integer(schema.field(column).type)]
     if whole and len(whole) < len(columns) / 2:
-        warn(f"{path}: {_listed(whole)} in the vectors although they hold whole numbers; vectors names others")
+        yield f"{name}: {_listed(whole)} in the vectors although they hold whole numbers; vectors names others"
 
 
-def _factor_types(path: Path, keys: "pa.Table", delimiter: Any) -> "dict[str, pa.DataType]":
-    """Types of the factors; numbers that would not read back as they stand, such as 007, stay text."""
+def _factor_types(path: str, by: Sequence[str]) -> "tuple[dict[str, pa.DataType], int]":
+    """Types of the factors, from a look at all of their values, and the number of rows."""
+    import pyarrow as pa
+
+    distinct: dict[str, dict[bytes, None]] = {name: {} for name in by}
+    rows = 0
+    with _reader(path, dict.fromkeys(by, pa.binary()), by) as reader:
+        for batch in reader:
+            rows += batch.num_rows
+            for name in by:
+                distinct[name].update(dict.fromkeys(batch.column(name).unique().drop_null().to_pylist()))
+    return {name: _inferred(values) for name, values in distinct.items()}, rows
+
+
+def _inferred(values: Iterable[bytes]) -> "pa.DataType":
+    """Type that fits all values; numbers that would not read back as they stand, such as 007, stay text."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
 
-    kinds = {name: keys.schema.field(name).type for name in keys.column_names}
-    numbers = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
-    if numbers:
-        as_text = csv.ConvertOptions(
-            include_columns=numbers, column_types=dict.fromkeys(numbers, pa.string()), strings_can_be_null=True
-        )
-        text = csv.read_csv(path, parse_options=delimiter, convert_options=as_text)
-        for name in numbers:
-            if not pc.all(pc.equal(keys.column(name).cast(pa.string()), text.column(name))).as_py():
-                kinds[name] = pa.string()
-    return kinds
+    texts = list(values)
+    lines = b"\n".join([b"value", *(b'"' + text.replace(b'"', b'""') + b'"' for text in texts)])
+    largest = max(2**20, 2 * max(map(len, texts), default=0) + 64)
+    found = csv.read_csv(
+        pa.BufferReader(lines), csv.ReadOptions(block_size=largest), csv.ParseOptions(newlines_in_values=True)
+    ).column("value")
+    if not pa.types.is_integer(found.type):
+        return found.type
+    as_read = pa.array(texts, pa.binary()).cast(pa.string())
+    return found.type if pc.all(pc.equal(found.cast(pa.string()), as_read)).as_py() else pa.string()
 
 
 def _listed(columns: Sequence[str]) -> str:
     return ", ".join(columns) if len(columns) <= 4 else f"{', '.join(columns[:3])}, ..., {columns[-1]}"
 
 
-def _blocks(path: Path, by: Sequence[str], columns: Sequence[str], delimiter: Any, options: Any) -> Iterator[Block]:
+def _blocks(path: str, by: Sequence[str], columns: Sequence[str], kinds: "dict[str, pa.DataType]") -> Iterator[Block]:
     import pyarrow as pa
-    from pyarrow import csv
 
     first = 0
-    try:
-        reading = csv.ReadOptions(block_size=16 * 2**20)
-        with csv.open_csv(path, reading, delimiter, options) as reader:
-            for batch in reader:
-                yield block_of(pa.Table.from_batches([batch]), by, columns, str(path), first)
-                first += batch.num_rows
-    except pa.ArrowException as problem:
-        raise _damaged(path, problem) from problem
-
-
-def _damaged(path: Path, problem: BaseException) -> FileError:
-    return FileError(f"{path} cannot be read as a text table ({str(problem).splitlines()[0]})")
+    with ExitStack() as stack:
+        stack.enter_context(places.reaching(path, TROUBLE))
+        for batch in stack.enter_context(_reader(path, kinds, [*by, *columns])):
+            yield block_of(pa.Table.from_batches([batch]), by, columns, places.shown(path), first)
+            first += batch.num_rows

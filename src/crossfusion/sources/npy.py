@@ -1,0 +1,159 @@
+"""NumPy's `.npy` files: memory-mapped where they are local, read by ranges where they are not."""
+
+import io
+import math
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.errors import InputError
+from crossfusion.sources import places
+from crossfusion.sources.block import Block, Source, even_cuts
+from crossfusion.validation import as_rows
+
+HUGE = 2 * 2**20  # bytes of a huge page, at whose edges maps begin
+TROUBLE = "is not a readable .npy file of numbers"
+DAMAGED = "is damaged: write it again"
+AROUND = 2**16  # bytes around a fault that the kernel maps along with it
+
+
+LONGEST_HEADER = 10_000  # bytes; what NumPy takes
+READERS = {  # by version: bytes of the header's length, and what reads from there
+    (1, 0): (2, np.lib.format.read_array_header_1_0),
+    (2, 0): (4, np.lib.format.read_array_header_2_0),
+}
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an array file says of itself."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    columns: bool  # the values of a column, not of a row, lie side by side
+    offset: int  # where the values begin
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of an entry along the first axis."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """Header of an array, from a file at its start; raises ValueError for what is none, or for pickled objects."""
+    version = np.lib.format.read_magic(file)
+    if version not in READERS:
+        raise ValueError(f"format {version[0]}.{version[1]} is not one of plain numbers")
+    width, read = READERS[version]
+    length = file.read(width)
+    if int.from_bytes(length, "little") > LONGEST_HEADER:  # before it is read, since it may be anything
+        raise ValueError("its header is too long")
+    shape, columns, dtype = read(io.BytesIO(length + file.read(int.from_bytes(length, "little"))))
+    if dtype.hasobject or dtype.names is not None or not dtype.itemsize:
+        raise ValueError(f"it holds {'pickled objects' if dtype.hasobject else dtype}, not plain values")
+    if any(length < 0 for length in shape):
+        raise ValueError(f"its shape is {shape}")
+    return Header(dtype, shape, bool(columns) and len(shape) > 1, file.tell())
+
+
+def check_rows(header: Header, name: str) -> None:
+    """Refuse an array that is not rows × features of numbers, before any of it is read."""
+    shape = tuple(min(length, 2) for length in header.shape)  # what it is shows from a corner of it
+    try:
+        as_rows(np.broadcast_to(np.zeros((), header.dtype), shape), name)
+    except InputError as problem:
+        raise InputError(str(problem).replace(str(shape), str(header.shape))) from problem
+
+
+def from_npy(path: str, by: Sequence[str], _vectors: Any = None) -> Source:
+    """A `.npy` file, which has rows but no columns to name."""
+    name = places.shown(path)
+    if by:
+        raise InputError(f"{name} holds rows without columns, so {by[0]!r} is not in it: use .npz, .csv or .parquet")
+    with places.open_binary(path) as file, places.reaching(path, TROUBLE):
+        header = read_header(file)
+        size = file.seek(0, os.SEEK_END) - header.offset
+        if header.size > size:
+            raise ValueError(f"its shape {header.shape} needs {header.size} bytes, but it holds {size}")
+    check_rows(header, name)
+    read = _ranges if places.is_remote(path) else _mapped
+    cuts = even_cuts(header.shape[0], header.row_bytes)
+    return Source(name, [partial(read, path, header, *cut) for cut in cuts], header.shape[0])
+
+
+def _mapped(path: str, header: Header, start: int, stop: int) -> Iterator[Block]:
+    """Rows of a local file, without a copy."""
+    if stop > start:
+        low, high = (0, header.size) if header.columns else (start * header.row_bytes, stop * header.row_bytes)
+        values = _map(path, header.offset + low, header.offset + high)
+        if not header.columns:
+            values[::AROUND].sum()  # maps all of it beforehand: prefetching stops at what is not mapped
+        yield Block(_rows(values.view(header.dtype), header, start, stop), _no_keys(), start)
+
+
+def _rows(values: NDArray[Any], header: Header, start: int, stop: int) -> NDArray[Any]:
+    if header.columns:
+        return values.reshape(header.shape, order="F")[start:stop]
+    return values.reshape(stop - start, *header.shape[1:])
+
+
+def _map(path: str, low: int, high: int) -> NDArray[np.uint8]:
+    """Bytes of a file, mapped in huge pages where the system can.
+
+    A file that came into memory this way is mapped again at a hundredth of the faults.
+    """
+    begin = low // HUGE * HUGE
+    with places.reaching(path, "has changed while it was read"), open(path, "rb") as file:
+        end = max(high, min(-(-high // HUGE) * HUGE, os.fstat(file.fileno()).st_size))
+        area = mmap.mmap(file.fileno(), end - begin, access=mmap.ACCESS_READ, offset=begin)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a kernel without them
+            area.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(area, np.uint8, high - low, low - begin)
+
+
+def _ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Block]:
+    """Rows of a remote file; of one that lies by columns, a range of each."""
+    if stop == start:
+        return
+    with places.open_binary(path) as file, places.reaching(path, DAMAGED):
+        if header.columns:
+            rows = np.empty((*header.shape[:0:-1], stop - start), header.dtype)
+            for k, column in enumerate(rows):
+                file.seek(header.offset + (k * header.shape[0] + start) * header.dtype.itemsize)
+                fill(file, column)
+            rows = rows.T
+        else:
+            rows = np.empty((stop - start, *header.shape[1:]), header.dtype)
+            file.seek(header.offset + start * header.row_bytes)
+            fill(file, rows)
+    yield Block(rows, _no_keys(), start)
+
+
+def fill(file: IO[bytes], values: NDArray[Any]) -> None:
+    """Read as many bytes as an array takes."""
+    view, done = values.reshape(-1).view(np.uint8), 0
+    while done < len(view):
+        piece = file.read(min(len(view) - done, 2**20))
+        if not piece:
+            raise EOFError(f"it ends after {done} of {len(view)} bytes")
+        view[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+        done += len(piece)
+
+
+def _no_keys() -> Any:
+    import pyarrow as pa
+
+    return pa.table({})

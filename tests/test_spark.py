@@ -15,12 +15,11 @@ import pytest
 
 import crossfusion as cf
 from crossfusion import factors
-from crossfusion.benchmarks import scale_spark
 from crossfusion.engines import spark as engine
 from crossfusion.engines import spark_tables, wire
 from crossfusion.engines.spark_tasks import SCHEMA, Message, answer, raise_error
 from crossfusion.reduction import Reduced, Seen, of_block, settled
-from crossfusion.sources import block
+from crossfusion.sources import block, open_files
 from crossfusion.sources.block import Block, Source
 from tests.with_spark import QUICK, deadly, environment, started
 
@@ -169,10 +168,10 @@ def test_a_tree_gives_the_same_as_one_sum(spark, here, monkeypatch):
     frame = spark.createDataFrame(TABLE).repartition(9, "site")  # nine partitions, of which most are empty
     told: list[int] = []
     monkeypatch.setattr(block, "BLOCK", 1)
-    flat = engine.run(frame, ["site", "label"], progress=told.append)
+    flat = engine.run([engine.open_table(frame, ["site", "label"])], progress=told.append)
     monkeypatch.setattr(engine, "DIRECT", 0)
     monkeypatch.setattr(engine, "FAN", 2)
-    tree = engine.run(frame, ["site", "label"])
+    tree = engine.run([engine.open_table(frame, ["site", "label"])])
     assert told == [240]
     assert_same(settled(flat, "raise"), here)
     assert_same(settled(tree, "raise"), here)
@@ -210,7 +209,7 @@ def test_other_files_are_read_in_parts_on_the_executors(spark, tmp_path):
     for name, some in {"a.csv": table[:100], "b.csv": table[100:]}.items():
         pa.csv.write_csv(some, tmp_path / name)
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    found = engine.run(paths, ["site", "label"], "x*")
+    found = engine.run(open_files(paths, ["site", "label"], "x*"))
     assert [(name, piece.seen.rows) for name, piece in found] == [(str(paths[0]), 100), (str(paths[1]), 140)]
     assert_same(settled(found, "raise"), cf.summarize(paths, by=["site", "label"], vectors="x*"))
 
@@ -280,7 +279,7 @@ def test_what_is_not_there(spark, refuses, tmp_path):
 def test_what_cannot_be_sent(spark, refuses):
     source = Source("the query", [lambda: iter([])])
     with refuses("^the query cannot be sent to Spark's executors .*engine='local'"):
-        engine.run_sources([source])
+        engine.run([source])
 
 
 def test_a_sum_of_other_rows_than_were_counted_is_refused(spark, refuses):
@@ -289,14 +288,6 @@ def test_a_sum_of_other_rows_than_were_counted_is_refused(spark, refuses):
         pieces = spark.createDataFrame([Message(0, 0, 0, 1, rows, None, payload)], SCHEMA)
         with refuses("where .* were counted, so there is no result", cf.EngineError):
             engine._added(pieces, 1, parts)
-
-
-def test_what_a_row_costs_is_measured(spark):
-    found = scale_spark.run(rows=2000, dim=4, repeats=1)
-    assert found["title"].startswith("2,000 × 4 float32 in Parquet")
-    assert list(found["microseconds a row"]) == ["local", "spark"]
-    assert found["ratios"]["Spark's time for the whole file, in times of engine='local'"] > 0
-    assert found["seconds"]["a job of Spark, whatever its size"] > 0
 
 
 # Processes that die
@@ -312,14 +303,14 @@ def sources(victim, flag):
 
 def test_a_killed_worker_is_replaced(spark, here, tmp_path):
     flag = tmp_path / "flag"
-    assert_same(settled(engine.run_sources(sources("worker", flag)), "raise"), here)
+    assert_same(settled(engine.run(sources("worker", flag)), "raise"), here)
     assert flag.exists()
 
 
 @pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
 def test_a_killed_worker_is_an_error_where_nothing_is_tried_again(spark, refuses, tmp_path):
     with refuses(r"^Spark did not finish, so there is no result \(Python worker exited", cf.EngineError):
-        engine.run_sources(sources("worker", tmp_path / "flag"))
+        engine.run(sources("worker", tmp_path / "flag"))
 
 
 @pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
@@ -335,7 +326,7 @@ def test_a_failure_of_the_users_own_function(spark, refuses):
 @pytest.mark.parametrize("spark", ["local-cluster[2,1,1024]"], indirect=True)
 def test_a_killed_executor_is_replaced(spark, here, tmp_path):
     flag = tmp_path / "flag"
-    assert_same(settled(engine.run_sources(sources("executor", flag)), "raise"), here)
+    assert_same(settled(engine.run(sources("executor", flag)), "raise"), here)
     assert flag.exists()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from crossfusion._version import __version__
-from crossfusion.cli import output, reading, tables
+from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.matrix import matrix
@@ -16,10 +16,9 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     names_option,
-    nan_option,
-    vectors_option,
     weights_option,
 )
+from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
@@ -39,20 +38,19 @@ for command in (compare, summarize, merge, matrix, test, methods, bench, reprodu
 
 
 @cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@file_argument
 @names_option("--levels", "Factors from the outermost to the innermost.", required=True)
-@vectors_option
 @weights_option
-@nan_option
+@reading_options()
 @json_option
-def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, nan: str, as_json: bool) -> None:
+def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, as_json: bool) -> None:
     """Split the distance of nested groups over their levels.
 
     \b
     Examples:
       crossfusion hierarchy summary.parquet --levels site,scanner
     """
-    result = reading.summary_of(file, levels, vectors, nan).hierarchy(levels, weights=weights)
+    result = read.summary(file, levels).hierarchy(levels, weights=weights)
     if as_json:
         output.show_json(result.to_dict())
         return
@@ -60,24 +58,22 @@ def hierarchy(file: Path, levels: list[str], vectors: str | None, weights: str, 
 
 
 @cli.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@file_argument
 @between_option
 @given_option
 @click.option("--over", default="features", metavar="features|FACTOR", help="What contributes.")
 @click.option("--top", default=20, metavar="N", help="Rows of the table; JSON has all.")
-@vectors_option
 @weights_option
-@nan_option
+@reading_options()
 @json_option
 def attribution(
-    file: Path,
+    file: str | None,
     between: list[str],
     given: list[str],
     over: str,
     top: int,
-    vectors: str | None,
     weights: str,
-    nan: str,
+    read: Reading,
     as_json: bool,
 ) -> None:
     """What the variance between groups is made of: features, or units such as patients.
@@ -90,7 +86,7 @@ def attribution(
     if top < 1:
         raise InputError(f"--top {top} must be 1 or more")
     needed = [*between, *given, *([] if over == "features" else [over])]
-    summary = reading.summary_of(file, needed, vectors, nan)
+    summary = read.summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)
     if as_json:
         output.show_json(result.to_dict())

@@ -3,30 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
-from pathlib import Path
 
 import click
 import numpy as np
 
 from crossfusion.baselines import distances
-from crossfusion.cli import output, reading, tables
+from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
-    PATH,
     json_option,
     level_option,
     names_option,
-    nan_option,
     seed_option,
     settings,
     test_option,
-    vectors_option,
     weights_option,
 )
+from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion
 from crossfusion.permutation import permutation_test
-from crossfusion.sources import Source, open_files
+from crossfusion.sources import Source
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_keys
 from crossfusion.text import number_text, plain_value
@@ -34,8 +31,7 @@ from crossfusion.validation import NAN, check_known, check_option, finite_only
 
 
 @click.command()
-@click.argument("a", type=PATH)
-@click.argument("b", type=PATH)
+@click.argument("files", metavar="A B", nargs=-1)
 @names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
 @click.option(
     "--option",
@@ -45,54 +41,61 @@ from crossfusion.validation import NAN, check_known, check_option, finite_only
     metavar="NAME=NUMBER",
     help="Option of the distances that have it, such as epsilon=0.5.",
 )
-@vectors_option
 @weights_option
 @click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
-@nan_option
 @level_option
 @test_option
 @seed_option
+@reading_options("vectors", "nan", "sql")
 @json_option
 def compare(
-    a: Path,
-    b: Path,
+    files: tuple[str, ...],
     distance: list[str],
     options: dict[str, float],
-    vectors: str | None,
     weights: str,
     trim: float,
-    nan: str,
     level: float | None,
     permutations: int | None,
     seed: int,
+    read: Reading,
     as_json: bool,
 ) -> None:
-    """Distance between the rows of two files.
+    """Distance between the rows of two files, folders, patterns or queries; files come before queries.
 
     \b
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
       crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
     if distance:
         if weights != "pooled" or trim or level is not None or permutations is not None:
             raise InputError("--weights, --trim, --level and --test do not go with --distance: leave it out, or them")
-        _compare_by(distance, options, open_files([a, b], [], vectors), nan, as_json)
+        _compare_by(distance, options, _two(read, files), read.nan, as_json)
         return
     if options:
         raise InputError("--option goes with --distance: name the distances that have it")
-    sources = open_files([a, b], [], vectors)
+    sources = _two(read, files)
     if trim or level is not None or permutations is not None:
-        fusion = _of_rows(sources, weights, trim, nan, level, permutations, seed)
+        fusion = _of_rows(sources, weights, trim, read.nan, level, permutations, seed)
     else:
         keyed = [with_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
-        fusion = reading.reduced(keyed, nan=nan).cfd("group", weights=weights)
+        fusion = read.reduced(keyed).cfd("group", weights=weights)
     if as_json:
         output.show_json(fusion.to_dict())
     else:
-        tables.show_fusion(f"a: {a}   b: {b}", fusion)
+        tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+
+
+def _two(read: Reading, files: Sequence[str]) -> Sequence[Source]:
+    """The two sources to compare."""
+    number = len(files) + len(read.sql)
+    if number != 2:
+        raise InputError(f"compare takes two files or queries, not {number}: put what belongs together in a folder")
+    sources, _ = read.sources(files, [])
+    return sources
 
 
 def _of_rows(

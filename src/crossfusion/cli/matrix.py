@@ -2,27 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
 from crossfusion.adjust import METHODS
-from crossfusion.cli import output, reading, tables
+from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
-    PATH,
     between_option,
     given_option,
     json_option,
     level_option,
     names_option,
-    nan_option,
     seed_option,
     test_option,
-    vectors_option,
     weights_option,
 )
+from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
@@ -36,13 +33,11 @@ from crossfusion.validation import check_option
 
 
 @click.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@file_argument
 @between_option
 @given_option
 @names_option("--units", "Columns of the independent units, such as patients, for intervals and tests.")
-@vectors_option
 @weights_option
-@nan_option
 @level_option
 @test_option
 @seed_option
@@ -54,21 +49,21 @@ from crossfusion.validation import check_option
     help="How p-values account for the number of pairs.",
 )
 @click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
+@reading_options()
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
 def matrix(
-    file: Path,
+    file: str | None,
     between: list[str],
     given: list[str],
     units: list[str],
-    vectors: str | None,
     weights: str,
-    nan: str,
     level: float | None,
     permutations: int | None,
     seed: int,
     adjust: str,
     unbiased: bool,
+    read: Reading,
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -81,17 +76,19 @@ def matrix(
       crossfusion matrix summary.parquet --between scanner --given label
       crossfusion matrix embeddings.parquet --between site,scanner --csv > pairs.csv
       crossfusion matrix summary.parquet --between site --units patient --level 0.95 --test 999
+      crossfusion matrix 'features/*.h5' --manifest slides.csv --on file --between scanner
+      crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other: choose one")
     check_option(adjust, METHODS, "adjust")
     inference = level is not None or permutations is not None
-    if inference and not units and reading.is_summary(file):
+    if inference and not units and read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows for --level or --test: name the units with --units")
     if inference and not units:
-        summary, result = _of_rows(file, between, given, vectors, weights, nan, level, permutations, seed, adjust)
+        summary, result = _of_rows(file, between, given, read, weights, level, permutations, seed, adjust)
     else:
-        summary = reading.summary_of(file, [*between, *given, *units], vectors, nan)
+        summary = read.summary(file, [*between, *given, *units])
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
     if as_json:
@@ -115,19 +112,18 @@ def matrix(
 
 
 def _of_rows(
-    file: Path,
+    file: str | None,
     between: Sequence[str],
     given: Sequence[str],
-    vectors: str | None,
+    read: Reading,
     weights: str,
-    nan: str,
     level: float | None,
     permutations: int | None,
     seed: int,
     adjust: str,
 ) -> tuple[Summary, Pairwise]:
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
-    summary, rows, group, stratum = reading.rows_of(file, between, given, vectors, nan)
+    summary, rows, group, stratum = read.grouped(file, between, given)
     result = summary.pairwise(between, given=given, weights=weights)
 
     def chosen(a: int, b: int) -> tuple[Any, Any, Any]:

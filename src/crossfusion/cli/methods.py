@@ -1,20 +1,18 @@
 """The command that compares corrections."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from crossfusion.cli import output, reading, tables
+from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
     given_option,
     json_option,
     names_option,
-    nan_option,
-    vectors_option,
     weights_option,
 )
+from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.methods import compare_methods
 
@@ -28,9 +26,8 @@ from crossfusion.methods import compare_methods
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--draws", default=999, show_default=True, help="Resamples of the units, for the stability of ranks.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
-@vectors_option
 @weights_option
-@nan_option
+@reading_options("vectors", "nan", "manifest", "on", "engine")
 @json_option
 def methods(
     files: tuple[str, ...],
@@ -41,9 +38,8 @@ def methods(
     level: float,
     draws: int,
     seed: int,
-    vectors: str | None,
     weights: str,
-    nan: str,
+    read: Reading,
     as_json: bool,
 ) -> None:
     """Compare corrections of the same rows: how far they leave groups apart, and what they keep.
@@ -59,7 +55,7 @@ def methods(
             raise InputError(f"{entry!r} is not NAME=FILE: write raw=raw.parquet")
         if name in named:
             raise InputError(f"the method {name!r} is there twice: name each once")
-        named[name] = reading.summary_of(Path(path), [*between, *given, *units], vectors, nan)
+        named[name] = read.summary(path, [*between, *given, *units])
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_methods(named, between=between, given=given, units=units, **options)
     if as_json:

@@ -59,16 +59,12 @@ def numbers_option(name: str, kind: type[Any], text: str) -> Decorator:
 
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
-vectors_option = click.option("--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'.")
 weights_option = click.option(
     "--weights",
     default="pooled",
     show_default=True,
     metavar="pooled|balanced",
     help="Groups weigh by rows, or the same.",
-)
-nan_option = click.option(
-    "--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity."
 )
 level_option = click.option(
     "--level", type=float, metavar="LEVEL", help="Give confidence intervals at this level, such as 0.95."

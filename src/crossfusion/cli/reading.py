@@ -1,14 +1,22 @@
-"""Files as the commands read them: reduced to a summary, or whole."""
+"""Rows as the commands read them: reduced to a summary, or whole."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion import factors, storage
+import click
+
+from crossfusion import engines, factors, optional, storage
 from crossfusion.cli import output
-from crossfusion.collect import collect
-from crossfusion.sources import Source, open_file
+from crossfusion.cli.options import Decorator
+from crossfusion.collect import collect, opened
+from crossfusion.errors import InputError
+from crossfusion.sources import Source, open_files
 from crossfusion.sources.block import in_memory
+from crossfusion.sources.manifest import Joined, join
+from crossfusion.sources.sql import from_sql
 from crossfusion.summary import Summary, read_summary
 from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
 
@@ -17,56 +25,135 @@ if TYPE_CHECKING:
 
     from crossfusion.kernels import CodeArray
 
-
-def is_summary(path: Path) -> bool:
-    """Whether a file holds a summary."""
-    return path.suffix.lower() in storage.ENDINGS and storage.facts_of(path) is not None
+file_argument = click.argument("file", metavar="[FILE_OR_SUMMARY]", required=False)
 
 
-def summary_of(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> Summary:
-    """Read a summary, or make one of a file."""
-    return read_summary(path) if is_summary(path) else reduced([_open(path, by, vectors)], nan=nan)
+@dataclass(frozen=True)
+class Reading:
+    """Where rows come from besides files, and how they are read."""
+
+    vectors: str | None = None
+    nan: str = "raise"
+    sql: tuple[str, ...] = ()
+    manifest: str | None = None
+    on: str | None = None
+    engine: str = "auto"
+
+    def is_summary(self, file: str | None) -> bool:
+        """Whether a file holds a summary."""
+        return file is not None and is_summary(file)
+
+    def summary(self, file: str | None, by: Sequence[str]) -> Summary:
+        """Read a summary, or make one of rows."""
+        if file is None or not is_summary(file):
+            return self.reduced(*self.sources([] if file is None else [file], by))
+        if self.sql or self.manifest is not None:
+            raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
+        return read_summary(file)
+
+    def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], Joined | None]:
+        """Sources of files and queries, with these factors."""
+        names = list(dict.fromkeys(by))
+        check_option(self.nan, NAN, "nan")
+        if not files and not self.sql:
+            raise InputError("there is nothing to read: name a file, or give a query with --sql")
+        engine = engines.chosen("dask" if "://" in self.engine else self.engine, None)
+        if not self.sql:
+            return opened(list(files), names, self.vectors, self.manifest, self.on, engine)
+        if self.manifest is not None:
+            joined = join(lambda wanted: self._rows(files, wanted), self.manifest, self.on, names)
+            return joined.sources, joined
+        return self._rows(files, names), None
+
+    def _rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
+        return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
+
+    def reduced(self, sources: Sequence[Any], joined: Joined | None = None) -> Summary:
+        """Summary of sources, with notes and a bar while they are read."""
+        output.show_notes(getattr(source, "note", "") for source in sources)
+        with output.progress("reading", _rows(sources)) as progress:
+            if "://" not in self.engine:
+                engine = engines.chosen(self.engine, None)
+                return collect(sources, engine=engine, nan=self.nan, progress=progress, joined=joined)
+            distributed = optional.load("distributed", "distributed", "dask", "--engine with an address")
+            try:
+                client = distributed.Client(self.engine, timeout=10, set_as_default=False)
+            except (OSError, ValueError) as problem:
+                raise InputError(f"--engine {self.engine} is no Dask scheduler that answers ({problem})") from problem
+            with client:
+                return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
+
+    def whole(self, file: str | None, by: Sequence[str]) -> "tuple[Any, pa.Table]":
+        """All rows in one array, and their factors."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self.engine not in ("auto", "local"):
+            raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
+        sources, joined = self.sources([] if file is None else [file], by)
+        output.show_notes(source.note for source in sources)
+        blocks = [block for source in sources for block in source.blocks()]
+        name = ", ".join(source.name for source in sources)
+        check_some_rows(len(blocks), name)
+        rows = blocks[0].rows if len(blocks) == 1 else np.concatenate([block.rows for block in blocks])
+        if joined is not None:
+            joined.settle([block.match for block in blocks], len(rows))
+        keys = factors.concat([block.keys for block in blocks], name)
+        finite, check = finite_rows(rows), FiniteCheck(name)
+        check.see(rows, None if finite.all() else finite)
+        return (rows[finite], keys.filter(pa.array(finite))) if check.settle(self.nan) else (rows, keys)
+
+    def grouped(
+        self, file: str | None, between: Sequence[str], given: Sequence[str]
+    ) -> "tuple[Summary, Any, CodeArray, CodeArray | None]":
+        """Summary by some factors, the rows, and the code of each row's group and, if there are any, stratum."""
+        rows, keys = self.whole(file, [*between, *given])
+        group, _ = factors.encode(keys.select(list(between)))
+        stratum = factors.encode(keys.select(list(given)))[0] if given else None
+        return collect([in_memory(str(file), rows, keys)]), rows, group, stratum
 
 
-def reduced(sources: Sequence[Source], *, nan: str) -> Summary:
-    """Summary of sources, with notes and a bar while they are read."""
-    output.show_notes(source.note for source in sources)
-    with output.progress("reading", _rows(sources)) as progress:
-        return collect(sources, nan=nan, progress=progress)
-
-
-def _rows(sources: Sequence[Source]) -> int | None:
+def _rows(sources: Sequence[Any]) -> int | None:
     """How many rows there will be, if that is known."""
     known = [source.rows for source in sources if source.rows is not None]
     return sum(known) if len(known) == len(sources) else None
 
 
-def whole(path: Path, by: Sequence[str], vectors: str | None, nan: str) -> "tuple[Any, pa.Table]":
-    """All rows of a file in one array, and their factors."""
-    import numpy as np
-    import pyarrow as pa
-
-    check_option(nan, NAN, "nan")
-    source = _open(path, by, vectors)
-    output.show_notes([source.note])
-    blocks = list(source.blocks())
-    check_some_rows(len(blocks), source.name)
-    rows = blocks[0].rows if len(blocks) == 1 else np.concatenate([block.rows for block in blocks])
-    keys = pa.concat_tables([block.keys for block in blocks], promote_options="permissive")
-    finite, check = finite_rows(rows), FiniteCheck(source.name)
-    check.see(rows, None if finite.all() else finite)
-    return (rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else (rows, keys)
+def is_summary(path: str) -> bool:
+    """Whether a file holds a summary."""
+    file = Path(path)
+    return file.suffix.lower() in storage.ENDINGS and file.is_file() and storage.facts_of(file) is not None
 
 
-def rows_of(
-    path: Path, between: Sequence[str], given: Sequence[str], vectors: str | None, nan: str
-) -> "tuple[Summary, Any, CodeArray, CodeArray | None]":
-    """A file's summary by some factors, its rows, and the code of each row's group and, if there are any, stratum."""
-    rows, keys = whole(path, [*between, *given], vectors, nan)
-    group, _ = factors.encode(keys.select(list(between)))
-    stratum = factors.encode(keys.select(list(given)))[0] if given else None
-    return collect([in_memory(str(path), rows, keys)]), rows, group, stratum
+SHARED = {
+    "vectors": click.option(
+        "--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'; found if there is one."
+    ),
+    "nan": click.option(
+        "--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity."
+    ),
+    "sql": click.option("--sql", multiple=True, metavar="QUERY", help="Read what a query of DuckDB gives."),
+    "manifest": click.option("--manifest", metavar="FILE", help="A table of its own that holds factors."),
+    "on": click.option("--on", metavar="COLUMN", help="The manifest's key; without it, row by row in order."),
+    "engine": click.option(
+        "--engine", default="auto", metavar="local|dask|spark|ADDRESS", help="Who reads; ADDRESS: of a Dask scheduler."
+    ),
+}
 
 
-def _open(path: Path, by: Sequence[str], vectors: str | None) -> Source:
-    return open_file(path, list(dict.fromkeys(by)), vectors)
+def reading_options(*names: str) -> Decorator:
+    """Options of how rows are read, passed on as one argument; all of them, or those that are named."""
+    chosen = names or tuple(SHARED)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(**arguments: Any) -> Any:
+            read = Reading(**{name: arguments.pop(name) for name in chosen})
+            return command(**arguments, read=read)
+
+        wrapped: Callable[..., Any] = run
+        for name in reversed(chosen):
+            wrapped = SHARED[name](wrapped)
+        return wrapped
+
+    return decorate

@@ -9,12 +9,12 @@ import click
 
 from crossfusion import storage
 from crossfusion.appending import WAIT, append_summary, check_appendable
-from crossfusion.cli import output, reading
-from crossfusion.cli.options import PATH, Decorator, json_option, names_option, nan_option, vectors_option
+from crossfusion.cli import output
+from crossfusion.cli.options import PATH, Decorator, json_option, names_option
+from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.merging import merge_summaries
 from crossfusion.small import WAYS, large_enough
-from crossfusion.sources import open_files
 from crossfusion.summary import Summary
 from crossfusion.text import plain_number, plain_value
 from crossfusion.validation import as_tags, check_min_count, check_option, check_wait
@@ -51,10 +51,9 @@ def output_option(text: str) -> Decorator:
 
 
 @click.command()
-@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.argument("files", nargs=-1)
 @names_option("--by", "Columns that define the groups.", required=True)
-@vectors_option
-@nan_option
+@reading_options()
 @small_options
 @click.option(
     "--tag", "tags", multiple=True, callback=_tags, metavar="NAME=VALUE", help="What all rows share; may be repeated."
@@ -66,10 +65,9 @@ def output_option(text: str) -> Decorator:
 )
 @json_option
 def summarize(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     by: list[str],
-    vectors: str | None,
-    nan: str,
+    read: Reading,
     min_count: int,
     small: str,
     tags: dict[str, str],
@@ -78,22 +76,24 @@ def summarize(
     wait: float | None,
     as_json: bool,
 ) -> None:
-    """Reduce files to the moments of their groups.
+    """Reduce rows to the moments of their groups: of files, folders, patterns, URLs or queries.
 
     \b
     Examples:
       crossfusion summarize embeddings.parquet --by site,label -o summary.parquet
       crossfusion summarize week1.csv week2.csv --by week --vectors 'dim_*' -o weeks.parquet
       crossfusion summarize week3.csv --by week --vectors 'dim_*' --append -o weeks.parquet
+      crossfusion summarize lake/ --by site,week -o lake.parquet
+      crossfusion summarize 'features/*.h5' --manifest slides.csv --on file --by scanner -o s.parquet
       crossfusion summarize north.parquet --by label --tag encoder=virchow --min-count 10 -o n.parquet
     """
-    _check(target, files, min_count, small)
+    _check(target, [Path(file) for file in files], min_count, small)
     if wait is not None and not append:
         raise InputError("--wait goes with --append: without it nobody is waited for")
     if append:
         check_wait(WAIT if wait is None else wait)
         check_appendable(target, by, tags)
-    found = replace(reading.reduced(open_files(files, by, vectors), nan=nan), tags=tags)
+    found = replace(read.reduced(*read.sources(files, by)), tags=tags)
     summary = large_enough(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:

@@ -1,23 +1,20 @@
 """The command that tests a separation."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossfusion import factors
-from crossfusion.cli import output, reading, tables
+from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
-    PATH,
     between_option,
     given_option,
     json_option,
     names_option,
-    nan_option,
     seed_option,
-    vectors_option,
 )
+from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion
@@ -35,7 +32,7 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 
 
 @click.command()
-@click.argument("file", metavar="FILE_OR_SUMMARY", type=PATH)
+@file_argument
 @between_option
 @given_option
 @names_option(
@@ -47,11 +44,10 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the interval beside the test.")
 @seed_option
-@vectors_option
-@nan_option
+@reading_options()
 @json_option
 def test(
-    file: Path,
+    file: str | None,
     between: list[str],
     given: list[str],
     units: list[str],
@@ -59,8 +55,7 @@ def test(
     permutations: int,
     level: float,
     seed: int,
-    vectors: str | None,
-    nan: str,
+    read: Reading,
     as_json: bool,
 ) -> None:
     """Test whether groups are separated farther than chance would have it.
@@ -78,7 +73,7 @@ def test(
             "--units and --paired exclude each other: pass as --paired what is independent, such as the slide"
         )
     if units or paired:
-        summary = reading.summary_of(file, [*between, *given, *units, *paired], vectors, nan)
+        summary = read.summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
         result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
         independent = units or paired
@@ -89,11 +84,11 @@ def test(
             lambda: summary.cfd(between, given=given, units=independent, level=level),
             lambda: summary.cfd(between, given=given),
         )
-    elif reading.is_summary(file):
+    elif read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
         exchanged = "single rows"
-        rows, keys = reading.whole(file, [*between, *given], vectors, nan)
+        rows, keys = read.whole(file, [*between, *given])
         labels, strata = (_values(keys, names) for names in (between, given))
         result = permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
         fusion = _estimate(

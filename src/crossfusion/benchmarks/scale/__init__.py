@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion import kernels
-from crossfusion.benchmarks.scale import memory, storages
+from crossfusion.benchmarks.scale import memory, processes, storages
 from crossfusion.errors import InputError
 from crossfusion.validation import check_whole
 

@@ -21,6 +21,7 @@ import crossfusion as cf
 from crossfusion import reduction, sources
 from crossfusion.collect import collect
 from crossfusion.sources import arrays, block, csv, places
+from tests import test_stores
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(3)
@@ -444,7 +445,8 @@ def test_files_of_different_width_do_not_mix(tmp_path):
 
 
 def test_every_ending_has_a_reader_that_is_tested():
-    tested = {places.ending(name) for name, _, _ in STORAGES.values()} | {".npy"}
+    known = [*STORAGES.values(), *test_stores.STORAGES.values()]
+    tested = {places.ending(name) for name, _, _ in known} | {".npy"}
     assert tested == set(sources.READERS)
     assert csv.from_csv in sources.READERS.values()
 

@@ -265,7 +265,7 @@ def test_what_is_not_there(spark, refuses, tmp_path):
     frame = spark.createDataFrame(TABLE)
     with refuses("the DataFrame has no column 'sites': did you mean 'site'"):
         cf.summarize(frame, by="sites")
-    with refuses("column 'site' of the DataFrame holds string, not numbers"):
+    with refuses("column 'site' of partition 0 of the DataFrame holds text that is not a vector"):
         cf.summarize(frame, by="label", vectors="site")
     with refuses("^by names no column"):
         cf.summarize(frame, by={"site": SITES})

@@ -63,7 +63,8 @@ def fail(message: str, code: int = 2) -> None:
     code : int
         Exit code.
     """
-    print(f"crossfusion: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()  # names of files may be no text
+    print(f"crossfusion: {line}", file=sys.stderr)
     sys.exit(code)
 
 

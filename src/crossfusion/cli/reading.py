@@ -58,7 +58,7 @@ class Reading:
         if not files and not self.sql:
             raise InputError("there is nothing to read: name a file, or give a query with --sql")
         engine = engines.chosen("dask" if "://" in self.engine else self.engine, None)
-        if not self.sql:
+        if names and not self.sql:
             return opened(list(files), names, self.vectors, self.manifest, self.on, engine)
         if self.manifest is not None:
             joined = join(lambda wanted: self._rows(files, wanted), self.manifest, self.on, names)

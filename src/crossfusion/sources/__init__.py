@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from crossfusion.errors import InputError, warn
-from crossfusion.sources import arrays, arrow, csv, npy, npz, parquet, places, tables
+from crossfusion.sources import arrays, arrow, csv, hdf5, npy, npz, parquet, places, tables, torch, zarr
 from crossfusion.sources.block import Block, Source, in_memory, together, with_keys
 from crossfusion.sources.places import Found, Place
 from crossfusion.validation import as_names, as_rows, check_some_rows
@@ -23,6 +23,13 @@ READERS: dict[str, Reader] = {
     ".arrow": arrow.from_arrow,
     ".feather": arrow.from_arrow,
     ".ipc": arrow.from_arrow,
+    ".h5": hdf5.from_hdf5,
+    ".hdf5": hdf5.from_hdf5,
+    ".h5ad": hdf5.from_h5ad,
+    ".zarr": zarr.from_zarr,
+    ".zarr.zip": zarr.from_zarr,
+    ".pt": torch.from_torch,
+    ".pth": torch.from_torch,
 }
 OPENERS = 16  # files that are opened at a time: what takes time is waiting for the storage
 

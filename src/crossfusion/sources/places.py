@@ -12,9 +12,9 @@ from typing import IO, Any
 from urllib.parse import unquote
 
 from crossfusion import optional
-from crossfusion.errors import CrossfusionError, FileError, InputError
+from crossfusion.errors import CrossfusionError, CrossfusionWarning, FileError, InputError
 
-PACKED = (".gz", ".bz2", ".zst")  # endings that follow the one of the content
+PACKED = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
 STORE = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
 MARKS = ("zarr.json", ".zgroup", ".zarray")  # files by which such a folder is known
 MISSING = "__HIVE_DEFAULT_PARTITION__"  # how Hive and Spark spell a missing value in a path
@@ -178,7 +178,7 @@ def reaching(path: str, trouble: str = "cannot be read") -> Iterator[None]:
     """Turn whatever goes wrong with a file into one sentence: formats and storages have errors of many kinds."""
     try:
         yield
-    except CrossfusionError:
+    except (CrossfusionError, CrossfusionWarning):
         raise
     except FileNotFoundError as problem:
         raise FileError(f"{shown(path)} does not exist or is not a file: check the path") from problem

@@ -263,8 +263,8 @@ def test_hostile_names_stay_text(tmp_path):
 
 BAD_CALLS = {
     "missing file": (["compare", "a.npy", "nothing.npy"], "nothing.npy does not exist"),
-    "folder": (["compare", "a.npy", "."], "ending"),
-    "missing argument": (["compare", "a.npy"], "Missing argument 'B'"),
+    "folder": (["compare", "a.npy", "empty"], "no file below it"),
+    "one file": (["compare", "a.npy"], "takes two files or queries, not 1"),
     "unknown option": (["compare", "a.npy", "b.npy", "--distnace", "x"], "No such option"),
     "unknown command": (["compar"], "No such command"),
     "unknown weights": (["compare", "a.npy", "b.npy", "--weights", "equal"], "weights='equal'"),

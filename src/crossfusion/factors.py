@@ -113,7 +113,7 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     import pyarrow as pa
 
     try:
-        ranked = [_ranks(plain(keys.column(name), name)) for name in keys.column_names]
+        ranked = [_ranked(keys.column(name), name) for name in keys.column_names]
     except pa.ArrowNotImplementedError as problem:
         said = str(problem).splitlines()[0]
         raise InputError(
@@ -122,6 +122,23 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
     columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]
     return codes, pa.table(dict(zip(keys.column_names, columns, strict=True)))
+
+
+def _ranked(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
+    """Rank of each value of a column; of one with few distinct values, from those."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or not len(column):
+        return _ranks(plain(column, name))
+    array = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    known = plain(array.dictionary, name)
+    if len(known) == 1 and not array.null_count:
+        return np.zeros(len(array), np.int32), known
+    rank, levels = _ranks(pa.concat_arrays([known, pa.nulls(1, known.type)]))
+    places = array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)
+    codes, present = compress(rank[places].astype(np.int64), len(levels))
+    return codes, levels.take(pa.array(present))
 
 
 def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:

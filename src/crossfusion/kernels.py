@@ -194,9 +194,12 @@ def _reduce_compiled(
             kernel(part, labels, tile_rows, ahead, origin, *total, *scratch)
         return origin.astype(np.float64, copy=False), total
 
-    edges = np.linspace(0, number, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        origin, total = reduce(_add_relative, pool.map(work, edges[:-1], edges[1:]))
+    if threads == 1:
+        origin, total = work(0, number)
+    else:
+        edges = np.linspace(0, number, threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            origin, total = reduce(_add_relative, pool.map(work, edges[:-1], edges[1:]))
     return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
 

@@ -46,14 +46,14 @@ class Reading:
     def summary(self, file: str | None, by: Sequence[str]) -> Summary:
         """Read a summary, or make one of rows."""
         if file is None or not is_summary(file):
-            return self.reduced(*self.sources([] if file is None else [file], by))
+            return self.reduced(*self.sources([] if file is None else [file], list(dict.fromkeys(by))))
         if self.sql or self.manifest is not None:
             raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
         return read_summary(file)
 
     def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], Joined | None]:
         """Sources of files and queries, with these factors."""
-        names = list(dict.fromkeys(by))
+        names = list(by)
         check_option(self.nan, NAN, "nan")
         if not files and not self.sql:
             raise InputError("there is nothing to read: name a file, or give a query with --sql")
@@ -90,7 +90,7 @@ class Reading:
 
         if self.engine not in ("auto", "local"):
             raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
-        sources, joined = self.sources([] if file is None else [file], by)
+        sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
         blocks = [block for source in sources for block in source.blocks()]
         name = ", ".join(source.name for source in sources)

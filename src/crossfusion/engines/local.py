@@ -13,30 +13,30 @@ from crossfusion import kernels
 from crossfusion.reduction import Reduced, Running, Seen, of_block
 from crossfusion.sources.block import Block, Part, Source
 
+Progress = Callable[[int], None] | None
+
 AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
 
 
-def run(
-    sources: Sequence[Source], nan: str = "raise", progress: Callable[[int], None] | None = None
-) -> list[tuple[str, Reduced]]:
+def run(sources: Sequence[Source], nan: str = "raise", progress: Progress = None) -> list[tuple[str, Reduced]]:
     """What each source is reduced to; `progress` is told the rows of each block."""
-    found = []
-    for source in sources:
+    found: dict[int, Reduced] = {}
+    for number, source in enumerate(sources):
         if source.whole:
-            piece = of_block(next(source.blocks()), source.name, threads=None)
+            found[number] = of_block(next(source.blocks()), source.name, threads=None)
             if progress is not None:
-                progress(piece.seen.rows)
-        else:
-            piece = _Job(source, nan, progress).run(kernels.thread_count())
-        found.append((source.name, piece))
-    return found
+                progress(found[number].seen.rows)
+    away = {number: source for number, source in enumerate(sources) if not source.whole}
+    if away:
+        found |= zip(away, _Job([*away.values()], nan, progress).run(kernels.thread_count()), strict=True)
+    return [(source.name, found[number]) for number, source in enumerate(sources)]
 
 
 class _Lane:
     """A part that is being read, by one thread at a time."""
 
-    def __init__(self, number: int, part: Part, name: str) -> None:
-        self.number = number
+    def __init__(self, place: int, source: int, number: int, part: Part, name: str) -> None:
+        self.place, self.source, self.number, self.name = place, source, number, name  # among all parts, and in its own
         self.busy = 0  # threads that read or reduce a block of it
         self.ended = False
         self.total = Running(name)
@@ -67,17 +67,21 @@ def _row_bytes(block: Block) -> int:
 
 
 class _Job:
-    """A source on its way through the threads."""
+    """Sources on their way through the threads."""
 
-    def __init__(self, source: Source, nan: str, progress: Callable[[int], None] | None) -> None:
-        self._source, self._nan, self._progress = source, nan, progress
-        self._waiting = list(enumerate(source.parts))[::-1]
+    def __init__(self, sources: Sequence[Source], nan: str, progress: Progress) -> None:
+        parts = ((k, number, part) for k, source in enumerate(sources) for number, part in enumerate(source.parts))
+        self._waiting = [(place, *part) for place, part in enumerate(parts)][::-1]
+        self._sources, self._nan, self._progress = sources, nan, progress
+        self._totals = [Running(source.name) for source in sources]
         self._lanes: list[_Lane] = []
-        self._total = Running(source.name)
         self._change = Condition()
         self._stopped = False
+        self._first = 0  # of the sources that are not done
+        known = [source.rows for source in sources if source.rows is not None]
+        self._rows = sum(known) if len(known) == len(sources) else None
 
-    def run(self, threads: int) -> Reduced:
+    def run(self, threads: int) -> list[Reduced]:
         """Start the threads and wait for them; the first error of any of them ends all."""
         try:
             with ThreadPoolExecutor(threads) as pool:
@@ -89,7 +93,7 @@ class _Job:
         finally:
             for lane in self._lanes:
                 lane.close()
-        return self._total.total()
+        return [total.total() for total in self._totals]
 
     def _stop(self) -> None:
         with self._change:
@@ -102,7 +106,7 @@ class _Job:
                 number, size, block = lane.next()
                 piece = None
                 if block is not None:
-                    piece = of_block(block, self._source.name, large=self._is_large(block, size))
+                    piece = of_block(block, lane.name, large=self._is_large(block, size))
                 self._take(lane, number, piece)
         except BaseException:
             self._stop()
@@ -114,7 +118,8 @@ class _Job:
             while not self._stopped:
                 reading = [lane for lane in self._lanes if not lane.ended]
                 if len(reading) < threads and self._waiting and self._is_near(threads):
-                    reading.append(_Lane(*self._waiting.pop(), self._source.name))
+                    place, source, number, part = self._waiting.pop()
+                    reading.append(_Lane(place, source, number, part, self._sources[source].name))
                     self._lanes.append(reading[-1])
                 if reading:
                     lane = min(reading, key=lambda lane: lane.busy)
@@ -127,12 +132,12 @@ class _Job:
 
     def _is_near(self, threads: int) -> bool:
         """Whether the next part is not so far ahead that what is done would pile up behind an earlier one."""
-        return self._waiting[-1][0] < self._total.number + AHEAD * threads
+        earliest = min((lane.place for lane in self._lanes), default=self._waiting[-1][0])
+        return self._waiting[-1][0] < earliest + AHEAD * threads
 
     def _is_large(self, block: Block, size: int) -> bool:
         """Whether there is enough to read for the compiled kernel; the same for a block whatever the threads do."""
-        rows = self._source.rows
-        return (size if rows is None else rows * _row_bytes(block)) >= kernels.SMALL
+        return (size if self._rows is None else self._rows * _row_bytes(block)) >= kernels.SMALL
 
     def _take(self, lane: _Lane, number: int, piece: Reduced | None) -> None:
         """Add what was found; the last reader of a part hands in its sum."""
@@ -142,15 +147,22 @@ class _Job:
                 lane.total.add(number, piece)
                 if self._progress is not None:
                     self._progress(piece.seen.rows)
-            first = lane.number == self._total.number
             if lane.ended and not lane.busy:
                 self._lanes.remove(lane)
-                self._total.add(lane.number, lane.total.total())
-            if self._nan == "raise" and (first or self._total.seen.bad):
-                self._refuse(self._total.seen if self._total.seen.bad else self._total.seen + lane.total.seen)
+                self._totals[lane.source].add(lane.number, lane.total.total())
+            if self._nan == "raise":
+                self._refuse(lane)
             self._change.notify_all()
 
-    def _refuse(self, seen: Seen) -> None:
+    def _refuse(self, lane: _Lane) -> None:
         """Refuse rows that are not finite as soon as it is known which is the first of them."""
-        rows = self._source.rows
-        seen.settle(self._source.name, "raise", so_far=rows is None or seen.rows < rows)
+        while self._first < len(self._sources):
+            source, total = self._sources[self._first], self._totals[self._first]
+            seen = total.seen
+            if not seen.bad and lane in self._lanes and lane.source == self._first:
+                seen += lane.total.seen if lane.number == total.number else Seen()
+            if seen.bad:
+                seen.settle(source.name, "raise", so_far=source.rows is None or seen.rows < source.rows)
+            if total.number < len(source.parts):
+                return
+            self._first += 1

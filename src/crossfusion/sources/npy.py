@@ -1,11 +1,12 @@
 """NumPy's `.npy` files: memory-mapped where they are local, read by ranges where they are not."""
 
+import errno
 import io
 import math
 import mmap
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
@@ -14,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.errors import InputError
-from crossfusion.sources import places
+from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source, even_cuts
 from crossfusion.validation import as_rows
 
-HUGE = 2 * 2**20  # bytes of a huge page, at whose edges maps begin
 TROUBLE = "is not a readable .npy file of numbers"
 DAMAGED = "is damaged: write it again"
-AROUND = 2**16  # bytes around a fault that the kernel maps along with it
-
+POPULATE = 22  # MADV_POPULATE_READ of Linux 5.14 and later
 
 LONGEST_HEADER = 10_000  # bytes; what NumPy takes
 READERS = {  # by version: bytes of the header's length, and what reads from there
@@ -88,8 +87,8 @@ def from_npy(path: str, by: Sequence[str], _vectors: Any = None) -> Source:
         if header.size > size:
             raise ValueError(f"its shape {header.shape} needs {header.size} bytes, but it holds {size}")
     check_rows(header, name)
-    read = _ranges if places.is_remote(path) else _mapped
-    cuts = even_cuts(header.shape[0], header.row_bytes)
+    read, size = (_ranges, block.BLOCK) if places.is_remote(path) else (_mapped, 2 * block.BLOCK)  # maps cost no memory
+    cuts = even_cuts(header.shape[0], header.row_bytes, size)
     return Source(name, [partial(read, path, header, *cut) for cut in cuts], header.shape[0])
 
 
@@ -97,9 +96,7 @@ def _mapped(path: str, header: Header, start: int, stop: int) -> Iterator[Block]
     """Rows of a local file, without a copy."""
     if stop > start:
         low, high = (0, header.size) if header.columns else (start * header.row_bytes, stop * header.row_bytes)
-        values = _map(path, header.offset + low, header.offset + high)
-        if not header.columns:
-            values[::AROUND].sum()  # maps all of it beforehand: prefetching stops at what is not mapped
+        values = _map(path, header.offset + low, header.offset + high, whole=not header.columns)
         yield Block(_rows(values.view(header.dtype), header, start, stop), _no_keys(), start)
 
 
@@ -109,19 +106,22 @@ def _rows(values: NDArray[Any], header: Header, start: int, stop: int) -> NDArra
     return values.reshape(stop - start, *header.shape[1:])
 
 
-def _map(path: str, low: int, high: int) -> NDArray[np.uint8]:
-    """Bytes of a file, mapped in huge pages where the system can.
-
-    A file that came into memory this way is mapped again at a hundredth of the faults.
-    """
-    begin = low // HUGE * HUGE
+def _map(path: str, low: int, high: int, whole: bool) -> NDArray[np.uint8]:
+    """Bytes of a file, mapped; `whole`: all at once, which takes half as long as a fault for every few pages."""
+    begin = low // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
     with places.reaching(path, "has changed while it was read"), open(path, "rb") as file:
-        end = max(high, min(-(-high // HUGE) * HUGE, os.fstat(file.fileno()).st_size))
-        area = mmap.mmap(file.fileno(), end - begin, access=mmap.ACCESS_READ, offset=begin)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
-            area.madvise(mmap.MADV_HUGEPAGE)
+        area = mmap.mmap(file.fileno(), high - begin, access=mmap.ACCESS_READ, offset=begin)
+        if whole and sys.platform == "linux":
+            _populate(area)
     return np.frombuffer(area, np.uint8, high - low, low - begin)
+
+
+def _populate(area: mmap.mmap) -> None:
+    try:
+        area.madvise(POPULATE)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # which an older kernel says
+            raise
 
 
 def _ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Block]:

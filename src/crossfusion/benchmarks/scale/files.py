@@ -34,12 +34,11 @@ def rows_of(gigabytes: float, dim: int) -> int:
 
 def write_npy(path: Path, gigabytes: float, dim: int) -> None:
     """One .npy file."""
-    rows = np.lib.format.open_memmap(path, "w+", np.float32, (rows_of(gigabytes, dim), dim))
-    start = 0
-    for part, _ in stretches(gigabytes, dim):
-        rows[start : start + len(part)] = part
-        start += len(part)
-    rows.flush()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (rows_of(gigabytes, dim), dim)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, shape)
+        for part, _ in stretches(gigabytes, dim):
+            part.tofile(file)
 
 
 def write_parquet(path: Path, gigabytes: float, dim: int) -> None:

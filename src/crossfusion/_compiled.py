@@ -290,6 +290,28 @@ def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  
             i += 1
 
 
+@intrinsic
+def _number_at(typing, address, index, like):  # type: ignore[no-untyped-def]
+    """A number of the type of an array, at some place after an address."""
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        pointer = b.inttoptr(arguments[0], context.get_value_type(like.dtype).as_pointer())
+        return b.load(b.gep(pointer, [arguments[1]]))
+
+    return like.dtype(address, index, like), generate
+
+
+def _interleave(addresses, out):  # type: ignore[no-untyped-def]
+    """Fill rows from columns that begin at some addresses."""
+    rows, dim = out.shape
+    for start in range(0, rows, 1024):  # rows that stay in the second-level cache while the columns pass
+        stop = min(rows, start + 1024)
+        for first in range(0, dim, 8):  # columns that are read side by side
+            for row in range(start, stop):
+                for column in range(first, min(dim, first + 8)):
+                    out[row, column] = _number_at(addresses[column], row, out)
+
+
 def _compile(function: Any, signature: Any, **options: Any) -> Any:
     """Compile for one signature, keeping the machine code on disk where that works."""
     try:
@@ -325,3 +347,9 @@ def influence_sums(dtype: np.dtype[Any]) -> Any:
     table = types.Array(types.float64, 1, "C", readonly=True)
     signature = types.void(rows, codes, element[:, ::1], element[:, ::1], table, types.float64, types.float64[:, ::1])
     return _compile(_influence_sums, signature, fastmath={"reassoc", "contract"})
+
+
+def interleave(dtype: np.dtype[Any]) -> Any:
+    """Kernel that makes rows of columns of a float type."""
+    kind = types.float32 if dtype == np.float32 else types.float64
+    return _compile(_interleave, types.void(types.uint64[::1], kind[:, ::1]))

@@ -6,7 +6,7 @@ what ran before it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, reduce
 from typing import Any
@@ -280,6 +280,24 @@ def _influence_kernel(dtype: np.dtype[Any]) -> Any:
     from crossfusion import _compiled
 
     return _compiled.influence_sums(dtype)
+
+
+def interleaved(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Rows × features of one array a feature."""
+    dtype = np.result_type(*columns)
+    if len(columns) * columns[0].nbytes < SMALL // 8 or dtype not in (np.float32, np.float64):
+        return np.column_stack(columns)
+    ready = [np.ascontiguousarray(column, dtype) for column in columns]
+    rows = np.empty((len(ready[0]), len(ready)), dtype)
+    _interleave(dtype)(np.array([column.ctypes.data for column in ready], np.uint64), rows)
+    return rows
+
+
+@lru_cache(maxsize=2)
+def _interleave(dtype: np.dtype[Any]) -> Any:
+    from crossfusion import _compiled
+
+    return _compiled.interleave(dtype)
 
 
 def squared_distances(points: FloatArray) -> FloatArray:

@@ -19,7 +19,6 @@ TROUBLE = "is not a readable Parquet file"
 FOOTER = 2**13  # bytes of a footer that parts carry along; larger ones are read again, to keep memory small
 
 LARGEST = 2**24  # rows of a batch, whatever a file says of their size
-PIECES = 4  # of a block of many columns, which are copied: memory of that size is used again without being cleared
 
 
 def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
@@ -71,7 +70,7 @@ def _blocks(
 ) -> Iterator[Block]:
     import pyarrow as pa
 
-    most = max(1, block.BLOCK // (PIECES if len(columns) > 1 else 1) // row_bytes)
+    most = max(1, block.BLOCK // row_bytes)
     with ExitStack() as stack:
         stack.enter_context(places.reaching(path, "is damaged: write it again"))
         file = stack.enter_context(_open(path, footer))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion import kernels
 from crossfusion.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ def is_vector(kind: "pa.DataType") -> bool:
 
 def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     """Rows of columns that hold one feature each."""
-    return np.column_stack([_numbers(column) for column in columns])
+    return kernels.interleaved([_numbers(column) for column in columns])
 
 
 def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:
     import pyarrow as pa
 
-    return np.asarray((column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column).to_numpy())
+    column = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    return np.asarray(column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy())
 
 
 def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> NDArray[Any]:

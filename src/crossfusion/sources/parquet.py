@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TROUBLE = "is not a readable Parquet file"
 FOOTER = 2**13  # bytes of a footer that parts carry along; larger ones are read again, to keep memory small
 
+PIECES = 4  # of a block of lists, since decoding these takes several times their memory
 LARGEST = 2**24  # rows of a batch, whatever a file says of their size
 
 
@@ -70,7 +71,7 @@ def _blocks(
 ) -> Iterator[Block]:
     import pyarrow as pa
 
-    most = max(1, block.BLOCK // row_bytes)
+    most = max(1, block.BLOCK // (1 if len(columns) > 1 else PIECES) // row_bytes)
     with ExitStack() as stack:
         stack.enter_context(places.reaching(path, "is damaged: write it again"))
         file = stack.enter_context(_open(path, footer))

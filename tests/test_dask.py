@@ -20,12 +20,12 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import crossfusion as cf
-from crossfusion import reduction
+from crossfusion import kernels, reduction
 from crossfusion.collect import collect
 from crossfusion.engines import dask as engine
 from crossfusion.engines.dask_collections import Lazy
 from crossfusion.sources import block, open_file, open_files
-from crossfusion.sources.block import Source, with_keys
+from crossfusion.sources.block import Source, fewer, with_keys
 
 ROWS, DIM = 503, 5
 rng = np.random.default_rng(11)
@@ -171,14 +171,17 @@ def test_the_active_client_is_used(client, tmp_path, monkeypatch):
     assert scheduler.transition_counter > done
 
 
-@pytest.mark.parametrize("most", [1000, 3], ids=["every part", "sums of parts"])
+@pytest.mark.parametrize("most", [1000, 3], ids=["every task", "sums of tasks"])
 def test_progress_tells_every_row_once(most, engines, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "WATCHED", most)
-    source = npy_parts(tmp_path, monkeypatch)
+    monkeypatch.setattr(kernels, "thread_count", lambda: 2)
+    source = npy_parts(tmp_path, monkeypatch, size=256)
     told: list[int] = []
     collect([source], engine=engines, progress=told.append)
     assert sum(told) == ROWS
-    assert len(told) == min(most, len(source.parts))
+    tasks = len(fewer(source, engine.TASKS * 2).parts)  # two workers, or two threads
+    assert engine.FAN_IN < tasks < len(source.parts)
+    assert len(told) == tasks if most > tasks else 1 < len(told) <= most
 
 
 def test_what_travels_is_moments():
@@ -339,7 +342,8 @@ class Killer:
 def long_work(tmp_path, monkeypatch):
     """A source of many parts, each of some milliseconds, and its summary."""
     rows = np.random.default_rng(5).normal(size=(50_000, 64))
-    source = npy_parts(tmp_path, monkeypatch, rows, 2**18)
+    source = npy_parts(tmp_path, monkeypatch, rows, 2**17)
+    monkeypatch.setattr(engine, "TASKS", len(source.parts))
     assert len(source.parts) > 90
     return source, cf.summarize(rows, by={"site": ["A"] * len(rows)})
 

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from crossfusion import optional
+from crossfusion import kernels, optional
 from crossfusion.engines import local
 from crossfusion.engines.dask_collections import Lazy, fresh_keys, is_collection, open_collection
 from crossfusion.errors import CrossfusionError, EngineError, FileError, InputError
 from crossfusion.reduction import Reduced, Seen, merge, of_part
-from crossfusion.sources.block import Source
+from crossfusion.sources.block import Source, fewer
 
 __all__ = ["Lazy", "is_collection", "open_collection", "run"]
 
 FAN_IN = 8  # moments that a task merges
+TASKS = 8  # of each thread, at most, so that few moments travel however many parts a file has
 WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
 LOOK = 2.0  # seconds without news after which to look whether there are workers
 PATIENCE = 60.0  # seconds without any worker, after there were some, until the work is given up
@@ -55,6 +56,7 @@ def run(
     are in the memory of this process are reduced here, as sending them takes longer.
     """
     client = _active_client() if client is None else _checked(client)
+    threads = kernels.thread_count() if client is None else sum(client.nthreads().values())
     found: dict[int, Reduced] = {}
     trees: dict[int, _Tree] = {}
     for number, source in enumerate(sources):
@@ -63,7 +65,7 @@ def run(
         elif isinstance(source, Source) and not source.parts:
             found[number] = Reduced(source.name)
         else:
-            trees[number] = _tree(source, travels=client is not None)
+            trees[number] = _tree(source, threads, travels=client is not None)
     watches = [_Watch(tree.source, nan, progress) for tree in trees.values()]
     if trees:
         compute = _on_scheduler if client is None else _on_client
@@ -94,7 +96,7 @@ def _checked(client: Any) -> Any:
     return client
 
 
-def _tree(source: Source | Lazy, travels: bool) -> _Tree:
+def _tree(source: Source | Lazy, threads: int, travels: bool) -> _Tree:
     """Tasks that reduce the parts of a source, and tasks that merge what these give."""
     graph: dict[Any, Any] = {}
     if isinstance(source, Lazy):
@@ -103,6 +105,7 @@ def _tree(source: Source | Lazy, travels: bool) -> _Tree:
     else:
         if travels:
             _check_travels(source)
+        source = fewer(source, TASKS * max(1, threads))
         level = fresh_keys("crossfusion-part", len(source.parts))
         graph |= {key: (partial(of_part, part, source.name),) for key, part in zip(level, source.parts, strict=True)}
     seen: list[Any] = []

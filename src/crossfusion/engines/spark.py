@@ -21,9 +21,11 @@ from crossfusion.engines.spark_tasks import SCHEMA, Message, merged, of_partitio
 from crossfusion.errors import EngineError, InputError
 from crossfusion.reduction import Reduced
 from crossfusion.sources import Source, block
+from crossfusion.sources.block import fewer
 from crossfusion.validation import as_names
 
 FAN = 8  # pieces that one task adds up
+TASKS = 8  # of each core, at most, so that few moments travel however many parts a file has
 DIRECT = 64 * 2**20  # bytes of pieces that the driver takes as they are
 
 Progress = Callable[[int], None] | None
@@ -89,13 +91,17 @@ def _of_table(table: Table) -> Reduced:
 
 
 def _sent(sources: Sequence[Source]) -> list[Reduced]:
+    with _in_one_sentence():
+        session = tables.session()
+        tasks = TASKS * tables.parallelism(session)
+    sources = [fewer(source, max(1, tasks // len(sources))) for source in sources]
     parts = [
         (position, number, source.name, _pickled(part, source.name))
         for position, source in enumerate(sources)
         for number, part in enumerate(source.parts)
     ]
     with _in_one_sentence():
-        numbers = tables.session().range(0, len(parts), 1, len(parts))
+        numbers = session.range(0, len(parts), 1, len(parts))
         pieces = _added(numbers.mapInArrow(partial(of_parts, parts=parts), SCHEMA), len(sources), len(parts))
     for source, piece in zip(sources, pieces, strict=True):
         if source.rows is not None and piece.seen.rows != source.rows:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "engine='spark'"
 WILD = "*?["
+UNTOLD = 64
 
 
 def is_frame(source: Any) -> bool:
@@ -54,6 +55,12 @@ def session() -> Any:
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable  # on this machine, the Python that has what is needed is this one
     return made
+
+
+def parallelism(spark: Any) -> int:
+    """Tasks that run at a time; where Spark does not tell, as many as a mid-sized cluster runs."""
+    context = getattr(spark, "_sc", None)  # none in Spark Connect
+    return int(context.defaultParallelism) if context is not None else UNTOLD
 
 
 def read(spark: Any, paths: Sequence[str]) -> Any:

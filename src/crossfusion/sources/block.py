@@ -85,6 +85,19 @@ def _named(part: Part, file: str, before: int | None) -> Iterator[Block]:
     return (replace(block, file=block.file or file, before=before) for block in part())
 
 
+def fewer(source: Source, number: int) -> Source:
+    """The same source in at most so many parts, each of several that are read in turn."""
+    size = -(-len(source.parts) // max(1, number))
+    if size < 2:
+        return source
+    starts = range(0, len(source.parts), size)
+    return replace(source, parts=[partial(_in_turn, source.parts[start : start + size]) for start in starts])
+
+
+def _in_turn(parts: Sequence[Part]) -> Iterator[Block]:
+    return chain.from_iterable(part() for part in parts)
+
+
 def with_keys(source: Source, values: Mapping[str, Any], order: Sequence[str] = ()) -> Source:
     """The same rows under further factors, each with one value for all of them; `order`: of all factors."""
     return replace(source, parts=[partial(_keyed, part, dict(values), tuple(order)) for part in source.parts])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option
+from crossfusion.cli.options import PATH, json_option, names_option
 
 
 @click.group()
@@ -85,6 +85,44 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
 
     found = intervals.run(repeats=repeats)
     _show(found, as_json, left=(0,))
+
+
+@bench.command("scale")
+@click.option("--gigabytes", default=2.0, show_default=True, help="Size of the rows that are read.")
+@click.option("--large", default=12.0, show_default=True, help="Gigabytes of the data set that must not fill memory.")
+@click.option("--dim", default=256, show_default=True, help="Number of features.")
+@click.option("--repeats", default=5, show_default=True, help="Rounds, in which the sides alternate.")
+@names_option("--only", "Measure only these: storages, memory, processes.")
+@click.option(
+    "--folder", type=PATH, help="Where files are made, and deleted after.  [default: that for temporary ones]"
+)
+@json_option
+def bench_scale(
+    gigabytes: float, large: float, dim: int, repeats: int, only: list[str], folder: Path | None, as_json: bool
+) -> None:
+    """Compare storages and engines with plain reads of the same files, and watch memory.
+
+    \b
+    Examples:
+      crossfusion bench scale
+      crossfusion bench scale --only storages --gigabytes 0.5
+    """
+    from crossfusion.benchmarks import scale
+
+    with output.steps("measuring") as tell:
+        found = scale.run(
+            gigabytes=gigabytes,
+            large=large,
+            dim=dim,
+            repeats=repeats,
+            only=tuple(only) or scale.PARTS,
+            folder=folder,
+            tell=tell,
+        )
+    _show(found, as_json, left=(0, 2))
+    if found["model"] and not as_json:
+        title = f"\nThe model: 10⁹ × 1024 float32 on 100 workers of 4 threads, {found['rate']:.2f} GB/s a thread"
+        output.show_table(title, scale.MODEL, found["model"], left=(0,))
 
 
 @bench.command("coverage")

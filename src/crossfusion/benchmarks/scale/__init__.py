@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion import kernels
-from crossfusion.benchmarks.scale import memory, processes, storages
+from crossfusion.benchmarks.scale import memory, model, processes, storages
 from crossfusion.errors import InputError
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_known, check_whole
 
 HEADER = ["measured in this run", "value", "aim"]
 PARTS = ("storages", "memory", "processes")
+MODEL = model.HEADER
 
 
 def run(
@@ -46,8 +47,10 @@ def run(
     Returns
     -------
     dict
-        A title, the names of the columns, and the rows as text.
+        A title, the names of the columns, the rows as text; and, where processes were measured, their rate in
+        gigabytes a second for a thread and what the model makes of it.
     """
+    check_known(only, PARTS, "part", "the benchmark")
     check_whole(repeats, "repeats")
     check_whole(dim, "dim")
     if not (0 < gigabytes < 1e6 and 0 < large < 1e6):
@@ -61,5 +64,7 @@ def run(
     for name in only:
         with tempfile.TemporaryDirectory(prefix="crossfusion-scale-", dir=folder) as place:
             rows += measures[name](Path(place))
+    rate = next((float(value) for what, value, _ in rows if what == processes.RATE), None)
     title = f"{gigabytes:g} GB of float32, {dim} features, {kernels.thread_count()} cores, best of {repeats}"
-    return {"title": title, "header": HEADER, "rows": rows}
+    costs = [] if rate is None else model.table(rate * 1e9)
+    return {"title": title, "header": HEADER, "rows": rows, "rate": rate, "model": costs}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil, log
 
 FAN_IN = 8  # summaries merged at a time
-TASKS = 8  # for each thread of a worker
+TASKS = 8  # for each thread of a worker, at most
 BLOCK = 64 * 2**20  # bytes of a block in memory
 
 
@@ -24,6 +24,8 @@ class Cost:
         Bytes that a thread reads, decodes and reduces in a second.
     link : float
         Bytes that a worker's link to the others moves in a second.
+    part : float
+        Bytes of the rows in a task; by default as many as make eight tasks a thread, as for files.
     """
 
     rows: int
@@ -34,6 +36,7 @@ class Cost:
     threads: int = 4
     rate: float = 1e9
     link: float = 1e9
+    part: float | None = None
 
     @property
     def read(self) -> int:
@@ -48,7 +51,7 @@ class Cost:
     @property
     def tasks(self) -> int:
         """Tasks, each of which leaves one summary behind."""
-        return TASKS * self.workers * self.threads
+        return TASKS * self.workers * self.threads if self.part is None else ceil(self.read / self.part)
 
     @property
     def moved(self) -> int:
@@ -74,22 +77,25 @@ class Cost:
 
 def table(rate: float) -> list[list[str]]:
     """Costs of 10⁹ × 1024 vectors of float32 on 100 workers of 4 threads, for few and many groups."""
-    found = []
-    for groups in (10, 1_000, 10_000):
-        cost = Cost(10**9, 1024, groups, rate=rate)
-        found.append(
-            [
-                f"{groups:,}",
-                f"{cost.read / 1e12:.1f} TB",
-                f"{cost.read / cost.workers / 1e9:.0f} GB",
-                f"{cost.moments / 1e6:,.1f} MB",
-                f"{cost.moved / 1e9:,.1f} GB",
-                f"{100 * cost.moved / cost.read:.2g} %",
-                f"{cost.memory / 1e9:.2f} GB",
-                f"{cost.seconds:.0f} s",
-            ]
-        )
-    return found
+    return [
+        _line(name, Cost(10**9, 1024, groups, rate=rate, part=part))
+        for name, part in (("files", None), ("partitions of 128 MB", 2**27))
+        for groups in (10, 1_000, 10_000)
+    ]
 
 
-HEADER = ["groups", "read", "read by a worker", "a summary", "moved", "of what is read", "memory of a worker", "time"]
+def _line(name: str, cost: Cost) -> list[str]:
+    return [
+        name,
+        f"{cost.groups:,}",
+        f"{cost.read / 1e12:.1f} TB",
+        f"{cost.read / cost.workers / 1e9:.0f} GB",
+        f"{cost.moments / 1e6:,.1f} MB",
+        f"{cost.moved / 1e9:,.1f} GB",
+        f"{100 * cost.moved / cost.read:,.3g} %",
+        f"{cost.memory / 1e9:.2f} GB",
+        f"{cost.seconds:.0f} s",
+    ]
+
+
+HEADER = ["", "groups", "read", "by a worker", "a summary", "moved", "of what is read", "memory", "time"]

@@ -11,7 +11,8 @@ import pytest
 
 import crossfusion as cf
 from crossfusion import kernels, reduction
-from crossfusion.engines import local
+from crossfusion.engines import keeping, local
+from crossfusion.engines.keeping import Keeper
 from crossfusion.sources.block import Block, Source
 
 ROWS, DIM = 1200, 5
@@ -153,3 +154,57 @@ def test_features_must_be_as_many_in_every_block(monkeypatch):
 def test_a_source_without_rows_is_named(monkeypatch):
     with pytest.raises(cf.InputError, match="nothing has no rows"):
         reduce_all(Source("nothing", [partial(iter, [])]), monkeypatch, 2)
+
+
+def interrupted_at(first, log):
+    """Progress that ends the work once so many rows are done."""
+
+    def told(rows):
+        log.append(rows)
+        if sum(log) >= first:
+            raise KeyboardInterrupt
+
+    return told
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "thread_count", lambda: threads)
+    monkeypatch.setattr(keeping, "WORTH", 0)
+    read: list[int] = []
+    given = [source(5, 24, log=read), source(25, 24, X + 1, log=read)]  # a hundred blocks
+    with pytest.raises(KeyboardInterrupt):
+        local.run(given, progress=interrupted_at(900, []), keeper=Keeper(tmp_path / "kept", "this"))
+    assert (tmp_path / "kept").exists()
+    before = len(read)
+    told: list[int] = []
+    keeper = Keeper(tmp_path / "kept", "this")
+    summary = reduction.settled(local.run(given, progress=told.append, keeper=keeper), "raise")
+    assert keeper.rows > 0
+    assert sum(told) == 2 * ROWS
+    assert len(read) - before == 100 - keeper.rows // 24  # what was done is not read again
+    expected = cf.summarize(np.concatenate([X, X + 1]), by={"site": np.concatenate([SITE, SITE])})
+    np.testing.assert_array_equal(summary.moments.count, expected.moments.count)
+    np.testing.assert_allclose(summary.moments.sumsq, expected.moments.sumsq, rtol=1e-12)
+    keeper.done()
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_the_very_same_work_is_gone_on_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "WORTH", 0)
+    with pytest.raises(KeyboardInterrupt):
+        local.run([source(9, 20)], progress=interrupted_at(600, []), keeper=Keeper(tmp_path / "kept", "this"))
+    for about, number in (("that", 1), ("this", 2)):
+        assert Keeper(tmp_path / "kept", about).load(number) is None
+    assert Keeper(tmp_path / "kept", "this").load(1) is not None
+    (tmp_path / "kept").write_bytes((tmp_path / "kept").read_bytes()[:-9])
+    assert Keeper(tmp_path / "kept", "this").load(1) is None  # damaged: from the start
+
+
+def test_a_state_is_kept_from_time_to_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "EVERY", 0)
+    monkeypatch.setattr(keeping, "SHARE", 0)
+    keeper = Keeper(tmp_path / "kept", "this")
+    local.run([source(20, 20)], keeper=keeper)
+    (number, _), *_ = Keeper(tmp_path / "kept", "this").load(1) or []
+    assert number > 10

@@ -7,6 +7,7 @@ from typing import Any
 
 from crossfusion import engines
 from crossfusion.engines import dask, spark
+from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
 from crossfusion.reduction import settled
 from crossfusion.small import WAYS, large_enough
@@ -105,10 +106,14 @@ def collect(
     nan: str = "raise",
     progress: Callable[[int], None] | None = None,
     joined: Joined | None = None,
+    keeper: Keeper | None = None,
 ) -> Summary:
-    """Summary of some sources, which a manifest may have joined; `progress` is told rows as they are done."""
+    """Summary of some sources, which a manifest may have joined; `progress` is told rows as they are done.
+
+    `keeper` keeps what is done, so that the same work can go on after it was interrupted.
+    """
     check_option(nan, NAN, "nan")
-    found = engines.run(sources, engine, nan, progress)
+    found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
         joined.settle([piece.match for _, piece in found], sum(piece.seen.rows for _, piece in found))
     return settled(found, nan)

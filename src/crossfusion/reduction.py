@@ -125,6 +125,10 @@ class Running:
         self._pending: list[Reduced] = []
         self._name = name
 
+    def start(self, number: int, piece: Reduced) -> None:
+        """Go on from the sum of all pieces before this number."""
+        self.number, self.seen, self._pending = number, piece.seen, [piece]
+
     def add(self, number: int, piece: Reduced) -> None:
         """Take the piece of this number."""
         self._early[number] = piece

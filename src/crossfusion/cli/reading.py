@@ -12,8 +12,9 @@ from crossfusion import engines, factors, optional, storage
 from crossfusion.cli import output
 from crossfusion.cli.options import Decorator
 from crossfusion.collect import collect, opened
+from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
-from crossfusion.sources import Source, open_files
+from crossfusion.sources import READERS, Source, open_files, places
 from crossfusion.sources.block import in_memory
 from crossfusion.sources.manifest import Joined, join
 from crossfusion.sources.sql import from_sql
@@ -68,13 +69,21 @@ class Reading:
     def _rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
         return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
 
-    def reduced(self, sources: Sequence[Any], joined: Joined | None = None) -> Summary:
+    def keeper(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Keeper | None:
+        """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
+        if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
+            return None
+        stamps = stamps_of(files)
+        return None if stamps is None else Keeper(path, [list(by), self.vectors, self.nan, stamps])
+
+    def reduced(self, sources: Sequence[Any], joined: Joined | None = None, keeper: Keeper | None = None) -> Summary:
         """Summary of sources, with notes and a bar while they are read."""
         output.show_notes(getattr(source, "note", "") for source in sources)
         with output.progress("reading", _rows(sources)) as progress:
             if "://" not in self.engine:
                 engine = engines.chosen(self.engine, None)
-                return collect(sources, engine=engine, nan=self.nan, progress=progress, joined=joined)
+                work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
+                return collect(sources, **work)
             distributed = optional.load("distributed", "distributed", "dask", "--engine with an address")
             try:
                 client = distributed.Client(self.engine, timeout=10, set_as_default=False)
@@ -111,6 +120,15 @@ class Reading:
         group, _ = factors.encode(keys.select(list(between)))
         stratum = factors.encode(keys.select(list(given)))[0] if given else None
         return collect([in_memory(str(file), rows, keys)]), rows, group, stratum
+
+
+def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
+    """Path, size and time of all files; None where one is remote, or a folder that is read as a file."""
+    found = [file for path in files for file in places.find(path, READERS).files]
+    if any(places.is_remote(file.path) or not Path(file.path).is_file() for file in found):
+        return None
+    stats = [(file.path, Path(file.path).stat()) for file in found]
+    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
 
 
 def _rows(sources: Sequence[Any]) -> int | None:

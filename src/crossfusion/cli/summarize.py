@@ -12,9 +12,11 @@ from crossfusion.appending import WAIT, append_summary, check_appendable
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, Decorator, json_option, names_option
 from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
 from crossfusion.merging import merge_summaries
 from crossfusion.small import WAYS, large_enough
+from crossfusion.sources.manifest import Joined
 from crossfusion.summary import Summary
 from crossfusion.text import plain_number, plain_value
 from crossfusion.validation import as_tags, check_min_count, check_option, check_wait
@@ -93,14 +95,31 @@ def summarize(
     if append:
         check_wait(WAIT if wait is None else wait)
         check_appendable(target, by, tags)
-    found = replace(read.reduced(*read.sources(files, by)), tags=tags)
+    sources, joined = read.sources(files, by)
+    keeper = read.keeper(target.with_name(f".{target.name}.resume"), files, by)
+    found = replace(_reduced(read, sources, joined, keeper), tags=tags)
     summary = large_enough(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
         summary = append_summary(summary, target, wait=WAIT if wait is None else wait)
     else:
         summary.write(target)
+    if keeper is not None:
+        keeper.done()
     _show(summary, target, as_json, f"{rows:,} rows added to {target}" if append else f"written to {target}")
+
+
+def _reduced(read: Reading, sources: Sequence[Any], joined: Joined | None, keeper: Keeper | None) -> Summary:
+    """Summary of sources; says where what is done is kept, and that it was gone on with."""
+    try:
+        summary = read.reduced(sources, joined, keeper)
+    except KeyboardInterrupt:
+        if keeper is not None and keeper.path.exists():
+            click.echo(f"crossfusion: what is done is in {keeper.path}: the same command goes on from there", err=True)
+        raise
+    if keeper is not None and keeper.rows:
+        click.echo(f"crossfusion: went on after {keeper.rows:,} rows that were read before", err=True)
+    return summary
 
 
 @click.command()

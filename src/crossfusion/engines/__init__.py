@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crossfusion.engines import dask, local, spark
+from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
 from crossfusion.reduction import Reduced
 from crossfusion.validation import check_option
@@ -35,11 +36,15 @@ def opened(source: Any, by: Any, vectors: Any, engine: Any) -> list[Any] | None:
 
 
 def run(
-    sources: Sequence[Any], engine: Any, nan: str = "raise", progress: Callable[[int], None] | None = None
+    sources: Sequence[Any],
+    engine: Any,
+    nan: str = "raise",
+    progress: Callable[[int], None] | None = None,
+    keeper: Keeper | None = None,
 ) -> list[tuple[str, Reduced]]:
-    """What each source is reduced to; `progress` is told rows as they are done."""
+    """What each source is reduced to; `progress` is told rows as they are done, and threads keep what is done."""
     if engine == "local":
-        return local.run(sources, nan, progress)
+        return local.run(sources, nan, progress, keeper)
     if engine == "spark":
         return spark.run(sources, nan, progress)
     return dask.run(sources, nan, progress, None if engine == "dask" else engine)

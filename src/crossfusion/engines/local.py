@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Condition, Lock
 
 from crossfusion import kernels
+from crossfusion.engines.keeping import Keeper
 from crossfusion.reduction import Reduced, Running, Seen, of_block
 from crossfusion.sources.block import Block, Part, Source
 
@@ -18,8 +19,10 @@ Progress = Callable[[int], None] | None
 AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
 
 
-def run(sources: Sequence[Source], nan: str = "raise", progress: Progress = None) -> list[tuple[str, Reduced]]:
-    """What each source is reduced to; `progress` is told the rows of each block."""
+def run(
+    sources: Sequence[Source], nan: str = "raise", progress: Progress = None, keeper: Keeper | None = None
+) -> list[tuple[str, Reduced]]:
+    """What each source is reduced to; `progress` is told the rows of each block, `keeper` keeps what is done."""
     found: dict[int, Reduced] = {}
     for number, source in enumerate(sources):
         if source.whole:
@@ -28,7 +31,7 @@ def run(sources: Sequence[Source], nan: str = "raise", progress: Progress = None
                 progress(found[number].seen.rows)
     away = {number: source for number, source in enumerate(sources) if not source.whole}
     if away:
-        found |= zip(away, _Job([*away.values()], nan, progress).run(kernels.thread_count()), strict=True)
+        found |= zip(away, _Job([*away.values()], nan, progress, keeper).run(kernels.thread_count()), strict=True)
     return [(source.name, found[number]) for number, source in enumerate(sources)]
 
 
@@ -69,10 +72,11 @@ def _row_bytes(block: Block) -> int:
 class _Job:
     """Sources on their way through the threads."""
 
-    def __init__(self, sources: Sequence[Source], nan: str, progress: Progress) -> None:
+    def __init__(self, sources: Sequence[Source], nan: str, progress: Progress, keeper: Keeper | None) -> None:
         parts = ((k, number, part) for k, source in enumerate(sources) for number, part in enumerate(source.parts))
         self._waiting = [(place, *part) for place, part in enumerate(parts)][::-1]
         self._sources, self._nan, self._progress = sources, nan, progress
+        self._keeper = keeper
         self._totals = [Running(source.name) for source in sources]
         self._lanes: list[_Lane] = []
         self._change = Condition()
@@ -80,6 +84,16 @@ class _Job:
         self._first = 0  # of the sources that are not done
         known = [source.rows for source in sources if source.rows is not None]
         self._rows = sum(known) if len(known) == len(sources) else None
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take over what an earlier run has done."""
+        kept = None if self._keeper is None else self._keeper.load(len(self._sources))
+        for total, (number, piece) in zip(self._totals, kept or [], strict=False):
+            total.start(number, piece)
+            if self._progress is not None:
+                self._progress(piece.seen.rows)
+        self._waiting = [entry for entry in self._waiting if entry[2] >= self._totals[entry[1]].number]
 
     def run(self, threads: int) -> list[Reduced]:
         """Start the threads and wait for them; the first error of any of them ends all."""
@@ -90,6 +104,10 @@ class _Job:
                         done.result()
                 finally:
                     self._stop()
+        except KeyboardInterrupt:
+            if self._keeper is not None:
+                self._keeper.interrupted(self._totals)
+            raise
         finally:
             for lane in self._lanes:
                 lane.close()
@@ -150,6 +168,8 @@ class _Job:
             if lane.ended and not lane.busy:
                 self._lanes.remove(lane)
                 self._totals[lane.source].add(lane.number, lane.total.total())
+                if self._keeper is not None:
+                    self._keeper.look(self._totals)
             if self._nan == "raise":
                 self._refuse(lane)
             self._change.notify_all()

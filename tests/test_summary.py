@@ -349,8 +349,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(failure, whole, tmp_pa
     before = path.read_bytes()
 
     def fail(table, where, **options):
-        with open(where, "wb") as file:
-            file.write(b"half")
+        where.write(b"half")
         raise failure
 
     monkeypatch.setattr(pq, "write_table", fail)

@@ -7,8 +7,18 @@ import sys
 import warnings
 
 
+def printable(text: str) -> str:
+    """A text in one line that any terminal can print, whatever names of files and columns are in it."""
+    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+
+
 class CrossfusionError(Exception):
     """Base class of all errors raised on purpose by crossfusion."""
+
+    def __str__(self) -> str:
+        """The message."""
+        return printable(super().__str__())
 
 
 class InputError(CrossfusionError, ValueError):
@@ -57,4 +67,4 @@ def warn(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, CrossfusionWarning, stacklevel=level)
+    warnings.warn(printable(message), CrossfusionWarning, stacklevel=level)

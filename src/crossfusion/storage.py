@@ -4,7 +4,8 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,35 +118,51 @@ def write(
     table = to_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
     options = {"use_dictionary": keys.column_names, "write_page_checksum": True}
-    write_whole(path, lambda temporary: pq.write_table(table, temporary, **options), mark)
+
+    def write_table(temporary: str) -> None:
+        with open(temporary, "wb") as file:  # under any name, which Arrow by itself cannot
+            pq.write_table(table, file, **options)
+
+    write_whole(path, write_table, mark)
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What a summary file says of itself, or None if the file is readable Parquet but not a summary."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except FileNotFoundError as problem:
-        raise FileError(f"{path} does not exist: check the path") from problem
-    except (pa.ArrowException, OSError, ValueError) as problem:
-        raise FileError(f"{path} is not a readable Parquet file ({_first_line(problem)})") from problem
+    metadata = _schema(path).metadata or {}
     try:
         facts = json.loads(metadata[KEY]) if KEY in metadata else None
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise FileError(f"{path} is a damaged summary: what it says of itself is not JSON; write it again") from problem
     return facts if facts is None or isinstance(facts, dict) else {}
 
 
+def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
+    import pyarrow.parquet as pq
+
+    with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
+        return pq.read_schema(file)
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong with a file into one sentence: damage shows in errors of many kinds."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FileNotFoundError as problem:
+        raise FileError(f"{path} does not exist: check the path") from problem
+    except Exception as problem:
+        raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
+
+
 def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, Any]]:
     """Read what `write` wrote; refuse anything else."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     facts = header(path)
-    try:
-        table = pq.ParquetFile(path, page_checksum_verification=True).read().combine_chunks()
+    with _reading(path, "is a damaged summary", ": write it again"), open(path, "rb") as file:
+        table = pq.ParquetFile(file, page_checksum_verification=True).read().combine_chunks()
         columns = RESERVED if facts["format"] > 1 else MOMENTS
         moments, keys = _moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
         if not keys.num_columns:
@@ -154,8 +171,6 @@ def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, A
             _check_cells(keys, moments, table.column(CHECKSUM).to_pylist(), facts)
         _check_possible(moments)
         np.dtype(facts["dtype"]), int(facts["dropped"])
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-        raise FileError(f"{path} is a damaged summary ({_first_line(problem)}): write it again") from problem
     return _without_reserved(keys, path), moments, facts
 
 
@@ -177,10 +192,8 @@ def header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def factors_of(path: str | os.PathLike[str]) -> list[str]:
     """Names of the factors of a summary, without reading its cells."""
-    import pyarrow.parquet as pq
-
     reserved = RESERVED if header(path)["format"] > 1 else MOMENTS
-    return [name for name in pq.read_schema(path).names if name not in reserved]
+    return [name for name in _schema(path).names if name not in reserved]
 
 
 def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], facts: Mapping[str, Any]) -> None:

@@ -24,26 +24,28 @@ PLACES = ("layers", "obsm")  # groups of matrices besides X and raw/X
 
 def from_anndata(store: Store, root: Any, path: str, by: Sequence[str], vectors: Any) -> Source:
     """Rows of a matrix of AnnData, under columns of its obs."""
+    called = places.shown(path)
     if "obs" not in root or not is_group(root["obs"]):
-        raise FileError(f"{path} has no obs as AnnData of today writes it: read it with anndata and write it again")
-    name, chosen = _find_matrix(root, path, vectors)
-    entry, holder = root[name], f"{path}: {name}"
+        raise FileError(f"{called} has no obs as AnnData of today writes it: read it with anndata and write it again")
+    name, chosen = _find_matrix(store, root, called, vectors)
+    entry, holder = root[name], f"{called}: {name}"
     rows, dim = _shape(store, entry, holder)
-    features = _features(store, root, name, dim, path)
-    found = {factor: _place(root["obs"], factor, path) for factor in by}
+    features = _features(store, root, name, dim, called)
+    found = {factor: _place(root["obs"], factor, called) for factor in by}
     for factor, place in found.items():
-        check_length(_factor(store, root["obs"], place, path).length, rows, f"{factor} of {path}", name)
-    picked = None if chosen is None else _positions(chosen, features, name, path)
+        check_length(_factor(store, root["obs"], place, called).length, rows, f"{factor} of {called}", name)
+    picked = None if chosen is None else _positions(chosen, features, name, called)
     read = partial(_stretch, store, path, name, found, picked)
     parts = [partial(read, *cut) for cut in _cuts(store, entry, rows, dim, holder)]
     names = features if picked is None else tuple(features[k] for k in picked)
-    return Source(places.shown(path), parts, rows, features=tuple(f"{name}/{feature}" for feature in names))
+    return Source(called, parts, rows, features=tuple(f"{name}/{feature}" for feature in names))
 
 
-def _find_matrix(root: Any, path: str, vectors: Any) -> tuple[str, list[str] | None]:
+def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str, list[str] | None]:
     """Place of the matrix that holds the rows, and its features where only some are asked for."""
     known = [name for name in ("X", "raw/X") if root.get(name) is not None]
-    known += [f"{place}/{text(name)}" for place in PLACES if root.get(place) is not None for name in root[place]]
+    present = [place for place in PLACES if root.get(place) is not None]
+    known += [f"{place}/{text(name)}" for place in present for name in store.names(root[place])]
     names = as_names("X" if vectors is None else vectors, "vectors")
     if len(names) == 1:
         short = [name for name in known if name.partition("/")[2] == names[0] and not name.startswith("raw/")]
@@ -170,7 +172,7 @@ def _stretch(
     store: Store, path: str, name: str, by: dict[str, str], picked: list[int] | None, start: int, stop: int, size: int
 ) -> Iterator[Block]:
     with reading(path, store.what), store.open(path) as root:
-        columns = {factor: _factor(store, root["obs"], place, path) for factor, place in by.items()}
+        columns = {factor: _factor(store, root["obs"], place, places.shown(path)) for factor, place in by.items()}
         entry, kind = root[name], _kind(root[name])
         many = store.rows(entry, path, start, stop, size) if kind == "dense" else None
         for first, rows in many or _ROWS[kind](store, entry, start, stop, size):

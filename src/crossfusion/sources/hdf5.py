@@ -15,6 +15,7 @@ from crossfusion.sources import block, places
 from crossfusion.sources.block import Source
 from crossfusion.sources.columns import encoding
 from crossfusion.sources.h5ad import from_anndata
+from crossfusion.sources.heaps import check_heaps
 from crossfusion.sources.mapped import check_lengths, is_mappable, mapped
 from crossfusion.sources.stores import LARGEST, Store, from_group, reading
 
@@ -102,10 +103,17 @@ def _named(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
     return np.array([found[int(number)] for number in present], object)[where]
 
 
+def _checked(store: Store, path: str) -> AbstractContextManager[Any]:
+    """The root group of a file that the library can be trusted with."""
+    with places.open_binary(path) as file:
+        check_heaps(file)
+    return store.open(path)
+
+
 def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional dataset of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
     store = Hdf5()
-    with reading(path, store.what), store.open(path) as root:
+    with reading(path, store.what), _checked(store, path) as root:
         if encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)
         return from_group(store, root, path, by, vectors)
@@ -114,5 +122,5 @@ def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
 def from_h5ad(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """AnnData in HDF5: X, a layer, an entry of obsm or raw/X, under columns of obs."""
     store = Hdf5()
-    with reading(path, store.what), store.open(path) as root:
+    with reading(path, store.what), _checked(store, path) as root:
         return from_anndata(store, root, path, by, vectors)

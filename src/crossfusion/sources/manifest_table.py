@@ -1,23 +1,23 @@
 """The table of a manifest: a file or a frame, of which the key and the factors are kept in memory."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import factors
-from crossfusion.errors import FileError, InputError
-from crossfusion.sources import tables
+from crossfusion.errors import FileError, InputError, printable
+from crossfusion.sources import places, tables
+from crossfusion.sources.csv import CODECS
 from crossfusion.sources.match import listed
-from crossfusion.sources.streams import said
 from crossfusion.validation import check_known, check_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT = {".csv": ",", ".tsv": "\t"}
-PACKED = (".gz", ".bz2", ".zst")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:
     import pyarrow as pa
 
     is_file = isinstance(manifest, str | os.PathLike)
-    name = str(manifest) if is_file else "the manifest"
+    name = printable(str(manifest)) if is_file else "the manifest"
     if not is_file and not tables.is_table(manifest):
         raise InputError(f"manifest={type(manifest).__name__} is no table: pass a path, or a pandas or PyArrow table")
     names, read = _open_file(Path(manifest)) if is_file else tables.columns_of(manifest)
@@ -118,27 +118,47 @@ def _checked(keys: "pa.Array", on: str, name: str) -> "pa.Array":
 
 def _open_file(path: Path) -> tuple[list[str], Any]:
     """Names of a file's columns, and a function that reads some of them."""
-    import pyarrow as pa
-
     endings = [ending.lower() for ending in path.suffixes]
-    ending = next((entry for entry in reversed(endings) if entry not in PACKED), "")
+    ending = next((entry for entry in reversed(endings) if entry not in CODECS), "")
     if not path.is_file():
         raise FileError(f"manifest {path} does not exist or is not a file: check the path")
-    try:
+    with _reaching(path):
         if ending in TEXT:
             return _open_text(path, TEXT[ending])
         if ending in (".parquet", ".pq"):
-            import pyarrow.parquet as pq
-
-            return list(pq.read_schema(path).names), lambda names: _read(path, pq.read_table, path, columns=names)
+            return _open_parquet(path)
         if ending in (".feather", ".arrow"):
-            from pyarrow import feather
-
-            table = feather.read_table(path)
-            return table.column_names, table.select
-    except (pa.ArrowException, OSError) as problem:
-        raise _damaged(path, problem) from problem
+            return _open_feather(path)
     raise FileError(f"manifest {path} has an ending that is not known: use .csv, .tsv, .parquet or .feather")
+
+
+def _reaching(path: Path) -> AbstractContextManager[None]:
+    return places.reaching(f"manifest {path}", "cannot be read")
+
+
+def _open_parquet(path: Path) -> tuple[list[str], Any]:
+    import pyarrow.parquet as pq
+
+    def read(names: list[str]) -> "pa.Table":
+        with _reaching(path), places.open_arrow(str(path)) as file:
+            return _valid(pq.read_table(file, columns=names))
+
+    with places.open_arrow(str(path)) as file:
+        return list(pq.read_schema(file).names), read
+
+
+def _open_feather(path: Path) -> tuple[list[str], Any]:
+    from pyarrow import feather
+
+    with places.open_arrow(str(path)) as file:
+        table = _valid(feather.read_table(file))
+    return table.column_names, table.select
+
+
+def _valid(table: "pa.Table") -> "pa.Table":
+    """The same table; what a damaged file says of lengths and offsets is taken at its word otherwise."""
+    table.validate(full=True)
+    return table
 
 
 def _open_text(path: Path, delimiter: str) -> tuple[list[str], Any]:
@@ -147,10 +167,25 @@ def _open_text(path: Path, delimiter: str) -> tuple[list[str], Any]:
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
     def read(names: list[str]) -> "pa.Table":
-        return _read(path, _read_text, path, names, parse)
+        with _reaching(path):
+            return _read_text(path, names, parse)
 
-    with csv.open_csv(path, parse_options=parse) as reader:
+    with _unpacked(path) as file, csv.open_csv(file, parse_options=parse) as reader:
         return list(reader.schema.names), read
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Any]:
+    """A text file to read from, whatever its name and however it is packed."""
+    import pyarrow as pa
+
+    codec = CODECS.get(path.suffix.lower())
+    with places.open_arrow(str(path)) as file:
+        if codec is None:
+            yield file
+        else:
+            with pa.CompressedInputStream(file, codec) as stream:
+                yield stream
 
 
 def _read_text(path: Path, names: list[str], parse: Any) -> "pa.Table":
@@ -162,26 +197,14 @@ def _read_text(path: Path, names: list[str], parse: Any) -> "pa.Table":
     as_text = csv.ConvertOptions(
         include_columns=names, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
     )
-    text = csv.read_csv(path, parse_options=parse, convert_options=as_text)
-    typed = csv.read_csv(
-        path, parse_options=parse, convert_options=csv.ConvertOptions(include_columns=names, strings_can_be_null=True)
-    )
+    as_found = csv.ConvertOptions(include_columns=names, strings_can_be_null=True)
+    with _unpacked(path) as file:
+        text = csv.read_csv(file, parse_options=parse, convert_options=as_text)
+    with _unpacked(path) as file:
+        typed = csv.read_csv(file, parse_options=parse, convert_options=as_found)
     for position, name in enumerate(names):
         values = typed.column(name)
         if pa.types.is_integer(values.type):
             same = pc.all(pc.equal(values.cast(pa.string()), text.column(name)), min_count=0).as_py()
             typed = typed if same else typed.set_column(position, name, text.column(name))
     return typed
-
-
-def _read(path: Path, how: Any, *details: Any, **options: Any) -> "pa.Table":
-    import pyarrow as pa
-
-    try:
-        return how(*details, **options)
-    except (pa.ArrowException, OSError) as problem:
-        raise _damaged(path, problem) from problem
-
-
-def _damaged(path: Path, problem: BaseException) -> FileError:
-    return FileError(f"manifest {path} cannot be read ({said(problem)})")

@@ -1,5 +1,6 @@
 """Datasets of HDF5 that lie in the file as they do in memory: mapped, so that h5py's one lock holds nobody up."""
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import optional
+from crossfusion.sources.heaps import check_collections
 from crossfusion.sources.stores import native
 
+DEFLATE = 1  # the number of this filter
 WORTH = 2**16  # bytes of a chunk from which looking up its place is cheaper than h5py's copy
 
 
@@ -51,15 +54,36 @@ def _pieces(array: Any, start: int, stop: int, size: int) -> Iterator[tuple[int,
 
 
 def check_lengths(array: Any, path: str, start: int, stop: int) -> None:
-    """Refuse texts that are longer than their file: HDF5 makes room for whatever length is written there."""
-    if array.chunks is not None and array.id.get_create_plist().get_nfilters():
-        return  # damage shows when they are decompressed
-    width = array.id.get_type().get_size()  # a length of four bytes, and the place of the text
-    memory = np.memmap(path, np.uint8, "r")
-    for first, last, place in _runs(array, start, stop, width):
-        found = memory[place : place + (last - first) * width].reshape(-1, width)[:, :4].copy().view("<u4")
-        if int(found.sum(dtype=np.int64)) > len(memory):
+    """Refuse texts that are longer than their file: HDF5 makes room for whatever length is written there.
+
+    And those in collections that HDF5 would never be done with.
+    """
+    address, length = array.file.id.get_create_plist().get_sizes()
+    width = 4 + address + 4  # the length of a text, the address of its collection, the place in it
+    memory = np.memmap(path, np.uint8, "r").view(np.ndarray)
+    collections: list[NDArray[Any]] = []
+    for data in _references(array, memory, start, stop, width):
+        found = np.frombuffer(data, np.uint8, len(data) // width * width).reshape(-1, width)
+        lengths = found[:, :4].copy().view("<u4").ravel()
+        if int(lengths.sum(dtype=np.int64)) > len(memory):
             raise ValueError("texts are longer than the file")
+        collections.append(np.unique(found[lengths > 0, 4:-4].copy().view(f"<u{address}")))
+    if collections:
+        used = np.unique(np.concatenate(collections))
+        places = used[used < len(memory)].astype(np.int64) + array.file.userblock_size
+        check_collections(memory, places, length)
+
+
+def _references(array: Any, memory: NDArray[np.uint8], start: int, stop: int, width: int) -> Iterator[bytes]:
+    """Where texts are, as the file has it: chunk by chunk, unpacked where that is a matter of zlib alone."""
+    plan = array.id.get_create_plist()
+    if array.chunks is None or not plan.get_nfilters():
+        for first, last, place in _runs(array, start, stop, width):
+            yield memory[place : place + (last - first) * width].tobytes()
+    elif plan.get_nfilters() == 1 and plan.get_filter(0)[0] == DEFLATE:
+        step = int(array.chunks[0])
+        for chunk in range(start // step * step, stop, step):
+            yield zlib.decompress(array.id.read_direct_chunk((chunk,))[1])
 
 
 def _runs(array: Any, start: int, stop: int, row_bytes: int) -> list[tuple[int, int, int]]:

@@ -12,7 +12,7 @@ from typing import IO, Any
 from urllib.parse import unquote
 
 from crossfusion import optional
-from crossfusion.errors import CrossfusionError, CrossfusionWarning, FileError, InputError
+from crossfusion.errors import CrossfusionError, CrossfusionWarning, FileError, InputError, printable
 
 PACKED = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
 STORE = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
@@ -69,8 +69,7 @@ def shown(path: str | os.PathLike[str]) -> str:
     if is_remote(text):
         text = re.sub(r"://[^/@]*@", "://...@", text)
         text = re.sub(r"(https?://[^?]*\?).*", r"\1...", text)
-    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+    return printable(text)
 
 
 def ending(path: str) -> str:
@@ -204,16 +203,21 @@ def open_binary(path: str) -> IO[bytes]:
         return file
 
 
+def has_name(path: str) -> bool:
+    """Whether a path is text, which libraries need who open files by themselves."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def open_arrow(path: str, mapped: bool = False) -> Any:
     """A file for Arrow to read from, memory-mapped where that is asked for and it is local."""
     import pyarrow as pa
 
     with reaching(path):
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            return pa.PythonFile(open_binary(path), "r")  # a name that Arrow cannot pass on
-        if is_remote(path):
+        if is_remote(path) or not has_name(path):
             return pa.PythonFile(open_binary(path), "r")
         return pa.memory_map(path) if mapped and os.path.getsize(path) else pa.OSFile(path)
 

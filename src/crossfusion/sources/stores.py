@@ -5,7 +5,7 @@ differs between them is a `Store`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -33,6 +33,11 @@ class Store(ABC):
     @abstractmethod
     def open(self, path: str) -> AbstractContextManager[Any]:
         """The group, or array, at the root."""
+
+    def names(self, group: Any) -> Iterable[Any]:
+        """Names of what is in a group, of which some may turn out to be nothing."""
+        names: Iterable[Any] = iter(group)
+        return names
 
     @abstractmethod
     def check(self, array: Any, holder: str) -> None:
@@ -66,12 +71,12 @@ def is_number(dtype: Any) -> bool:
     return bool((dtype.kind in "fiub" and dtype.itemsize <= 8) or dtype.name == "bfloat16")
 
 
-def walk(group: Any) -> Iterator[tuple[str, Any]]:
+def walk(store: Store, group: Any) -> Iterator[tuple[str, Any]]:
     """Path and array of all arrays below a group, nearest first; of many, some."""
     waiting, seen = [("", group)], 0
     while waiting:
         prefix, parent = waiting.pop(0)
-        for key in parent:
+        for key in store.names(parent):
             entry = parent.get(key)
             name = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else key
             seen += 1
@@ -87,22 +92,23 @@ def walk(group: Any) -> Iterator[tuple[str, Any]]:
 
 def from_group(store: Store, root: Any, path: str, by: Sequence[str], vectors: Any) -> Source:
     """Rows of a two-dimensional array, under factors of one-dimensional ones."""
-    name = _find_rows(root, path, by, vectors)
+    called = places.shown(path)
+    name = _find_rows(store, root, called, by, vectors)
     array = root[name] if name else root
-    holder = f"{path}: {name}" if name else path
+    holder = f"{called}: {name}" if name else called
     check_matrix(store, array, holder)
     rows, dim = array.shape[-2:]
     found = {factor: _near(root, factor, name) for factor in by}
     for factor, place in found.items():
-        _check_exists(root, place, path)
-        length = column(store, root[place], f"{path}: {place}").length
-        check_length(length, rows, f"{factor} of {path}", name)
+        _check_exists(store, root, place, called)
+        length = column(store, root[place], f"{called}: {place}").length
+        check_length(length, rows, f"{factor} of {called}", name)
     read = partial(_stretch, store, path, name, found)
     pieces = cuts(rows, dim * array.dtype.itemsize, store.step(array))
-    return Source(places.shown(path), [partial(read, *piece) for piece in pieces], rows)
+    return Source(called, [partial(read, *piece) for piece in pieces], rows)
 
 
-def _find_rows(root: Any, path: str, by: Sequence[str], vectors: Any) -> str:
+def _find_rows(store: Store, root: Any, path: str, by: Sequence[str], vectors: Any) -> str:
     """Path of the array that holds the rows; empty where the store is that array itself."""
     if not is_group(root):
         if by or vectors is not None:
@@ -113,9 +119,9 @@ def _find_rows(root: Any, path: str, by: Sequence[str], vectors: Any) -> str:
         names = as_names(vectors, "vectors")
         if len(names) != 1:
             raise InputError(f"vectors={vectors!r} must be the name of one array of {path}, rows × features")
-        _check_exists(root, names[0], path)
+        _check_exists(store, root, names[0], path)
         return names[0].strip("/")
-    flat = [name for name, array in walk(root) if _is_matrix(array) and name not in by]
+    flat = [name for name, array in walk(store, root) if _is_matrix(array) and name not in by]
     if len(flat) != 1:
         found = f"{len(flat)} two-dimensional arrays of numbers" if flat else "no two-dimensional array of numbers"
         listed = f" ({', '.join(flat[:6])}{', ...' if len(flat) > 6 else ''})" if flat else ""
@@ -128,9 +134,9 @@ def _is_matrix(array: Any) -> bool:
     return is_number(array.dtype) and (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1))
 
 
-def _check_exists(root: Any, name: str, path: str) -> None:
+def _check_exists(store: Store, root: Any, name: str, path: str) -> None:
     if name.strip("/") == "" or root.get(name) is None:
-        check_known([name], [known for known, _ in walk(root)], "array", path)
+        check_known([name], [known for known, _ in walk(store, root)], "array", path)
 
 
 def _near(root: Any, name: str, vectors: str) -> str:
@@ -171,7 +177,9 @@ def _stretch(
 ) -> Iterator[Block]:
     with reading(path, store.what), store.open(path) as root:
         array = root[name] if name else root
-        columns = {factor: column(store, root[place], f"{path}: {factor}") for factor, place in by.items()}
+        columns = {
+            factor: column(store, root[place], f"{places.shown(path)}: {factor}") for factor, place in by.items()
+        }
         for first, rows in store.rows(array, path, start, stop, size):
             yield Block(rows, keys(columns, first, first + rows.shape[0]), first)
 

@@ -32,8 +32,8 @@ def from_torch(path: str, by: Sequence[str], vectors: Any = None) -> Source:
 
 
 def _is_mappable(path: str) -> bool:
-    """Whether a file is here, and in the format of version 1.6 and later."""
-    if places.is_remote(path):
+    """Whether a file is here, under a name that torch can open, and in the format of version 1.6 and later."""
+    if places.is_remote(path) or not places.has_name(path):
         return False
     with open(path, "rb") as file:
         return file.read(4) == b"PK\x03\x04"

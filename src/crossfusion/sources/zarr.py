@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from crossfusion import optional
 from crossfusion.errors import FileError, InputError
-from crossfusion.sources import block
+from crossfusion.sources import block, places
 from crossfusion.sources.block import Source
 from crossfusion.sources.columns import encoding
 from crossfusion.sources.h5ad import from_anndata
 from crossfusion.sources.stores import LARGEST, Store, from_group, reading
 
+OWN = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")  # files that say what a folder is
 FILLED = 100  # an array of which less than 1 in 100 chunks is stored was declared, not written
 
 
@@ -32,6 +33,9 @@ class Zarr(Store):
         """The root group or array."""
         zarr = optional.load("zarr", "zarr", "zarr", "reading Zarr")
         if path.endswith(".zip"):
+            if places.is_remote(path):
+                raise InputError(f"{places.shown(path)} is a zip file elsewhere: copy it to this machine, or unpack it")
+            zipfile.ZipFile(path).close()  # what is none cannot be closed as a store
             store = zarr.storage.ZipStore(path, mode="r")
             try:
                 yield zarr.open(store, mode="r")
@@ -39,6 +43,18 @@ class Zarr(Store):
                 store.close()
         else:
             yield zarr.open(path, mode="r")
+
+    def names(self, group: Any) -> Iterable[str]:
+        """Names below a group; the library's own list opens everything at once, and prints what goes wrong."""
+        listed = getattr(group.store, "list_dir", None)
+        if listed is None or getattr(group.metadata, "consolidated_metadata", None) is not None:
+            return list(group)
+        sync = optional.load("zarr.core.sync", "zarr", "zarr", "reading Zarr").sync
+
+        async def collected() -> list[str]:
+            return [name async for name in listed(group.path)]
+
+        return sorted(set(sync(collected())).difference(["", *OWN]))
 
     def check(self, array: Any, holder: str) -> None:
         """Refuse pickled objects, and chunks that do not fit in memory."""
@@ -87,7 +103,7 @@ def _stored(array: Any) -> Iterator[str]:
         names = (name for _, _, files in os.walk(folder) for name in files)
     else:
         names = repeat("0")
-    return (name for name in names if not name.endswith(("/", ".zarray", ".zgroup", ".zattrs", "zarr.json")))
+    return (name for name in names if not name.endswith(("/", *OWN)))
 
 
 def from_zarr(path: str, by: Sequence[str], vectors: Any = None) -> Source:

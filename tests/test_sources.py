@@ -139,7 +139,7 @@ def test_parts_of_files_can_be_pickled_and_read_again(name, tmp_path, monkeypatc
 def test_npy_files_are_read_in_parts(order, dtype, tmp_path, monkeypatch):
     values = np.asarray(X * 10, dtype, order=order)
     np.save(tmp_path / "x.npy", values)
-    monkeypatch.setattr(block, "BLOCK", 500)
+    monkeypatch.setattr(block, "BLOCK", 200)
     source = sources.open_file(tmp_path / "x.npy", [])
     assert len(source.parts) > 2
     for parts in (source.parts, pickle.loads(pickle.dumps(source.parts))):

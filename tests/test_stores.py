@@ -534,7 +534,7 @@ def test_empty_and_strange_files_are_refused(ending, tmp_path, refuses):
 
 def test_folders_that_are_no_zarr_stores_are_refused(tmp_path, refuses):
     (tmp_path / "x.zarr").mkdir()
-    with refuses("cannot be read as a Zarr store", cf.FileError):
+    with refuses("has no file below it with an ending that is known", cf.FileError):
         cf.summarize(tmp_path / "x.zarr", by="site")
     shutil.rmtree(tmp_path / "x.zarr")
     with refuses("does not exist", cf.FileError):

@@ -20,7 +20,7 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 tests: $(STAMP) .venv/.browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -27,6 +27,7 @@ from crossfusion.engines.dask_collections import Lazy
 from crossfusion.sources import block, open_file, open_files
 from crossfusion.sources.block import Source, fewer, with_keys
 
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster is enough
 ROWS, DIM = 503, 5
 rng = np.random.default_rng(11)
 X = rng.normal(size=(ROWS, DIM))

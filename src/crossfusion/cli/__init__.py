@@ -1,6 +1,7 @@
 """The command `crossfusion`. Exit codes: 0, or 2 for bad input, with one line that says what to do."""
 
 import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CrossfusionError as problem:
         fail(_as_options(str(problem)))
     except (KeyboardInterrupt, click.Abort):
-        fail("interrupted; files are whole or not there", code=130)
+        _interrupted()
     except MemoryError:
         fail("there is not enough memory for this: summarize to fewer groups, or select some")
     except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -68,6 +69,15 @@ def fail(message: str, code: int = 2) -> None:
     sys.exit(code)
 
 
+def _interrupted() -> None:
+    """Say so and exit at once: threads of Dask, which cannot be stopped, would be waited for."""
+    try:
+        fail("interrupted; files are whole or not there", code=130)
+    finally:
+        sys.stderr.flush()
+        os._exit(130)
+
+
 def _as_options(message: str) -> str:
     """A message of the library in the words of the command line."""
     for python, option in (
@@ -80,7 +90,8 @@ def _as_options(message: str) -> str:
         ("wait=", "--wait "),
     ):
         message = message.replace(python, option)
-    return message
+    message = re.sub(r"\b(by|engine|manifest|on|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
+    return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

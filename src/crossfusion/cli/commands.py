@@ -1,6 +1,8 @@
 """The commands, one function each: read, ask, show."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,7 +29,20 @@ from crossfusion.hierarchy import HEADER
 from crossfusion.text import label_text, number_text, percent
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """All commands; in a pipe, an interruption is one line, without the empty one that click puts before it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as problem:
+            if sys.stderr.isatty():  # where the line begins with ^C
+                raise
+            raise click.Abort from problem
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, package_name="crossfusion")
 def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""

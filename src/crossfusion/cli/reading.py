@@ -17,6 +17,7 @@ from crossfusion.errors import InputError
 from crossfusion.sources import READERS, Source, open_files, places
 from crossfusion.sources.block import in_memory
 from crossfusion.sources.manifest import Joined, join
+from crossfusion.sources.places import said
 from crossfusion.sources.sql import from_sql
 from crossfusion.summary import Summary, read_summary
 from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from crossfusion.kernels import CodeArray
+
+CONNECTING = 10  # seconds that a Dask scheduler has to answer
 
 file_argument = click.argument("file", metavar="[FILE_OR_SUMMARY]", required=False)
 
@@ -48,17 +51,23 @@ class Reading:
         """Read a summary, or make one of rows."""
         if file is None or not is_summary(file):
             return self.reduced(*self.sources([] if file is None else [file], list(dict.fromkeys(by))))
+        self._check()
         if self.sql or self.manifest is not None:
             raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
         return read_summary(file)
 
+    def _check(self) -> str:
+        """Refuse options that do not go together, or name no engine; the engine that is meant, but for its address."""
+        check_option(self.nan, NAN, "nan")
+        if self.on is not None and self.manifest is None:
+            raise InputError(f"--on {self.on} names the key column of a manifest: give --manifest too")
+        return str(engines.chosen("dask" if "://" in self.engine else self.engine, None))
+
     def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], Joined | None]:
         """Sources of files and queries, with these factors."""
-        names = list(by)
-        check_option(self.nan, NAN, "nan")
+        names, engine = list(by), self._check()
         if not files and not self.sql:
             raise InputError("there is nothing to read: name a file, or give a query with --sql")
-        engine = engines.chosen("dask" if "://" in self.engine else self.engine, None)
         if names and not self.sql:
             return opened(list(files), names, self.vectors, self.manifest, self.on, engine)
         if self.manifest is not None:
@@ -84,12 +93,7 @@ class Reading:
                 engine = engines.chosen(self.engine, None)
                 work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
                 return collect(sources, **work)
-            distributed = optional.load("distributed", "distributed", "dask", "--engine with an address")
-            try:
-                client = distributed.Client(self.engine, timeout=10, set_as_default=False)
-            except (OSError, ValueError) as problem:
-                raise InputError(f"--engine {self.engine} is no Dask scheduler that answers ({problem})") from problem
-            with client:
+            with _connected(self.engine) as client:
                 return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
 
     def whole(self, file: str | None, by: Sequence[str]) -> "tuple[Any, pa.Table]":
@@ -97,7 +101,7 @@ class Reading:
         import numpy as np
         import pyarrow as pa
 
-        if self.engine not in ("auto", "local"):
+        if self._check() != "local":
             raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
         sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
@@ -129,6 +133,22 @@ def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
         return None
     stats = [(file.path, Path(file.path).stat()) for file in found]
     return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
+
+
+def _connected(address: str) -> Any:
+    """Client of the Dask scheduler at an address."""
+    client_type = optional.load("distributed", "distributed", "dask", "--engine with an address").Client
+    client = client_type.__new__(client_type)
+    try:
+        client.__init__(address, timeout=CONNECTING, set_as_default=False)
+    except BaseException as problem:
+        client.status = "closed"  # otherwise it waits, when it is deleted, for the connection that it never had
+        if not isinstance(problem, Exception):
+            raise
+        raise InputError(
+            f"--engine {address} is no Dask scheduler that answers ({said(problem)}): write tcp://host:port of one"
+        ) from problem
+    return client
 
 
 def _rows(sources: Sequence[Any]) -> int | None:

@@ -1,6 +1,7 @@
 """Who reads and reduces the parts of a source: threads of this process, Dask or Spark."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from crossfusion.engines import dask, local, spark
@@ -31,7 +32,8 @@ def opened(source: Any, by: Any, vectors: Any, engine: Any) -> list[Any] | None:
     if dask.is_collection(source):
         return [dask.open_collection(source, by, vectors)]
     if engine == "spark" and spark.is_table(source):
-        return [spark.open_table(source, by, vectors)]
+        with suppress(spark.UnknownTypeError):
+            return [spark.open_table(source, by, vectors)]
     return None
 
 

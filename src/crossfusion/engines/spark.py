@@ -44,6 +44,7 @@ class Table:
 
 
 is_frame = tables.is_frame
+UnknownTypeError = tables.UnknownTypeError
 
 
 def is_table(source: Any) -> bool:

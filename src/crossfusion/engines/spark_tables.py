@@ -1,6 +1,7 @@
 """Spark tables: from a DataFrame, or from paths that Spark reads, to the columns that are needed and no others."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from glob import iglob
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 PURPOSE = "engine='spark'"
 WILD = "*?["
 UNTOLD = 64
+BEYOND_ASCII = re.compile(r"=.*%[89a-fA-F][0-9a-fA-F]")  # such as site=K%C3%B6ln, of which Spark makes "KÃ¶ln"
+ILLEGAL = "PARQUET_TYPE_ILLEGAL"  # what Spark says of types that it does not have, such as float16
+
+
+class UnknownTypeError(FileError):
+    """Data of types that Spark does not have, which executors can read by our own means."""
 
 
 def is_frame(source: Any) -> bool:
@@ -37,11 +44,15 @@ def parquet_paths(source: Any) -> list[str]:
 
 def _is_parquet(path: str) -> bool:
     ending = Path(path).suffix.lower()
-    if ending in storage.ENDINGS or ending in READERS or "://" in path:
-        return ending in storage.ENDINGS or ending not in READERS
-    folders = iglob(path) if any(sign in path for sign in WILD) else [path]
-    walked = (name for folder in folders for _, _, names in os.walk(folder) for name in names)
-    return any(name.lower().endswith(storage.ENDINGS) for name in walked)
+    named = ending in storage.ENDINGS
+    if "://" in path:
+        return (named or ending not in READERS) and not BEYOND_ASCII.search(path)
+    if ending in READERS and not named:
+        return False
+    places = list(iglob(path, recursive=True)) if any(sign in path for sign in WILD) else [path]
+    walked = (os.path.join(root, name) for place in places for root, _, names in os.walk(place) for name in names)
+    found = [file for file in walked if file.lower().endswith(storage.ENDINGS)]
+    return (named or bool(found)) and not any(map(BEYOND_ASCII.search, map(os.path.dirname, [*places, *found])))
 
 
 def session() -> Any:
@@ -72,9 +83,8 @@ def read(spark: Any, paths: Sequence[str]) -> Any:
     try:
         return reader.parquet(*paths)
     except errors.AnalysisException as problem:
-        raise FileError(
-            f"{', '.join(paths)} cannot be read by Spark as Parquet ({_meaning(str(problem))})"
-        ) from problem
+        kind = UnknownTypeError if ILLEGAL in str(problem) else FileError
+        raise kind(f"{', '.join(paths)} cannot be read by Spark as Parquet ({_meaning(str(problem))})") from problem
 
 
 def _base(path: str) -> str | None:

@@ -60,7 +60,7 @@ def run(
     found: dict[int, Reduced] = {}
     trees: dict[int, _Tree] = {}
     for number, source in enumerate(sources):
-        if isinstance(source, Source) and source.whole:
+        if isinstance(source, Source) and source.here:
             found[number] = local.run([source], nan, progress)[0][1]
         elif isinstance(source, Source) and not source.parts:
             found[number] = Reduced(source.name)

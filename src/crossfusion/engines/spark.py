@@ -70,14 +70,14 @@ def run(sources: Sequence[Source | Table], nan: str = "raise", progress: Progres
 
     `progress` is told once of each source, when it is done.
     """
-    away = [source for source in sources if isinstance(source, Source) and not source.whole]
+    away = [source for source in sources if isinstance(source, Source) and not source.here]
     sent = iter(_sent(away) if away else [])
     found = []
     for source in sources:
         if isinstance(source, Table):
             piece = _of_table(source)
         else:
-            piece = local.run([source], nan)[0][1] if source.whole else next(sent)
+            piece = local.run([source], nan)[0][1] if source.here else next(sent)
         if progress is not None:
             progress(piece.seen.rows)
         found.append((source.name, piece))

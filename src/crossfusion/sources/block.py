@@ -46,6 +46,7 @@ class Source:
     note: str = ""  # what was decided without being asked
     features: tuple[str, ...] = ()  # names of the columns, where each feature has one
     whole: bool = False  # the rows are in memory, in one block
+    here: bool = False  # the rows are in the memory of this process, so that sending them takes longer than reducing
     files: tuple[str, ...] = ()  # names of its files, where it has several
     columns: tuple[str, ...] = ()  # names of all columns of a file, where it has them
     cautions: tuple[str, ...] = ()  # warnings for whoever opened it
@@ -57,7 +58,7 @@ class Source:
 
 def in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
     """Source of one block that is there already."""
-    return Source(name, [partial(iter, [Block(rows, keys)])], rows.shape[0], features=features, whole=True)
+    return Source(name, [partial(iter, [Block(rows, keys)])], rows.shape[0], features=features, whole=True, here=True)
 
 
 def together(name: str, sources: Sequence[Source]) -> Source:

@@ -79,7 +79,7 @@ def _in_blocks(
         return in_memory(NAME, whole.rows, whole.keys, features)
     cuts = even_cuts(rows, size // rows)
     parts = [partial(_read, cut(start, stop), by, columns, start) for start, stop in cuts]
-    return Source(NAME, parts, rows, features=features)
+    return Source(NAME, parts, rows, features=features, here=True)
 
 
 def _read(table: "Callable[[], pa.Table]", by: Sequence[str], columns: Sequence[str], first: int) -> Iterator[Block]:

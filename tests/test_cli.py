@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -147,10 +148,9 @@ def test_summarize_writes_what_the_library_writes(data, tmp_path):
 
 
 def test_summarize_of_several_files_and_small_groups(data, tmp_path):
-    target = tmp_path / "s.parquet"
-    done = run(
-        "summarize", data / "x.parquet", data / "x.parquet", "--by", "site,patient", "--min-count", "20", "-o", target
-    )
+    target, copy = tmp_path / "s.parquet", tmp_path / "copy.parquet"
+    shutil.copy(data / "x.parquet", copy)
+    done = run("summarize", data / "x.parquet", copy, "--by", "site,patient", "--min-count", "20", "-o", target)
     summary = cf.read_summary(target)
     assert summary.moments.count.min() >= 20
     assert "groups of fewer than 20 rows are left out" in done.stderr
@@ -263,7 +263,7 @@ def test_hostile_names_stay_text(tmp_path):
 
 BAD_CALLS = {
     "missing file": (["compare", "a.npy", "nothing.npy"], "nothing.npy does not exist"),
-    "folder": (["compare", "a.npy", "empty"], "no file below it"),
+    "folder": (["compare", "a.npy", "hollow"], "no file below it"),
     "one file": (["compare", "a.npy"], "takes two files or queries, not 1"),
     "unknown option": (["compare", "a.npy", "b.npy", "--distnace", "x"], "No such option"),
     "unknown command": (["compar"], "No such command"),
@@ -330,6 +330,7 @@ BAD_CALLS = {
 def bad(data):
     """The data beside files that cannot be used."""
     a = np.load(data / "a.npy")
+    (data / "hollow").mkdir()
     np.save(data / "wide.npy", np.ones((5, 9)))
     np.save(data / "flat.npy", np.ones(5))
     np.save(data / "empty.npy", np.ones((0, 8)))

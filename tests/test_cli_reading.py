@@ -284,7 +284,7 @@ REFUSED = {
     "factor in neither": (["summarize", "x.npy", "--by", "lab", "-o", "{out}", "--manifest", "by_order.csv"],
         "--by 'lab' is no column of by_order.csv (there are site), nor of the vectors' own table"),
     "empty pattern": (["summarize", "none*.parquet", *BY], "none*.parquet has no file that it matches"),
-    "folder that is not": (["compare", "a", "c"], "c has an ending that is not known"),
+    "folder that is not": (["compare", "a", "c"], "c does not exist"),
     "unknown URL": (["summarize", "nonsense://x.parquet", *BY], "nonsense://x.parquet cannot be read"),
     "other rows to append": (["summarize", "x.parquet", "--by", "tile", "--append", "-o", "s.parquet"], "s.parquet"),
 }  # fmt: skip

@@ -175,7 +175,7 @@ def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
     given = [source(5, 24, log=read), source(25, 24, X + 1, log=read)]  # a hundred blocks
     with pytest.raises(KeyboardInterrupt):
         local.run(given, progress=interrupted_at(900, []), keeper=Keeper(tmp_path / "kept", "this"))
-    assert (tmp_path / "kept").exists()
+    assert list(tmp_path.iterdir())
     before = len(read)
     told: list[int] = []
     keeper = Keeper(tmp_path / "kept", "this")
@@ -197,7 +197,10 @@ def test_only_the_very_same_work_is_gone_on_with(tmp_path, monkeypatch):
     for about, number in (("that", 1), ("this", 2)):
         assert Keeper(tmp_path / "kept", about).load(number) is None
     assert Keeper(tmp_path / "kept", "this").load(1) is not None
-    (tmp_path / "kept").write_bytes((tmp_path / "kept").read_bytes()[:-9])
+    (kept,) = tmp_path.iterdir()
+    with pytest.raises(cf.FileError, match="state of an unfinished run"):
+        cf.read_summary(kept)
+    kept.write_bytes(kept.read_bytes()[:-9])
     assert Keeper(tmp_path / "kept", "this").load(1) is None  # damaged: from the start
 
 

@@ -194,7 +194,7 @@ def test_memory_is_a_remote_place(hive):
     try:
         assert_same(cf.summarize("memory://lake", by=["site", "day"]))
         assert_same(cf.summarize("memory://lake/site=*/*/*.parquet", by=["site", "day"]))
-        with pytest.raises(cf.FileError, match=r"memory://lake/none\.csv does not exist"):
+        with pytest.raises(cf.FileError, match=r"memory://lake/none\.csv cannot be reached or does not exist"):
             cf.summarize("memory://lake/none.csv", by="site")
         memory.pipe("/lake/empty/README.md", b"not data")
         with pytest.raises(cf.FileError, match="no file below it"):
@@ -299,3 +299,22 @@ except cf.MissingDependencyError as problem:
         "3",
         "reading s3://bucket/x.parquet needs fsspec, which is not installed: pip install 'crossfusion[remote]'",
     ]
+
+
+def test_a_file_is_not_read_twice(tmp_path, refuses):
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 2)), g=[1, 2, 3])
+    with refuses("x.npz would be read twice"):
+        cf.summarize([tmp_path / "x.npz", tmp_path], by="g")
+
+
+def test_vectors_of_files_are_in_one_column(tmp_path, refuses):
+    for name in "vw":
+        table = pa.table({"g": [1, 2], name: [[1.0, 2.0], [2.0, 3.0]]})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    with refuses("the vectors are in 'v' of .*v.parquet, but in 'w' of .*w.parquet: name a column in vectors"):
+        cf.summarize(tmp_path, by="g")
+
+
+def test_what_does_not_exist_is_not_an_unknown_format(tmp_path, refuses):
+    with refuses("nothing does not exist", cf.FileError):
+        cf.summarize(tmp_path / "nothing", by="g")

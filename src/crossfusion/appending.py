@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crossfusion import storage
 from crossfusion.errors import FileError
-from crossfusion.merging import known
+from crossfusion.merging import check_different, known
 from crossfusion.summary import Summary, combine, read_summary, save
 from crossfusion.validation import check_same_factors, check_same_tags, check_wait
 
@@ -84,6 +84,7 @@ def _added(new: Summary, path: str | os.PathLike[str]) -> Summary:
     old = known(read_summary(path))
     if set(old.batches) & set(new.batches):
         raise FileError(f"{path} holds these rows already: nothing was added")
+    check_different([old, new], [str(path), NEW])
     return combine([old, new], [str(path), NEW])
 
 

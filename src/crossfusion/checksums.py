@@ -64,6 +64,18 @@ def of_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> str
     return blake2b(b"".join([json.dumps(said).encode(), *(values[k] for k in order)]), digest_size=8).hexdigest()
 
 
+def of_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
+    """Of each cell of several different rows, and its position: the same for the same rows, but for rare rounding."""
+    values = _key_bytes(keys.select(sorted(keys.column_names)))
+    spread = moments.sumsq.sum(axis=1)
+    feature = np.cos(np.arange(1, moments.dim + 1))
+    mixture = moments.mean @ feature
+    return {
+        f"{values[k].hex()} {moments.count[k]:.0f} {spread[k]:.{DIGITS - 1}e} {mixture[k]:.{DIGITS - 1}e}": k
+        for k in np.flatnonzero((moments.count > 1) & (spread > 0)).tolist()
+    }
+
+
 def _traits(cells: Moments, rank: NDArray[Any]) -> list[str]:
     """What tells rows from others of the same counts: their spread, its share within cells, two mixtures of means."""
     rows = cells.count.sum()

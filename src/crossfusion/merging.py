@@ -4,10 +4,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crossfusion import checksums
+from crossfusion import checksums, factors
 from crossfusion.errors import InputError
 from crossfusion.small import large_enough
 from crossfusion.summary import Summary, combine, read_summary
+from crossfusion.text import label_text
 
 
 def merge_summaries(
@@ -56,7 +57,7 @@ def merge_summaries(
     names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(parts)]
     summaries = [known(part if isinstance(part, Summary) else read_summary(part)) for part in parts]
     total = combine(summaries, names)
-    _check_different(summaries, names)
+    check_different(summaries, names)
     return large_enough(total, min_count, small)
 
 
@@ -67,12 +68,20 @@ def known(summary: Summary) -> Summary:
     return replace(summary, batches=(checksums.of_batch(summary.keys, summary.moments, summary.tags),))
 
 
-def _check_different(parts: Sequence[Summary], names: Sequence[str]) -> None:
+def check_different(parts: Sequence[Summary], names: Sequence[str]) -> None:
     """Refuse the same rows in two parts."""
     holder: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for part, name in zip(parts, names, strict=True):
         for batch in part.batches:
             if batch in holder:
                 said = "is named twice" if name == holder[batch] else f"holds rows that {holder[batch]} holds too"
                 raise InputError(f"{name} {said}: leave one of them out")
             holder[batch] = name
+        for cell, position in checksums.of_rows_in_cells(part.keys, part.moments).items():
+            if cell in cells:
+                shown = label_text(factors.labels(part.keys.slice(position, 1))[0])
+                raise InputError(
+                    f"{name} has the very same rows as {cells[cell]} in the group {shown}: leave one of them out"
+                )
+            cells[cell] = name

@@ -24,6 +24,7 @@ KEY = b"crossfusion"
 ENDINGS = (".parquet", ".pq")
 MOMENTS = ("count", "mean", "sumsq")
 CHECKSUM = "checksum"
+RESUME = "resume"  # the fact by which the state of an unfinished run is known
 RESERVED = (*MOMENTS, CHECKSUM)
 
 
@@ -156,11 +157,13 @@ def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> I
         raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
 
 
-def read(path: str | os.PathLike[str]) -> tuple["pa.Table", Moments, dict[str, Any]]:
-    """Read what `write` wrote; refuse anything else."""
+def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Table", Moments, dict[str, Any]]:
+    """Read what `write` wrote; refuse anything else, and the state of an unfinished run unless that is wanted."""
     import pyarrow.parquet as pq
 
     facts = header(path)
+    if RESUME in facts and not unfinished:
+        raise FileError(f"{path} is the state of an unfinished run, no summary: give the same command again")
     with _reading(path, "is a damaged summary", ": write it again"), open(path, "rb") as file:
         table = pq.ParquetFile(file, page_checksum_verification=True).read().combine_chunks()
         columns = RESERVED if facts["format"] > 1 else MOMENTS

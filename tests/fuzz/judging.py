@@ -5,12 +5,14 @@ import faulthandler
 import io
 import json
 import os
+import re
 import resource
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO
 
 import crossfusion as cf
@@ -21,6 +23,9 @@ SECONDS, MEGABYTES = 20, 300  # of a case; of all cases together, beyond what re
 
 def peak() -> float:
     """Megabytes that were in memory at the most."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage says begins with the peak of whoever started this process
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10  # type: ignore[index]
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 

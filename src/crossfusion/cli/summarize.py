@@ -90,13 +90,18 @@ def summarize(
       crossfusion summarize north.parquet --by label --tag encoder=virchow --min-count 10 -o n.parquet
     """
     _check(target, [Path(file) for file in files], min_count, small)
+    inside = next(
+        (file for file in files if Path(file).is_dir() and Path(file).resolve() in target.resolve().parents), None
+    )
+    if inside is not None:
+        raise InputError(f"-o {target} is in {inside}, which is read: write it elsewhere")
     if wait is not None and not append:
         raise InputError("--wait goes with --append: without it nobody is waited for")
     if append:
         check_wait(WAIT if wait is None else wait)
         check_appendable(target, by, tags)
     sources, joined = read.sources(files, by)
-    keeper = read.keeper(target.with_name(f".{target.name}.resume"), files, by)
+    keeper = read.keeper(target, files, by)
     found = replace(_reduced(read, sources, joined, keeper), tags=tags)
     summary = large_enough(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
@@ -146,6 +151,8 @@ def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> 
     storage.check_target(target, inputs)
     check_min_count(min_count)
     check_option(small, WAYS, "small")
+    if small != WAYS[0] and not min_count:
+        raise InputError(f"--small {small} goes with --min-count: say which groups are small")
 
 
 def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:

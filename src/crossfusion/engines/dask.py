@@ -27,7 +27,7 @@ FAN_IN = 8  # moments that a task merges
 TASKS = 8  # of each thread, at most, so that few moments travel however many parts a file has
 WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
 LOOK = 2.0  # seconds without news after which to look whether there are workers
-PATIENCE = 60.0  # seconds without any worker, after there were some, until the work is given up
+PATIENCE = 60.0  # seconds without any worker until the work is given up
 
 Progress = Callable[[int], None] | None
 
@@ -222,7 +222,7 @@ class _Patience:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._alive = time.monotonic() if client.nthreads() else None  # None: no worker has come yet
+        self._alive = time.monotonic()
 
     def result(self, future: Any) -> Any:
         """The result of a task, once it is there."""
@@ -238,9 +238,9 @@ class _Patience:
         now = time.monotonic()
         if self._client.nthreads():
             self._alive = now
-        elif self._alive is not None and now - self._alive > PATIENCE:
+        elif now - self._alive > PATIENCE:
             raise EngineError(
-                f"all Dask workers are gone, for {now - self._alive:.0f} s now, and the work is not done: start workers"
+                f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done: start workers"
                 " and call again"
             )
 

@@ -25,16 +25,16 @@ class Keeper:
 
     Parameters
     ----------
-    path : Path
-        The file.
+    target : Path
+        What the work will write; the state is kept beside it, under a name of its own for each `about`.
     about : object
         What is read and how, as plain values: only a state of the very same is gone on with.
     """
 
-    def __init__(self, path: Path, about: Any) -> None:
-        self.path = path
+    def __init__(self, target: Path, about: Any) -> None:
         self.rows = 0  # that were read before
         self._about = blake2b(json.dumps([__version__, about], default=str).encode(), digest_size=16).hexdigest()
+        self.path = target.with_name(f".{target.name}.{self._about[:8]}.resume")
         self._begun = time.monotonic()
         self._next = self._begun + EVERY
 
@@ -43,8 +43,8 @@ class Keeper:
         if not self.path.exists():
             return None
         try:
-            keys, moments, facts = storage.read(self.path)
-            kept = facts["resume"]
+            keys, moments, facts = storage.read(self.path, unfinished=True)
+            kept = facts[storage.RESUME]
             if kept["about"] != self._about or len(kept["sources"]) != sources:
                 return None
             found = [(number, Reduced(name, None, Seen(**seen))) for number, name, seen in kept["sources"]]
@@ -74,9 +74,13 @@ class Keeper:
                 [total.number, piece.name, asdict(total.seen)] for total, piece in zip(totals, pieces, strict=True)
             ]
             facts = {"dtype": whole.summary.dtype, "dropped": 0, "tags": {}, "batches": []}
-            facts |= {"creator": f"crossfusion {__version__}", "resume": {"about": self._about, "sources": sources}}
+            facts |= {
+                "creator": f"crossfusion {__version__}",
+                storage.RESUME: {"about": self._about, "sources": sources},
+            }
             with suppress(FileError):  # a full disk shows when the result is written; until then, work goes on
                 storage.write(self.path, whole.summary.keys, whole.summary.moments, facts)
+                self.path.chmod(0o600)  # groups that are too small to be shared are in it
         cost = time.monotonic() - start
         self._next = time.monotonic() + max(EVERY, SHARE * cost)
 

@@ -61,7 +61,7 @@ def session() -> Any:
     active = sql.SparkSession.getActiveSession()
     if active is not None:
         return active
-    made = sql.SparkSession.builder.getOrCreate()
+    made = sql.SparkSession.builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     context = getattr(made, "_sc", None)  # none in Spark Connect
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable  # on this machine, the Python that has what is needed is this one

@@ -52,6 +52,17 @@ def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vecto
     return [_one_of(place, [next(per_place) for _ in place.files]) for place in found]
 
 
+def _check_once(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse a file that two of the paths stand for, whose rows would count twice."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        for file in places.find(path, READERS).files:
+            real = file.path if places.is_remote(file.path) else os.path.realpath(file.path)
+            if real in seen:
+                raise InputError(f"{places.shown(file.path)} would be read twice: name it, or a folder of it, once")
+            seen[real] = file.path
+
+
 def _opened(files: Sequence[Found], by: Sequence[str], vectors: Any) -> list[Source]:
     """Sources of files under the factors that their columns and the folders on their paths hold."""
     given = places.factors_of(files, by)
@@ -77,6 +88,10 @@ def _open(file: Found, by: Sequence[str], vectors: Any, given: Mapping[str, Any]
 
 def _aligned(files: Sequence[Found], sources: list[Source], by: Sequence[str]) -> list[Source]:
     """The same sources, their features in the order of the first."""
+    found = {source.vector: source.name for source in reversed(sources) if source.vector}
+    if len(found) > 1:
+        (one, holder), (other, its) = list(found.items())[:2]
+        raise InputError(f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}: name a column in vectors")
     first = next((source for source in sources if source.features), None)
     for position, source in enumerate(sources):
         if first is None or not source.features or source.features == first.features:
@@ -122,6 +137,7 @@ def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[So
     if isinstance(source, str | os.PathLike):
         return [open_file(source, names, vectors)]
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
+        _check_once(source)
         return open_files(source, names, vectors)
     if tables.is_table(source):
         return [tables.from_table(source, names, vectors)]

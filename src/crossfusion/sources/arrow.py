@@ -33,7 +33,10 @@ def from_arrow(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     cuts = [(None, 0)] if rows is None else runs(rows, size / max(1, sum(rows)))
     parts = [partial(_blocks, path, by, columns, numbers, first) for numbers, first in cuts]
     features = tuple(columns) if len(columns) > 1 else ()
-    return Source(name, parts, None if rows is None else sum(rows), features=features, columns=tuple(schema.names))
+    vector = columns[0] if vectors is None else ""
+    return Source(
+        name, parts, None if rows is None else sum(rows), features=features, vector=vector, columns=tuple(schema.names)
+    )
 
 
 def _reader(file: Any, is_file: bool, wanted: Sequence[int] = ()) -> Any:

@@ -48,6 +48,7 @@ class Source:
     whole: bool = False  # the rows are in memory, in one block
     here: bool = False  # the rows are in the memory of this process, so that sending them takes longer than reducing
     files: tuple[str, ...] = ()  # names of its files, where it has several
+    vector: str = ""  # the column that was found to hold the vectors, where none was named
     columns: tuple[str, ...] = ()  # names of all columns of a file, where it has them
     cautions: tuple[str, ...] = ()  # warnings for whoever opened it
 

@@ -51,7 +51,9 @@ def _columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) ->
     check_known(by, schema.names, "column", name)
     wanted = numeric_columns(schema, by) if vectors is None else vectors
     if not wanted:
-        raise InputError(f"{name} has no numeric columns besides {', '.join(by)}: there are no vectors in it")
+        raise InputError(
+            f"{name} has no numeric columns{' besides ' if by else ''}{', '.join(by)}: there are no vectors in it"
+        )
     if vectors is None:
         check_once(wanted, schema.names, name)
     return vector_columns(schema, by, wanted, name)

@@ -45,7 +45,8 @@ class Joined:
             number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
             raise InputError(
                 f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
-                f" ({listed(match.missing, match.more)}): add rows for them, or leave those vectors out"
+                f" ({listed(match.missing, match.more)}){_without(manifest, match.used)}: add rows for them, or leave"
+                " those vectors out"
             )
         _check_files(match, manifest)
         unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
@@ -53,6 +54,13 @@ class Joined:
             keys = manifest.keys.take(unused).to_pylist()
             warn(f"{manifest.name} has {len(unused):,} keys in {manifest.on!r} without vectors: {listed(keys)}")
         return None
+
+
+def _without(manifest: Manifest, used: Any) -> str:
+    """Keys of a manifest that have no vectors, for a message that names what the vectors lack."""
+    assert manifest.keys is not None  # joined by key or file
+    unused = np.setdiff1d(np.arange(len(manifest.keys)), used)
+    return f", and has others without vectors ({listed(manifest.keys.take(unused).to_pylist())})" if len(unused) else ""
 
 
 def join(opened: Open, manifest: Any, on: str | None, by: Any) -> Joined:
@@ -135,7 +143,8 @@ def _by_file(sources: Sequence[Source], table: Manifest, names: Sequence[str]) -
     if lacking:
         raise InputError(
             f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by name"
-            f" ({listed(lacking)}), and {table.on!r} is no column of theirs: add rows for them, or name another column"
+            f" ({listed(lacking)}){_without(table, [row for row in found.values() if row is not None])}, and"
+            f" {table.on!r} is no column of theirs: add rows for them, or name another column"
         )
     _check_files(Match(files=frozenset((row, file) for file, row in found.items() if row is not None)), table)
     return [_with(source, _filed, table, names) for source in sources]

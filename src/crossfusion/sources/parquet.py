@@ -37,7 +37,8 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             for groups, first in runs([about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes)
         ]
     features = tuple(columns) if len(columns) > 1 else ()
-    return Source(name, parts, about.num_rows, features=features, columns=tuple(schema.names))
+    vector = columns[0] if vectors is None else ""
+    return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def shown(path: str | os.PathLike[str]) -> str:
 def ending(path: str) -> str:
     """The ending of a file's name in lower case, both of them where it is packed: `.csv.gz`."""
     if is_remote(path):
-        path = path.partition("::")[0]
+        path = next(step for step in path.split("::") if is_remote(step))  # before it may be a cache
         path = path.partition("?")[0] if path.startswith("http") else path
     suffixes = PurePath(path).suffixes
     return "".join(suffixes[-2:] if suffixes and suffixes[-1].lower() in PACKED else suffixes[-1:]).lower()
@@ -114,9 +114,9 @@ def _find_local(path: str, endings: Collection[str]) -> Place:
         matches = _visible(_root(path), sorted(glob(path, recursive=True)))
         places = [_find_local(match, endings) for match in matches if os.path.isdir(match) or ending(match) in endings]
         return _some(path, [file for place in places for file in place.files], endings, "that it matches")
-    _check_ending(path, endings)
     if not os.path.isfile(path):
         raise FileError(f"{shown(path)} does not exist or is not a file: check the path")
+    _check_ending(path, endings)
     return Place(shown(path), (Found(path, ending(path)),))
 
 
@@ -180,9 +180,11 @@ def reaching(path: str, trouble: str = "cannot be read") -> Iterator[None]:
     except (CrossfusionError, CrossfusionWarning):
         raise
     except FileNotFoundError as problem:
-        raise FileError(f"{shown(path)} does not exist or is not a file: check the path") from problem
+        found = "cannot be reached or does not exist" if is_remote(path) else "does not exist or is not a file"
+        raise FileError(f"{shown(path)} {found}: check the path") from problem
     except Exception as problem:
-        raise FileError(f"{shown(path)} {trouble} ({said(problem)})") from problem
+        found = "cannot be read" if is_remote(path) else trouble  # the way may be damaged, and not the file
+        raise FileError(f"{shown(path)} {found} ({said(problem)})") from problem
 
 
 def said(problem: BaseException) -> str:

@@ -60,11 +60,12 @@ def run(
         "memory": lambda place: memory.measure(place, large, dim, tell),
         "processes": lambda place: processes.measure(place, gigabytes, dim, repeats, tell),
     }
+    threads = kernels.thread_count()
     rows: list[list[str]] = []
     for name in only:
         with tempfile.TemporaryDirectory(prefix="crossfusion-scale-", dir=folder) as place:
             rows += measures[name](Path(place))
     rate = next((float(value) for what, value, _ in rows if what == processes.RATE), None)
-    title = f"{gigabytes:g} GB of float32, {dim} features, {kernels.thread_count()} cores, best of {repeats}"
+    title = f"{gigabytes:g} GB of float32, {dim} features, {threads} cores, best of {repeats}"
     costs = [] if rate is None else model.table(rate * 1e9)
     return {"title": title, "header": HEADER, "rows": rows, "rate": rate, "model": costs}

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from crossfusion import kernels, optional
 from crossfusion.benchmarks.scale import files
@@ -32,7 +33,7 @@ def measure(
 
 
 def _dask(path: Path, gigabytes: float, repeats: int) -> list[list[str]]:
-    with ExitStack() as stack:
+    with ExitStack() as stack, patch.dict(os.environ):  # Dask sets what limits threads, for good
         clients = {size: stack.enter_context(_client(size, stack)) for size in SIZES}
         sides = {
             f"{size}": partial(summarize, path, by="site", vectors="vector", engine=client)

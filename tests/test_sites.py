@@ -720,5 +720,5 @@ def test_the_same_rows_are_found_though_other_groups_are_left_out(tmp_path):
     with pytest.raises(cf.InputError, match="summary 2 has the very same rows as summary 1 in the group stroma"):
         cf.merge_summaries([whole, some])
     some.write(tmp_path / "s.parquet")
-    with pytest.raises(cf.InputError, match="the very same rows as .*s.parquet in the group stroma"):
+    with pytest.raises(cf.InputError, match=r"the very same rows as .*s\.parquet in the group stroma"):
         cf.append_summary(whole, tmp_path / "s.parquet")

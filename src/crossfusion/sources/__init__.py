@@ -89,8 +89,8 @@ def _open(file: Found, by: Sequence[str], vectors: Any, given: Mapping[str, Any]
 def _aligned(files: Sequence[Found], sources: list[Source], by: Sequence[str]) -> list[Source]:
     """The same sources, their features in the order of the first."""
     found = {source.vector: source.name for source in reversed(sources) if source.vector}
-    if len(found) > 1:
-        (one, holder), (other, its) = list(found.items())[:2]
+    if by and len(found) > 1:  # rows of the same groups, which must be of the same features
+        (one, holder), (other, its) = list(found.items())[::-1][:2]
         raise InputError(f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}: name a column in vectors")
     first = next((source for source in sources if source.features), None)
     for position, source in enumerate(sources):

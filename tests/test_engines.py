@@ -351,7 +351,7 @@ REFUSED = {
     ("duckdb relation", "dask"): "the table can be read by this process only, not by Dask workers: use engine='local'",
     ("reader", "spark"): "the table cannot be sent to Spark's executors .*: use engine='local'",
     ("duckdb relation", "spark"): "the table cannot be sent to Spark's executors .*: use engine='local'",
-    ("remote", "dask"): "memory://test_engines/x.parquet cannot be reached or does not exist",  # in the memory of a worker
+    ("remote", "dask"): "memory://test_engines/x.parquet cannot be reached",  # it is in another memory
     ("remote", "spark"): 'No FileSystem for scheme "memory"',
 }
 THREADS = {"one thread": 1, "three threads": 3}

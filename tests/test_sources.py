@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion import reduction, sources
+from crossfusion import reduction, sources, stretched
 from crossfusion.collect import collect
 from crossfusion.sources import arrays, block, csv, places
+from crossfusion.stretched import Stretched
 from tests import test_stores
 
 ROWS, DIM = 257, 6
@@ -152,8 +153,10 @@ def test_large_row_groups_and_batches_are_read_a_block_at_a_time(tmp_path, monke
     save_arrow(tmp_path / "x.arrow", table, batch=ROWS)
     np.savez_compressed(tmp_path / "x.npz", x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
     monkeypatch.setattr(block, "BLOCK", 20 * DIM * 8)
+    monkeypatch.setattr(stretched, "STRETCH", 20 * DIM * 8)
     for name in ("x.parquet", "x.arrow", "x.npz"):
-        sizes = [entry.rows.nbytes for entry in sources.open_file(tmp_path / name, BY).blocks()]
+        rows = [entry.rows for entry in sources.open_file(tmp_path / name, BY).blocks()]
+        sizes = [part.nbytes for entry in rows for part in (entry if isinstance(entry, Stretched) else [entry])]
         assert max(sizes) <= block.BLOCK, name
         assert len(sizes) > 10
 

@@ -24,6 +24,7 @@ PASS = 16  # rows that run past one strip of features, few enough to stay in the
 WIDE, NARROW = 4, 1  # vectors in a strip
 VECTOR_BYTES = 64
 SOON = 4  # rows ahead that are prefetched where rows are read one by one
+SQUARE = 8  # rows and columns that are turned over in registers
 LONG = 2048  # bytes of a row from which two are read together
 
 
@@ -301,15 +302,52 @@ def _number_at(typing, address, index, like):  # type: ignore[no-untyped-def]
     return like.dtype(address, index, like), generate
 
 
-def _interleave(addresses, out):  # type: ignore[no-untyped-def]
-    """Fill rows from columns that begin at some addresses."""
+def _zipped(b: Any, vectors: list[Any]) -> list[Any]:
+    """Columns from rows, or the reverse, of a square of numbers: the first half zipped with the second, until done."""
+    size = len(vectors)
+    index = ir.VectorType(ir.IntType(32), size)
+    low = [(k // 2) + size * (k % 2) for k in range(size)]
+    masks = [ir.Constant(index, low), ir.Constant(index, [k + size // 2 for k in low])]
+    for _ in range(size.bit_length() - 1):
+        pairs = zip(vectors[: size // 2], vectors[size // 2 :], strict=True)
+        vectors = [b.shuffle_vector(one, other, mask) for one, other in pairs for mask in masks]
+    return vectors
+
+
+@intrinsic
+def _turn(typing, addresses, first, row, out, target):  # type: ignore[no-untyped-def]
+    """Write a square of `SQUARE` rows and columns to `out`, from columns that begin at addresses[first:]."""
+    signature = types.void(addresses, types.intp, types.intp, out, types.intp)
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        table, data = (context.make_array(signature.args[k])(context, b, arguments[k]) for k in (0, 3))
+        _, first, row, _, target = arguments
+        element, size = data.data.type.pointee, context.get_abi_sizeof(data.data.type.pointee)
+        vector = ir.VectorType(element, SQUARE).as_pointer()
+        columns = []
+        for k in range(SQUARE):
+            address = b.load(b.gep(table.data, [b.add(first, first.type(k))]))
+            base = b.gep(b.inttoptr(address, element.as_pointer()), [row])
+            columns.append(b.load(b.bitcast(base, vector), align=size))
+        dim = b.extract_value(data.shape, 1)
+        for k, line in enumerate(_zipped(b, columns)):
+            place = b.add(target, b.mul(dim, dim.type(k)))
+            b.store(line, b.bitcast(b.gep(data.data, [place]), vector), align=size)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _interleave(addresses, start, out):  # type: ignore[no-untyped-def]
+    """Fill rows from columns that begin at some addresses, from their number `start` on."""
     rows, dim = out.shape
-    for start in range(0, rows, 1024):  # rows that stay in the second-level cache while the columns pass
-        stop = min(rows, start + 1024)
-        for first in range(0, dim, 8):  # columns that are read side by side
-            for row in range(start, stop):
-                for column in range(first, min(dim, first + 8)):
-                    out[row, column] = _number_at(addresses[column], row, out)
+    whole, wide = rows // SQUARE * SQUARE, dim // SQUARE * SQUARE
+    for column in range(0, wide, SQUARE):
+        for row in range(0, whole, SQUARE):
+            _turn(addresses, column, start + row, out, row * dim + column)
+    for row in range(rows):
+        for column in range(wide if row < whole else 0, dim):
+            out[row, column] = _number_at(addresses[column], start + row, out)
 
 
 def _compile(function: Any, signature: Any, **options: Any) -> Any:
@@ -352,4 +390,4 @@ def influence_sums(dtype: np.dtype[Any]) -> Any:
 def interleave(dtype: np.dtype[Any]) -> Any:
     """Kernel that makes rows of columns of a float type."""
     kind = types.float32 if dtype == np.float32 else types.float64
-    return _compile(_interleave, types.void(types.uint64[::1], kind[:, ::1]))
+    return _compile(_interleave, types.void(types.uint64[::1], types.intp, kind[:, ::1]))

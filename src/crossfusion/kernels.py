@@ -8,11 +8,13 @@ what ran before it.
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crossfusion.stretched import Stretched, rows_of_stretch
 
 FloatArray = NDArray[np.float64]
 CodeArray = NDArray[np.int32]
@@ -145,10 +147,12 @@ def reduce_rows(
     sums in float64 whatever the rows are; `large` says that these rows are some of many.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if not isinstance(rows, np.ndarray):
-            return _reduce_sparse(rows, codes, groups)
-        if rows.nbytes < SMALL and not large:
+        if isinstance(rows, Stretched) and not large:
+            rows = np.asarray(rows)
+        if isinstance(rows, np.ndarray) and rows.nbytes < SMALL and not large:
             return merge(None, rows, None, codes, groups)
+        if not isinstance(rows, (np.ndarray, Stretched)):
+            return _reduce_sparse(rows, codes, groups)
         return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
 
 
@@ -173,34 +177,48 @@ def _accumulate(dtype: np.dtype[Any]) -> Any:
 
 
 def _reduce_compiled(
-    rows: NDArray[Any], codes: CodeArray | None, groups: int, threads: int, wide: bool = False
+    rows: NDArray[Any] | Stretched, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
 ) -> Triple:
     """Give each thread a stretch of rows and moments of its own, and merge these in order."""
     dtype = np.dtype(np.float64) if wide else float_type(rows.dtype)
-    kernel = _accumulate(dtype)
     number, dim = rows.shape
-    native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = max(1, number) if native else max(1, CONVERT // (dim * dtype.itemsize))
-    ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
-    tile_rows = max(4096, 48 * groups)
 
     def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
-        origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
-        scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
-        for begin in range(start, stop, step):
-            block = slice(begin, min(begin + step, stop))
-            part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
-            labels = np.empty(0, np.int32) if codes is None else codes[block]
-            kernel(part, labels, tile_rows, ahead, origin, *total, *scratch)
-        return origin.astype(np.float64, copy=False), total
+        parts = iter(rows) if isinstance(rows, Stretched) else _converted(rows[start:stop], dtype)
+        return _accumulated(parts, None if codes is None else codes[start:stop], groups, dim, dtype)
 
-    if threads == 1:
+    if threads == 1 or isinstance(rows, Stretched):
         origin, total = work(0, number)
     else:
         edges = np.linspace(0, number, threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
             origin, total = reduce(_add_relative, pool.map(work, edges[:-1], edges[1:]))
     return total[0], np.add(total[1], origin, out=total[1]), total[2]
+
+
+def _converted(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """The rows as they are, or, where they need a conversion, a few megabytes at a time."""
+    native = rows.dtype == dtype and rows.flags.c_contiguous
+    step = max(1, len(rows)) if native else max(1, CONVERT // (rows.shape[1] * dtype.itemsize))
+    return (rows[start : start + step] for start in range(0, len(rows), step))
+
+
+def _accumulated(
+    parts: Iterator[NDArray[Any]], codes: CodeArray | None, groups: int, dim: int, dtype: np.dtype[Any]
+) -> tuple[FloatArray, Triple]:
+    """Origins, and moments whose means are relative to them, of rows that come in parts."""
+    kernel = _accumulate(dtype)
+    ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
+    tile_rows = max(4096, 48 * groups)
+    origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
+    scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
+    start, unlabelled = 0, np.empty(0, np.int32)
+    for part in parts:
+        ready = np.ascontiguousarray(part, dtype).view(np.ndarray)
+        labels = unlabelled if codes is None else codes[start : start + len(ready)]
+        kernel(ready, labels, tile_rows, ahead, origin, *total, *scratch)
+        start += len(ready)
+    return origin.astype(np.float64, copy=False), total
 
 
 def _add_relative(a: tuple[FloatArray, Triple], b: tuple[FloatArray, Triple]) -> tuple[FloatArray, Triple]:
@@ -284,13 +302,33 @@ def _influence_kernel(dtype: np.dtype[Any]) -> Any:
 
 def interleaved(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Rows × features of one array a feature."""
-    dtype = np.result_type(*columns)
-    if len(columns) * columns[0].nbytes < SMALL // 8 or dtype not in (np.float32, np.float64):
+    if len(columns) * columns[0].nbytes < SMALL // 8:
         return np.column_stack(columns)
+    return np.asarray(in_stretches(columns))
+
+
+def in_stretches(columns: Sequence[NDArray[Any]]) -> Stretched:
+    """Rows × features of one array a feature, a stretch at a time."""
+    dtype = np.result_type(*columns)
+    shape = len(columns[0]), len(columns)
+    step = rows_of_stretch(dtype.itemsize * len(columns))
+    return Stretched(shape, dtype, partial(_stretches, columns, shape, dtype, step))
+
+
+def _stretches(
+    columns: Sequence[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any], step: int
+) -> Iterator[NDArray[Any]]:
+    starts = range(0, shape[0], step)
+    if dtype not in (np.float32, np.float64):
+        yield from (np.column_stack([column[start : start + step] for column in columns]) for start in starts)
+        return
     ready = [np.ascontiguousarray(column, dtype) for column in columns]
-    rows = np.empty((len(ready[0]), len(ready)), dtype)
-    _interleave(dtype)(np.array([column.ctypes.data for column in ready], np.uint64), rows)
-    return rows
+    addresses, kernel = np.array([column.ctypes.data for column in ready], np.uint64), _interleave(dtype)
+    space = np.empty((min(step, shape[0]), shape[1]), dtype)
+    for start in starts:
+        rows = space[: shape[0] - start]
+        kernel(addresses, start, rows)
+        yield rows
 
 
 @lru_cache(maxsize=2)

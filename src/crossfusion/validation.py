@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.errors import InputError, NonFiniteError, warn
+from crossfusion.stretched import Stretched
 
 BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
 NAN = ("raise", "drop")  # what can be done about rows that are not finite
@@ -23,6 +24,8 @@ def as_rows(values: Any, name: str) -> Any:
     sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
     if sparse is not None and sparse.issparse(values):
         rows = values.tocsr() if values.ndim == 2 else values
+    elif isinstance(values, Stretched):
+        rows = values
     else:
         rows = _as_array(values, name)
     numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
@@ -278,7 +281,7 @@ class FiniteCheck:
 
     def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
         first = int(np.flatnonzero(~finite)[0])
-        row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
+        row = rows[[first]].toarray()[0] if hasattr(rows, "toarray") else np.asarray(rows)[first]
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
         return f"row {start + first}, feature {feature}"
 

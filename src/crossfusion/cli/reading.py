@@ -14,7 +14,7 @@ from crossfusion.cli.options import Decorator
 from crossfusion.collect import collect, opened
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
-from crossfusion.sources import READERS, Source, open_files, places
+from crossfusion.sources import READERS, Source, block, open_files, places
 from crossfusion.sources.block import in_memory
 from crossfusion.sources.manifest import Joined, join
 from crossfusion.sources.places import said
@@ -98,20 +98,19 @@ class Reading:
 
     def whole(self, file: str | None, by: Sequence[str]) -> "tuple[Any, pa.Table]":
         """All rows in one array, and their factors."""
-        import numpy as np
         import pyarrow as pa
 
         if self._check() != "local":
             raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
         sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
-        blocks = [block for source in sources for block in source.blocks()]
+        blocks = [entry for source in sources for entry in source.blocks()]
         name = ", ".join(source.name for source in sources)
         check_some_rows(len(blocks), name)
-        rows = blocks[0].rows if len(blocks) == 1 else np.concatenate([block.rows for block in blocks])
+        rows = block.joined(blocks)
         if joined is not None:
-            joined.settle([block.match for block in blocks], len(rows))
-        keys = factors.concat([block.keys for block in blocks], name)
+            joined.settle([entry.match for entry in blocks], len(rows))
+        keys = factors.concat([entry.keys for entry in blocks], name)
         finite, check = finite_rows(rows), FiniteCheck(name)
         check.see(rows, None if finite.all() else finite)
         return (rows[finite], keys.filter(pa.array(finite))) if check.settle(self.nan) else (rows, keys)

@@ -13,6 +13,7 @@ from crossfusion import kernels
 from crossfusion.engines.keeping import Keeper
 from crossfusion.reduction import Reduced, Running, Seen, of_block
 from crossfusion.sources.block import Block, Part, Source
+from crossfusion.stretched import Stretched
 
 Progress = Callable[[int], None] | None
 
@@ -33,6 +34,10 @@ def run(
     if away:
         found |= zip(away, _Job([*away.values()], nan, progress, keeper).run(kernels.thread_count()), strict=True)
     return [(source.name, found[number]) for number, source in enumerate(sources)]
+
+
+class _Stopped(BaseException):
+    """Work was given up, for a reason that another thread tells."""
 
 
 class _Lane:
@@ -124,11 +129,34 @@ class _Job:
                 number, size, block = lane.next()
                 piece = None
                 if block is not None:
+                    told = self._watched(block)
                     piece = of_block(block, lane.name, large=self._is_large(block, size))
+                    self._tell(piece.seen.rows - sum(told))
                 self._take(lane, number, piece)
+        except _Stopped:  # by what happened elsewhere
+            return
         except BaseException:
             self._stop()
             raise
+
+    def _watched(self, block: Block) -> list[int]:
+        """Rows of a block that were told of while it was still being read; it may be long."""
+        told: list[int] = []
+
+        def tell(rows: int) -> None:
+            if self._stopped:
+                raise _Stopped
+            told.append(rows)
+            self._tell(rows)
+
+        if isinstance(block.rows, Stretched):
+            block.rows.tell = tell
+        return told
+
+    def _tell(self, rows: int) -> None:
+        if self._progress is not None and rows:
+            with self._change:
+                self._progress(rows)
 
     def _claim(self, threads: int) -> _Lane | None:
         """The part to read next: a new one while there are fewer than threads, or the one with the fewest readers."""
@@ -163,8 +191,6 @@ class _Job:
             lane.busy -= 1
             if piece is not None:
                 lane.total.add(number, piece)
-                if self._progress is not None:
-                    self._progress(piece.seen.rows)
             if lane.ended and not lane.busy:
                 self._lanes.remove(lane)
                 self._totals[lane.source].add(lane.number, lane.total.total())

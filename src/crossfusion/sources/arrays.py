@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from crossfusion import factors
 from crossfusion.errors import InputError
-from crossfusion.sources.block import Source, in_memory
+from crossfusion.sources.block import Source, in_memory, joined
 from crossfusion.validation import as_rows, check_length, check_some_rows
 
 
@@ -22,8 +19,8 @@ def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
     return in_memory(name, values, keys)
 
 
-def read_rows(source: Source) -> NDArray[Any]:
+def read_rows(source: Source) -> Any:
     """All rows of a source in one array."""
-    blocks = [block.rows for block in source.blocks()]
+    blocks = list(source.blocks())
     check_some_rows(len(blocks), source.name)
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    return joined(blocks)

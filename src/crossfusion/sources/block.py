@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion.stretched import Stretched
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -60,6 +62,12 @@ class Source:
 def in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
     """Source of one block that is there already."""
     return Source(name, [partial(iter, [Block(rows, keys)])], rows.shape[0], features=features, whole=True, here=True)
+
+
+def joined(blocks: Sequence[Block]) -> Any:
+    """The rows of some blocks in one array; that of a single block is not copied."""
+    rows = [np.asarray(block.rows) if isinstance(block.rows, Stretched) else block.rows for block in blocks]
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def together(name: str, sources: Sequence[Source]) -> Source:

@@ -5,19 +5,27 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source, runs
-from crossfusion.sources.frames import block_of, vector_columns
+from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
+from crossfusion.sources.vectors import from_lists, is_vector, stretched_numbers
 from crossfusion.storage import KEY
+from crossfusion.stretched import Stretched, rows_of_stretch
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
 TROUBLE = "is not a readable Parquet file"
+DAMAGED = "is damaged: write it again"
 FOOTER = 2**13  # bytes of a footer that parts carry along; larger ones are read again, to keep memory small
 
+KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
+PEEK = 16  # rows that tell how long vectors are
 PIECES = 4  # of a block of lists, since decoding these takes several times their memory
 LARGEST = 2**24  # rows of a batch, whatever a file says of their size
 
@@ -70,18 +78,86 @@ def _blocks(
     first: int,
     row_bytes: int,
 ) -> Iterator[Block]:
+    with ExitStack() as stack:
+        stack.enter_context(places.reaching(path, DAMAGED))
+        file = stack.enter_context(_open(path, footer))
+        number = sum(file.metadata.row_group(group).num_rows for group in groups)
+        wide = is_one_feature_each(file.schema_arrow, columns)
+        if not wide and number <= KEYS:
+            rows = _decoded_late(file, path, columns[0], footer, groups, first, row_bytes)
+            if rows is not None:
+                keys = _checked(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
+                yield Block(rows, keys, first)
+                return
+        most = max(1, block.BLOCK // (1 if wide else PIECES) // row_bytes)
+        wanted, size = [*by, *columns], _evenly(number, min(most, LARGEST))
+        for table in _batches(file, groups, wanted, size):
+            keys = _checked(table, by)
+            if wide:
+                yield Block(stretched_numbers([table.column(name) for name in columns]), keys, first)
+            else:
+                yield block_of(table, by, columns, places.shown(path), first)
+            first += table.num_rows
+
+
+def _batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":
     import pyarrow as pa
 
-    most = max(1, block.BLOCK // (1 if len(columns) > 1 else PIECES) // row_bytes)
-    with ExitStack() as stack:
-        stack.enter_context(places.reaching(path, "is damaged: write it again"))
-        file = stack.enter_context(_open(path, footer))
-        rows = _evenly(sum(file.metadata.row_group(group).num_rows for group in groups), min(most, LARGEST))
-        for batch in file.iter_batches(rows, row_groups=list(groups), columns=[*by, *columns], use_threads=False):
-            table = pa.Table.from_batches([batch])
-            table.select(list(by)).validate(full=True)
-            yield block_of(table, by, columns, places.shown(path), first)
-            first += batch.num_rows
+    if sum(file.metadata.row_group(group).num_rows for group in groups) <= size:
+        yield file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+        return
+    for batch in file.iter_batches(size, row_groups=list(groups), columns=list(columns), use_threads=False):
+        yield pa.Table.from_batches([batch])
+
+
+def _checked(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+    """The factors, whose bytes a damaged file may have mixed up."""
+    keys = table.select(list(by))
+    keys.validate(full=True)
+    return keys
+
+
+def _decoded_late(
+    file: "pq.ParquetFile",
+    path: str,
+    column: str,
+    footer: "pq.FileMetaData | None",
+    groups: Sequence[int],
+    first: int,
+    row_bytes: int,
+) -> Stretched | None:
+    """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
+    size = rows_of_stretch(row_bytes)
+    head = next(_batches(file, groups, [column], min(size, PEEK)), None)
+    if head is None or head.column(0).null_count == head.num_rows or not is_vector(head.schema.field(0).type):
+        return None
+    rows = from_lists(head.column(0), column, places.shown(path), first)
+    number = sum(file.metadata.row_group(group).num_rows for group in groups)
+    stretches = partial(_stretches, path, column, footer, groups, first, size, rows.shape[1])
+    return Stretched((number, rows.shape[1]), rows.dtype, stretches)
+
+
+def _stretches(
+    path: str,
+    column: str,
+    footer: "pq.FileMetaData | None",
+    groups: Sequence[int],
+    first: int,
+    size: int,
+    dim: int,
+) -> Iterator[NDArray[Any]]:
+    with places.reaching(path, DAMAGED), _open(path, footer) as file:
+        for table in _batches(file, groups, [column], size):
+            rows = from_lists(table.column(0), column, places.shown(path), first)
+            if rows.shape[1] != dim:
+                if table.column(0).null_count < table.num_rows:
+                    raise InputError(
+                        f"column {column!r} of {places.shown(path)} holds vectors of unequal length, {dim} entries"
+                        f" before row {first} and {rows.shape[1]} from there on: pad or drop them"
+                    )
+                rows = np.full((len(rows), dim), np.nan)
+            yield rows
+            first += len(rows)
 
 
 def _evenly(rows: int, most: int) -> int:

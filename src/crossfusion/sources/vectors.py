@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from crossfusion import kernels
 from crossfusion.errors import InputError
+from crossfusion.stretched import Stretched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,11 @@ def is_vector(kind: "pa.DataType") -> bool:
 def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     """Rows of columns that hold one feature each."""
     return kernels.interleaved([_numbers(column) for column in columns])
+
+
+def stretched_numbers(columns: "Sequence[pa.ChunkedArray]") -> Stretched:
+    """Rows of columns that hold one feature each, made while they are reduced."""
+    return kernels.in_stretches([_numbers(column) for column in columns])
 
 
 def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:

@@ -1,0 +1,157 @@
+"""Rows that are decoded while they are reduced: the same summary, the same words about what is wrong with them."""
+
+import threading
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+from crossfusion import kernels, reduction, stretched
+from crossfusion.engines import local
+from crossfusion.sources import open_file, parquet
+from crossfusion.sources.block import Block, Source, joined
+from crossfusion.stretched import Stretched
+
+ROWS, DIM = 500, 19  # features that fill no square
+rng = np.random.default_rng(5)
+X = rng.normal(size=(ROWS, DIM))
+SITE = rng.choice(["A", "B", "C"], ROWS)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Stretches of thirty rows, reduced by the compiled kernel though there are few."""
+    monkeypatch.setattr(stretched, "STRETCH", 30 * DIM * 8)
+    monkeypatch.setattr(kernels, "SMALL", 0)
+
+
+def save(path, rows=X, kind=None, **options):
+    kind = kind or pa.list_(pa.float64())
+    lists = pa.array([None if row is None else list(row) for row in rows], kind)
+    pq.write_table(pa.table({"site": SITE[: len(rows)], "vector": lists}), path, **options)
+    return path
+
+
+def save_wide(path, rows=X, **options):
+    columns = {f"d{k}": rows[:, k] for k in range(rows.shape[1])}
+    pq.write_table(pa.table({"site": SITE, **columns}), path, **options)
+    return path
+
+
+def assert_same(found, rows=X, rtol=1e-12):
+    expected = cf.summarize(rows, by={"site": SITE[: len(rows)]}, nan="drop").moments
+    np.testing.assert_array_equal(found.moments.count, expected.count)
+    np.testing.assert_allclose(found.moments.mean, expected.mean, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(found.moments.sumsq, expected.sumsq, rtol=rtol)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float64(), DIM), pa.large_list(pa.float64())])
+@pytest.mark.parametrize("size", [ROWS, 70], ids=["one row group", "several"])
+@pytest.mark.parametrize("keys", [parquet.KEYS, 10], ids=["decoded late", "in blocks"])
+def test_lists(kind, size, keys, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "KEYS", keys)
+    path = save(tmp_path / "x.parquet", kind=kind, row_group_size=size)
+    assert_same(cf.summarize(path, by="site"))
+    late = [isinstance(entry.rows, Stretched) for entry in open_file(path, ["site"]).blocks()]
+    assert all(late) == (keys > ROWS)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int16", "float16"])
+@pytest.mark.parametrize("number", [1, 3, 8, 16, DIM])
+def test_columns(kind, number, tmp_path):
+    rows = (10 * X[:, :number]).astype(kind)
+    path = save_wide(tmp_path / "x.parquet", rows, row_group_size=203)
+    found = cf.summarize(path, by="site", vectors="d*")
+    assert_same(found, rows, 1e-12 if kind == "float64" else 1e-5)
+    np.testing.assert_array_equal(joined(list(open_file(path, ["site"], "d*").blocks())), rows)
+
+
+@pytest.mark.parametrize("saved", [save, save_wide])
+def test_rows_that_are_not_finite(saved, tmp_path, refuses):
+    rows = X.copy()
+    rows[333, 4] = np.inf
+    rows[[40, 350], 2] = np.nan
+    path = saved(tmp_path / "x.parquet", rows, row_group_size=300)
+    vectors = "vector" if saved is save else "d*"
+    with refuses("the first in row 40, feature 2"):
+        cf.summarize(path, by="site", vectors=vectors)
+    with pytest.warns(cf.CrossfusionWarning, match="in 3 of 500 rows"):
+        assert_same(cf.summarize(path, by="site", vectors=vectors, nan="drop"), rows)
+
+
+def test_squares_too_small_for_single_precision(tmp_path):
+    rows = (X * 1e-30).astype(np.float32)
+    path = save(tmp_path / "x.parquet", rows, pa.list_(pa.float32()))
+    found = cf.summarize(path, by="site")
+    assert_same(found, rows.astype(np.float64), 1e-5)
+    assert found.moments.sumsq.min() > 0
+
+
+def test_vectors_of_another_length_from_some_row_on(tmp_path, refuses, monkeypatch):
+    monkeypatch.setattr(stretched, "STRETCH", 1)
+    rows = [row[:-1] if k >= 120 else row for k, row in enumerate(X)]
+    path = save(tmp_path / "x.parquet", rows)
+    with refuses("unequal length, 19 entries before row 120 and 18"):
+        cf.summarize(path, by="site")
+    monkeypatch.setattr(stretched, "STRETCH", 10**6)
+    path = save(tmp_path / "y.parquet", [row[:-1] if k == 125 else row for k, row in enumerate(X)])
+    with refuses("unequal length, first in row 125"):
+        cf.summarize(path, by="site")
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float64(), DIM)])
+@pytest.mark.parametrize("gone", [slice(0, 100), slice(100, 200), slice(0, ROWS)], ids=["first", "later", "all"])
+def test_missing_vectors_are_rows_that_are_not_finite(kind, gone, tmp_path, refuses):
+    rows, expected = list(X), X.copy()
+    rows[gone], expected[gone] = [None] * len(rows[gone]), np.nan
+    path = save(tmp_path / "x.parquet", rows, kind)
+    if len(rows[gone]) == ROWS:
+        with refuses("NaN or infinite values in 500 of"):
+            cf.summarize(path, by="site")
+        return
+    with pytest.warns(cf.CrossfusionWarning, match="in 100 of 500 rows"):
+        assert_same(cf.summarize(path, by="site", nan="drop"), expected)
+
+
+def test_a_file_that_breaks_in_the_middle(tmp_path, refuses):
+    path = save(tmp_path / "x.parquet", write_page_checksum=True, use_dictionary=False, compression="none")
+    data = bytearray(path.read_bytes())
+    at = data.find(X[400].tobytes())
+    data[at : at + 64] = b"\xff" * 64
+    path.write_bytes(data)
+    with pytest.raises(cf.CrossfusionError, match=r"x\.parquet"):
+        cf.summarize(path, by="site")
+
+
+def test_progress_is_told_while_a_block_is_read():
+    told: list[int] = []
+    rows = Stretched(X.shape, X.dtype, lambda: iter(np.array_split(X, 10)))
+    made = Source("made up", [lambda: iter([Block(rows, pa.table({"site": SITE}))])], ROWS)
+    found = local.run([made], progress=told.append)
+    assert told == [50] * 10
+    assert_same(reduction.settled(found, "raise"))
+
+
+def test_a_long_block_ends_when_another_part_fails(monkeypatch):
+    monkeypatch.setattr(kernels, "thread_count", lambda: 2)
+    used, begun = [], threading.Event()
+
+    def long():
+        for k in range(10**6):
+            used.append(k)
+            begun.set()
+            yield X[:1]
+
+    def failing():
+        yield Block(X[:1], pa.table({"site": ["A"]}))
+        begun.wait(10)
+        raise cf.FileError("the other part is damaged: write it again")
+
+    block = Block(Stretched((10**6, DIM), X.dtype, long), pa.table({"site": ["A"] * 10**6}))
+    made = Source("made up", [partial(iter, [block]), failing], None)
+    with pytest.raises(cf.FileError, match="the other part"):
+        local.run([made])
+    assert len(used) < 10**6

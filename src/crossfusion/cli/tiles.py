@@ -64,7 +64,8 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(**arguments: Any) -> Any:
-        return command(**arguments, tiling=Tiling(**{name: arguments.pop(name) for name in names}))
+        tiling = Tiling(**{name: arguments.pop(name) for name in names})
+        return command(**arguments, tiling=tiling)
 
     wrapped: Callable[..., Any] = run
     for option in reversed(OPTIONS):

@@ -102,7 +102,7 @@ def read_layout(
     else:
         tiles = READERS[layout](place, cut, done)
     if not tiles:
-        raise FileError(f"{places.shown(place)} has no tiles: lower tissue={tissue} or size={size}, or check the files")
+        raise FileError(f"{places.shown(place)} has no tiles: ask for less tissue or smaller tiles, or check the files")
     return tiles
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tifffile
@@ -67,7 +68,7 @@ def write_manifest(folder, scanners=("aperio", "hamamatsu"), slides=("03", "04")
 def midog_json(images=(1, 2, 51, 52, 101, 102), size=(300, 200), per_image=4, seed=0):
     """Contents of MIDOG.json: boxes of 50 × 50 pixels as left, top, right, bottom, some reaching over the edge."""
     draw = np.random.default_rng(seed)
-    annotations = []
+    annotations: list[dict[str, Any]] = []
     for image in images:
         for number in range(per_image):
             x, y = (int(draw.integers(0, limit)) for limit in size)
@@ -96,7 +97,7 @@ def write_midog(folder, images=(1, 2, 51, 52, 101, 102), size=(300, 200), per_im
     """MIDOG.json, and images/NNN.tiff in tiles without smaller levels."""
     found = midog_json(images, size, per_image)
     for image in images:
-        pixels = tissue_picture(*size, [(0, 0, 1, 1)], seed=image)
+        pixels = tissue_picture(size[0], size[1], [(0, 0, 1, 1)], seed=image)
         write_slide(Path(folder, "images", f"{image:03d}.tiff"), pixels, mpp=mpp, levels=1)
     Path(folder, "MIDOG.json").write_text(json.dumps(found))
     return str(folder)

@@ -1,5 +1,7 @@
 """Tiles of slides and images: pixels, layouts as distributed, and what is refused."""
 
+# mypy: disable-error-code="index,misc"
+
 import json
 import pickle
 import shutil
@@ -13,6 +15,7 @@ import pytest
 from PIL import Image
 
 import crossfusion as cf
+from crossfusion import optional
 from crossfusion.pathology import Tile, pictures, read_layout, tissue
 from crossfusion.pathology import tiles as tiles_module
 from crossfusion.pathology.layouts import count_tiles
@@ -28,14 +31,14 @@ READERS = {"openslide": pictures._OpenSlide, "tiffslide": pictures._TiffSlide}
 def reader(request, monkeypatch):
     """Each library of slides alone."""
     other = next(name for name in READERS if name != request.param)
-    load = pictures.optional.load
+    load = optional.load
 
     def only(module, *details):
         if module == other:
             raise cf.MissingDependencyError(*details)
         return load(module, *details)
 
-    monkeypatch.setattr(pictures.optional, "load", only)
+    monkeypatch.setattr(optional, "load", only)
     return request.param
 
 
@@ -135,7 +138,12 @@ def test_a_slide_is_opened_once_for_all_its_tiles(slide, monkeypatch):
     path, _ = slide
     close_kept()
     opened = []
-    monkeypatch.setattr(tiles_module, "open_picture", lambda name: opened.append(name) or pictures.open_picture(name))
+
+    def noted(name):
+        opened.append(name)
+        return pictures.open_picture(name)
+
+    monkeypatch.setattr(tiles_module, "open_picture", noted)
     copies = [path, *(shutil.copy(path, f"{path[:-4]}{k}.tif") for k in range(2))]
     for left in range(0, 400, 40):
         for copy in copies[:2]:  # a pair that alternates stays open
@@ -183,6 +191,14 @@ def test_the_package_is_light(python):
     heavy = {"PIL", "openslide", "tiffslide", "tifffile", "zarr", "pyarrow", "torch"}
     code = "import sys, crossfusion.pathology.layouts; print(*sys.modules)"
     assert {name.partition(".")[0] for name in python(code).split()}.isdisjoint(heavy)
+
+
+def test_slides_compressed_as_jpeg_look_the_same_by_both(tmp_path):
+    pixels = slides.tissue_picture(512, 512)
+    path = slides.write_slide(tmp_path / "s.tif", pixels, compression="jpeg")
+    one, other = (reader(path).inside((60, 70, 256, 256), (128, 128)).astype(int) for reader in READERS.values())
+    assert abs(one - other).max() <= 3  # two decoders
+    assert abs(one.mean(axis=(0, 1)) - pixels[70:326, 60:316].mean(axis=(0, 1))).max() < 1
 
 
 # tissue
@@ -666,7 +682,7 @@ def test_the_command_refuses_in_one_line(tmp_path):
 
 
 def test_progress_counts_files(tmp_path):
-    seen = []
+    seen: list[int] = []
     read_layout(slides.write_manifest(tmp_path), progress=seen.append)
     assert sum(seen) == 8
     seen.clear()

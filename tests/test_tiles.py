@@ -253,6 +253,7 @@ def test_what_is_drawn_of_a_slide_does_not_depend_on_others(tmp_path):
     for name in ("b", "c"):
         slides.write_slide(tmp_path / "all" / f"{name}.tif", slides.tissue_picture(512, 512))
     alone = read_layout(tmp_path / "all", "slides", mpp=0.25, size=64, per_slide=3)
+    assert [tile.box for tile in alone[:3]] != [tile.box for tile in alone[3:]]
     slides.write_slide(tmp_path / "all" / "a.tif", slides.tissue_picture(512, 512))
     more = read_layout(tmp_path / "all", "slides", mpp=0.25, size=64, per_slide=3)
     assert [tile for tile in more if tile.factors["slide"] != "a"] == alone
@@ -632,6 +633,13 @@ def test_more_than_eight_bits_are_refused(tmp_path, refuses):
     Image.fromarray(np.full((8, 8), 4000, np.uint16)).save(tmp_path / "deep.png")
     with refuses(r"deep\.png has more than eight bits", cf.FileError):
         Tile(str(tmp_path / "deep.png"), "k", {}).read()
+
+
+def test_formats_that_run_programs_are_not_read(tmp_path, refuses):
+    Image.fromarray(slides.tissue_picture(20, 20)).save(tmp_path / "a.eps")
+    (tmp_path / "a.eps").rename(tmp_path / "a.png")
+    with refuses(r"a\.png is damaged, or no image", cf.FileError):
+        read_layout(tmp_path, "folder")[0].read()
 
 
 def test_files_that_are_missing(tmp_path, refuses):

@@ -24,6 +24,7 @@ from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
+from crossfusion.cli.tiles import tiles
 from crossfusion.errors import InputError
 from crossfusion.hierarchy import HEADER
 from crossfusion.text import label_text, number_text, percent
@@ -48,7 +49,7 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-for command in (compare, summarize, merge, matrix, test, methods, bench, reproduce):
+for command in (compare, summarize, merge, matrix, test, methods, tiles, bench, reproduce):
     cli.add_command(command)
 
 

@@ -1,0 +1,100 @@
+"""Tiles of slides and images: the options that choose them, and a command that counts them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossfusion.cli import output
+from crossfusion.cli.options import PATH, json_option
+from crossfusion.text import label_text
+
+if TYPE_CHECKING:
+    from crossfusion.pathology import Tile
+
+SHOWN = 20  # values of a factor in a table for people
+
+OPTIONS = (
+    click.option(
+        "--layout",
+        default="manifest",
+        show_default=True,
+        metavar="manifest|folder|slides|midog|camelyon16",
+        help="How the data lie on disk.",
+    ),
+    click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles; 0.5 for slides if not given."),
+    click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of files that do not tell theirs."),
+    click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Width and height of a tile."),
+    click.option("--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least tissue of a tile."),
+    click.option("--per-slide", type=int, metavar="N", help="At most so many tiles of a slide, at random."),
+    click.option("--tile-seed", default=0, show_default=True, metavar="SEED", help="Seed of that choice."),
+    click.option("--centres", type=PATH, metavar="FILE", help="Slide and centre of slides of camelyon16, as CSV."),
+)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Which tiles are taken, as the options say."""
+
+    layout: str
+    mpp: float | None
+    slide_mpp: float | None
+    size: int
+    tissue: float
+    per_slide: int | None
+    tile_seed: int
+    centres: Path | None
+
+    def read(self, data: str) -> "list[Tile]":
+        """All tiles of a data set, with a bar while slides are looked at."""
+        from crossfusion.pathology import read_layout
+
+        options = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        seed = options.pop("tile_seed")
+        with output.progress("looking for tiles", None, "files") as progress:
+            return read_layout(data, **options, seed=seed, progress=progress)
+
+
+def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of which tiles are taken, passed on as one argument, `tiling`."""
+    names = [entry.name for entry in fields(Tiling)]
+
+    @wraps(command)
+    def run(**arguments: Any) -> Any:
+        tiling = Tiling(**{name: arguments.pop(name) for name in names})
+        return command(**arguments, tiling=tiling)
+
+    wrapped: Callable[..., Any] = run
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+@click.command()
+@click.argument("data")
+@tile_options
+@json_option
+def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
+    """Count the tiles of slides and images that would be encoded, by factor.
+
+    \b
+    Examples:
+      crossfusion tiles manifest.csv
+      crossfusion tiles slides/ --layout slides --mpp 0.5 --per-slide 200
+      crossfusion tiles MIDOG/ --layout midog --size 128
+    """
+    from crossfusion.pathology.layouts import count_tiles
+
+    found = tiling.read(data)
+    counts, files = count_tiles(found), len({tile.file for tile in found})
+    if as_json:
+        output.show_json({"tiles": len(found), "files": files, "factors": counts})
+        return
+    rows = []
+    for name, values in counts.items():
+        rows += [[name, label_text(value) or "(empty)", f"{number:,}"] for value, number in [*values.items()][:SHOWN]]
+        rows += [[name, f"... and {len(values) - SHOWN:,} more", ""]] if len(values) > SHOWN else []
+    output.show_table(f"{len(found):,} tiles of {files:,} files", ["factor", "value", "tiles"], rows, left=(0, 1))

@@ -1,0 +1,118 @@
+"""Camelyon16 as its authors distribute it: `normal_001.tif`, `tumor_001.tif`, `test_001.tif` and so on, in any folders.
+
+G. Litjens et al., 1399 H&E-stained sentinel lymph node sections of breast cancer patients: the CAMELYON dataset,
+GigaScience 7, 2018. The slides of the training set come from Radboud UMC up to normal_100 and tumor_070, and from UMC
+Utrecht from normal_101 and tumor_071 on; FLamby (J. Ogier du Terrail et al., NeurIPS 2022) lists the same for each
+slide. Names of the test set do not tell. Groups of outlines, and the slides that are outlined in part, are those that
+the data set's own description names.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from crossfusion.errors import FileError, warn
+from crossfusion.pathology.lesions import Lesions, read_lesions
+from crossfusion.pathology.listing import Done, read_table, slide_tiles
+from crossfusion.pathology.pictures import TIFF
+from crossfusion.pathology.tiles import Tile
+from crossfusion.pathology.tissue import Cut
+from crossfusion.sources import places
+from crossfusion.sources.match import listed
+
+NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
+RADBOUD, UTRECHT = "Radboud", "Utrecht"
+LAST = {"normal": (100, 160), "tumor": (70, 111)}  # of Radboud, and of all
+OMITTED = {"normal_086": "it holds a tumour, and became tumor_111", "test_049": "it is there twice"}
+PARTLY = (10, 15, 18, 20, 25, 29, 33, 34, 44, 46, 51, 54, 55, 56, 67, 79, 85, 92, 95, 110)  # not all lesions outlined
+
+
+def read_camelyon16(data: str, cut: Cut, done: Done, centres: str | None = None) -> list[Tile]:
+    """Tiles of all slides whose centre is known, with the factors centre, slide, kind and, with outlines, label."""
+    known = _centres(centres)
+    slides = {name: file for name, file in _files(data, TIFF, "slides").items() if _is_used(name, known)}
+    unknown = [name for name in slides if name not in known and name.startswith("test")]
+    if unknown:
+        warn(
+            f"the names of {len(unknown):,} slides do not tell their centre ({listed(unknown)}): they are left out;"
+            " centres= adds them"
+        )
+    outlines = _files(data, (".xml",))
+    _check_outlines(slides, outlines)
+    tiles: list[Tile] = []
+    for name in (name for name in slides if name not in unknown):
+        centre, kind = known.get(name) or (_centre(name), name.partition("_")[0])
+        factors = {"centre": centre, "slide": name, "kind": kind}
+        if not outlines:
+            tiles += slide_tiles(slides[name], name, factors, cut, done)
+            continue
+        found = slide_tiles(slides[name], name, factors, cut.all(), done)
+        lesions = read_lesions(Path(outlines[name])) if name in outlines else Lesions((), ())
+        tiles += cut.some(_labelled(found, lesions, name), name)
+    return tiles
+
+
+def _files(data: str, endings: Sequence[str], what: str | None = None) -> dict[str, str]:
+    """Files named after a slide below a folder, by the slide's name in lower case and in order."""
+    found: dict[str, str] = {}
+    for root, folders, files in os.walk(data):
+        folders.sort()
+        for file in sorted(files):
+            stem, ending = os.path.splitext(file)
+            if ending.lower() in endings and NAME.fullmatch(stem):
+                path = os.path.join(root, file)
+                first = found.setdefault(stem.lower(), path)
+                if first != path:
+                    raise FileError(
+                        f"{places.shown(first)} and {places.shown(path)} are of one slide: keep one of them"
+                    )
+    if what and not found:
+        raise FileError(f"{places.shown(data)} has no {what} called normal_001.tif, tumor_001.tif and so on below it")
+    return dict(sorted(found.items()))
+
+
+def _is_used(name: str, known: Mapping[str, object]) -> bool:
+    kind, _, number = name.partition("_")
+    if kind != "test" and name not in known and not 1 <= int(number) <= LAST[kind][1]:
+        raise FileError(f"{name} is no slide of Camelyon16, which ends at {kind}_{LAST[kind][1]}: take it out")
+    if name in OMITTED:
+        warn(f"{name} is left out: {OMITTED[name]}")
+    return name not in OMITTED
+
+
+def _centre(name: str) -> str:
+    kind, _, number = name.partition("_")
+    return RADBOUD if int(number) <= LAST[kind][0] else UTRECHT
+
+
+def _centres(path: str | None) -> dict[str, tuple[str, str]]:
+    """Centre and kind of slides, by a table of them."""
+    if path is None:
+        return {}
+    rows = read_table(Path(path), ["slide", "centre"])
+    found = {os.path.splitext(row["slide"].lower())[0]: row for row in rows}
+    return {name: (row["centre"], row.get("kind") or name.partition("_")[0]) for name, row in found.items()}
+
+
+def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> None:
+    lacking = [name for name in slides if name.startswith("tumor") and name not in outlines] if outlines else []
+    if lacking:
+        raise FileError(
+            f"{len(lacking):,} slides with a tumour have no outlines, while others have ({listed(lacking)}): add their"
+            " XML files, or take all of them out"
+        )
+
+
+def _labelled(tiles: Sequence[Tile], lesions: Lesions, name: str) -> list[Tile]:
+    """Tiles with a label, by what is in their middle; where outlines are not complete, those of tumour only."""
+    middles = np.array([[tile.box[k] + tile.box[k + 2] / 2 for k in (0, 1)] for tile in tiles if tile.box], float)
+    tumour = lesions.hold(middles.reshape(-1, 2))
+    partly = name in {f"tumor_{number:03d}" for number in PARTLY}
+    return [
+        Tile(tile.file, tile.key, {**tile.factors, "label": "tumor" if held else "normal"}, tile.box, tile.size)
+        for tile, held in zip(tiles, tumour.tolist(), strict=True)
+        if held or not partly
+    ]

@@ -1,0 +1,118 @@
+"""Layouts without a data set of their own: a manifest, folders of images, whole-slide files."""
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
+
+from crossfusion.errors import FileError
+from crossfusion.pathology.pictures import IMAGES, SLIDES, TIFF, open_picture, reading
+from crossfusion.pathology.tiles import Tile
+from crossfusion.pathology.tissue import Cut, cut_slide
+from crossfusion.sources import places
+from crossfusion.sources.match import listed
+from crossfusion.validation import check_known, check_once
+
+FILE = "file"  # the column of a manifest that names images and slides
+GROUP = "group"  # the factor of folders that are not named after one
+ENDINGS = (*SLIDES, *TIFF, *IMAGES)
+Done = Callable[[int], None]  # told how many more files are done
+
+
+def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
+    """Rows of a CSV or TSV file, all values as the text that stands there."""
+    with places.reaching(str(path)), open(path, encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+        header = next(rows, [])
+        check_known(needed, header, "column", places.shown(path))
+        check_once(header, header, places.shown(path))
+        found = []
+        for row in rows:
+            if row and len(row) != len(header):
+                raise FileError(
+                    f"{places.shown(path)} has {len(row)} values for {len(header)} columns in line {rows.line_num}:"
+                    " mend it"
+                )
+            found += [dict(zip(header, row, strict=True))] if row else []
+    if not found:
+        raise FileError(f"{places.shown(path)} has no rows: name a file in each")
+    return found
+
+
+def read_manifest(data: str, cut: Cut, done: Done) -> list[Tile]:
+    """Images and slides that a table names, beside it or below; its other columns are factors."""
+    table = Path(data) / "manifest.csv" if os.path.isdir(data) else Path(data)
+    rows = read_table(table, [FILE])
+    names = [row.pop(FILE) for row in rows]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise FileError(f"{places.shown(table)} names {len(twice):,} files twice ({listed(twice)}): keep one row each")
+    files = [str(table.parent / name) if name else "" for name in names]
+    check_there(files, names, places.shown(table))
+    return [tile for entry in zip(files, names, rows, strict=True) for tile in _tiles_of(*entry, cut, done)]
+
+
+def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None:
+    """Refuse files that do not exist, all in one message."""
+    missing = [name or "(empty)" for file, name in zip(files, names, strict=True) if not os.path.isfile(file)]
+    if missing:
+        raise FileError(
+            f"{holder} names {len(missing):,} files of {len(files):,} that do not exist ({listed(missing)}): add them,"
+            " or take them out"
+        )
+
+
+def read_folder(data: str, cut: Cut, done: Done) -> list[Tile]:
+    """Images below a folder; folders called key=value give factors, otherwise the folder of an image is its group."""
+    files, factors = _found(data)
+    named = [{GROUP: PurePath(file.path).parent.name} for file in files] if not any(factors) else factors
+    entries = zip((file.path for file in files), _keys(files, data), named, strict=True)
+    return [tile for entry in entries for tile in _tiles_of(*entry, cut, done)]
+
+
+def read_slides(data: str, cut: Cut, done: Done) -> list[Tile]:
+    """Tiles of whole-slide files, of one or of those below a folder, with `slide` and folders key=value as factors."""
+    files, factors = _found(data)
+    tiles = []
+    for file, key, known in zip(files, _keys(files, data), factors, strict=True):
+        tiles += slide_tiles(file.path, key, {"slide": str(PurePath(key).with_suffix("")), **known}, cut, done)
+    return tiles
+
+
+def _found(data: str) -> tuple[Sequence[places.Found], list[dict[str, str]]]:
+    """Files in the order of their names, and the factors that all their folders are named after."""
+    files = places.find(data, ENDINGS).files
+    names = list(dict.fromkeys(name for file in files for name in file.factors))
+    places.factors_of(files, names)  # refuses files of which some have a factor and some do not
+    return files, [{name: file.factors[name] or "" for name in names} for file in files]
+
+
+def _keys(files: Sequence[places.Found], data: str) -> list[str]:
+    """Paths of files below the data, with the same slashes everywhere."""
+    folder = data if os.path.isdir(data) else os.path.commonpath([os.path.dirname(file.path) for file in files])
+    return [PurePath(os.path.relpath(file.path, folder or ".")).as_posix() for file in files]
+
+
+def _tiles_of(path: str, key: str, factors: Mapping[str, str], cut: Cut, done: Done) -> list[Tile]:
+    """An image whole, or the tiles of a slide: what has smaller levels, or the ending of one."""
+    ending = PurePath(path).suffix.lower()
+    if ending not in (*TIFF, *SLIDES):
+        done(1)
+        return [Tile(path, key, factors)]
+    return slide_tiles(path, key, factors, cut, done, whole=ending in TIFF)
+
+
+def slide_tiles(
+    path: str, key: str, factors: Mapping[str, str], cut: Cut, done: Done, whole: bool = False
+) -> list[Tile]:
+    """Tiles of one slide, no more than are wanted; `whole` leaves what has one level only in one piece."""
+    with reading(path):
+        picture = open_picture(path)
+        try:
+            if whole and picture.levels == 1:
+                return [Tile(path, key, factors)]
+            return cut.some(cut_slide(picture, key, factors, cut), key)
+        finally:
+            picture.close()
+            done(1)

@@ -1,0 +1,151 @@
+"""MIDOG 2021 as its authors distribute it: `MIDOG.json` and `images/001.tiff` to `images/200.tiff`.
+
+M. Aubreville et al., Mitosis domain generalization in histopathology images: the MIDOG challenge, Medical Image
+Analysis 84, 2023; data at https://zenodo.org/record/4643381. The authors assign scanners by the number of the image,
+and give boxes as left, top, right, bottom, unlike COCO's own.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from crossfusion.errors import FileError
+from crossfusion.pathology.listing import Done, check_there
+from crossfusion.pathology.pictures import open_picture
+from crossfusion.pathology.tiles import Tile
+from crossfusion.pathology.tissue import Cut
+from crossfusion.sources import places
+from crossfusion.sources.match import listed
+
+# 151 to 200, of a Leica GT450, have no annotations
+SCANNERS = {range(1, 51): "Hamamatsu XR", range(51, 101): "Hamamatsu S360", range(101, 151): "Aperio CS2"}
+LABELS = {1: "mitotic figure", 2: "hard negative"}
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """An annotation: its number, what it is, and the middle of its box."""
+
+    number: int
+    label: str
+    middle: tuple[float, float]
+
+
+def read_midog(data: str, cut: Cut, done: Done) -> list[Tile]:
+    """Crops around all annotations, with the factors scanner, slide and label."""
+    table = Path(data) / "MIDOG.json" if os.path.isdir(data) else Path(data)
+    marks, names = _read_json(table)
+    if not marks:
+        raise FileError(f"{places.shown(table)} has no annotations: take the one of the training set")
+    files = {number: _place(table.parent, names[number]) for number in marks}
+    check_there(list(files.values()), [names[number] for number in marks], places.shown(table))
+    tiles = []
+    for number, file in files.items():
+        tiles += _crops(file, names[number], marks[number], cut)
+        done(1)
+    return tiles
+
+
+def _place(folder: Path, name: str) -> str:
+    """Where an image is: in `images`, or beside the annotations as it was downloaded."""
+    beside = folder / name
+    return str(beside if beside.is_file() else folder / "images" / name)
+
+
+def _crops(file: str, name: str, marks: list[_Mark], cut: Cut) -> list[Tile]:
+    stem = PurePath(name).stem
+    scanner = _scanner(int(stem))
+    picture = open_picture(file)
+    try:
+        side, limits = cut.side(picture, usual=None), picture.size
+    finally:
+        picture.close()
+    outside = [
+        mark.number for mark in marks if not all(0 <= at < end for at, end in zip(mark.middle, limits, strict=True))
+    ]
+    if outside:
+        raise FileError(
+            f"{places.shown(file)} has {limits[0]:,} × {limits[1]:,} pixels, and the middle of {len(outside):,}"
+            f" annotations lies outside ({listed(outside)}): the image and MIDOG.json must be of one version"
+        )
+    tiles = []
+    for mark in marks:
+        corner = [math.floor(at - length / 2 + 0.5) for at, length in zip(mark.middle, side, strict=True)]
+        factors = {"scanner": scanner, "slide": stem, "label": mark.label}
+        size = (cut.size, cut.size)
+        tiles.append(Tile(file, f"{stem}/{mark.number}", factors, (corner[0], corner[1], *side), size))
+    return cut.some(tiles, stem)
+
+
+def _scanner(number: int) -> str:
+    return next(name for numbers, name in SCANNERS.items() if number in numbers)
+
+
+def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
+    """Annotations of each image, and the names of images; both by the image's number."""
+    with places.reaching(str(path), "cannot be read as JSON"):
+        found = json.loads(path.read_bytes())
+    if not isinstance(found, Mapping) or not all(
+        isinstance(found.get(name), list) for name in ("images", "annotations")
+    ):
+        raise FileError(f"{places.shown(path)} has no lists of images and annotations: take MIDOG.json as distributed")
+    with places.reaching(str(path), "is not as distributed"):
+        names = {_whole(image["id"]): _name(image["file_name"]) for image in found["images"]}
+        marks: dict[int, list[_Mark]] = {}
+        for entry in found["annotations"]:
+            marks.setdefault(_whole(entry["image_id"]), []).append(_mark(entry, path))
+    _check(marks, names, path)
+    return dict(sorted(marks.items())), names
+
+
+def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Path) -> None:
+    unknown = [number for number in marks if number not in names]
+    if unknown:
+        raise FileError(f"{places.shown(path)} has annotations of images that it does not list: {listed(unknown)}")
+    other = [names[number] for number in marks if not any(_numbered(names[number]) in known for known in SCANNERS)]
+    if other:
+        raise FileError(
+            f"{places.shown(path)} has annotations of {listed(other)}, and those of MIDOG 2021 are of 001 to 150 (151"
+            " to 200 have none), so the scanners are not known: write a manifest for other versions"
+        )
+    numbers = [mark.number for entries in marks.values() for mark in entries]
+    if len(set(numbers)) < len(numbers):
+        raise FileError(f"{places.shown(path)} has annotations with the same id: number them apart")
+
+
+def _mark(entry: Mapping[str, Any], path: Path) -> _Mark:
+    number, label, box = _whole(entry["id"]), LABELS.get(entry["category_id"]), [float(edge) for edge in entry["bbox"]]
+    if label is None:
+        raise FileError(
+            f"{places.shown(path)} has category_id={entry['category_id']!r} in annotation {number}: known are 1,"
+            " mitotic figure, and 2, hard negative"
+        )
+    if len(box) != 4 or not all(map(math.isfinite, box)) or box[0] >= box[2] or box[1] >= box[3]:
+        raise FileError(
+            f"{places.shown(path)} has bbox={entry['bbox']!r} in annotation {number}: it must be left, top, right,"
+            " bottom"
+        )
+    return _Mark(number, label, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
+
+
+def _numbered(name: str) -> int:
+    stem = PurePath(name).stem
+    return int(stem) if stem.isascii() and stem.isdigit() else 0
+
+
+def _name(value: Any) -> str:
+    """The name of a file, without a way out of its folder."""
+    name = str(value)
+    if PurePath(name).name != name:
+        raise ValueError(f"file_name={name!r} is not the name of a file")
+    return name
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"an id is {value!r}, not a whole number")
+    return value

@@ -1,0 +1,201 @@
+"""Regions of slides and images as pixels, whichever library reads the file.
+
+Whole-slide files go through OpenSlide where it is installed and knows the format, else through tiffslide; everything
+else through Pillow. All three answer the same questions: how large, how fine, and what a region looks like.
+"""
+
+import math
+import os
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, suppress
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import optional
+from crossfusion.errors import FileError, MissingDependencyError
+from crossfusion.sources.places import reaching, shown
+
+Box = tuple[int, int, int, int]  # left, top, width, height
+Pixels = NDArray[np.uint8]
+
+TIFF = (".tif", ".tiff")  # an image or a slide: the file tells
+SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".svslide", ".bif", ".vms", ".vmu", ".qptiff")
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
+DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
+MOST = 150_000_000  # pixels decoded in one go: half a gigabyte
+TILED = 322  # the tag by which a TIFF can be read in parts
+
+
+class Picture(ABC):
+    """A file that is open: its size in pixels, µm per pixel across and down if they are known, and its levels."""
+
+    path: str
+    size: tuple[int, int]
+    mpp: tuple[float, float] | None = None
+    levels = 1
+
+    @abstractmethod
+    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+        """A region that lies within the picture, scaled to a size."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the file back."""
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # of one that never came to be, or at the end of the process
+            self.close()
+
+
+def reading(path: str) -> AbstractContextManager[None]:
+    """Turn whatever goes wrong with an image into one sentence."""
+    return reaching(path, "is damaged, or no image that can be read")
+
+
+def open_picture(path: str) -> Picture:
+    """Open a slide or an image."""
+    with reading(path):
+        os.stat(path)  # some libraries do not tell a file that is missing from one that is none of theirs
+        return _slide(path) if _in_parts(path) else _Image(path)
+
+
+def _in_parts(path: str) -> bool:
+    """Whether a file is for a library of slides: by its ending, or a TIFF in tiles."""
+    ending = PurePath(path).suffix.lower()
+    if ending not in TIFF:
+        return ending in SLIDES
+    plugin = optional.load("PIL.TiffImagePlugin", "Pillow", "pathology", f"reading {shown(path)}")
+    with open(path, "rb") as file, plugin.TiffImageFile(file) as image:  # not Image.open, which refuses large ones
+        return TILED in image.tag_v2
+
+
+def _slide(path: str) -> Picture:
+    """A slide by the first library that is installed and reads it."""
+    problem: Exception = MissingDependencyError("OpenSlide or tiffslide", "pathology", f"reading {shown(path)}")
+    for reader in (_OpenSlide, _TiffSlide):
+        try:
+            return reader(path)
+        except ImportError:
+            continue
+        except Exception as found:  # the other library may know the format
+            problem = found
+    raise problem
+
+
+class _Slide(Picture):
+    """What OpenSlide and tiffslide have in common: levels, of which the finest that is needed is read."""
+
+    def __init__(self, path: str, slide: Any, names: str) -> None:
+        self.path, self.slide = path, slide
+        self.size = slide.dimensions
+        self.levels = slide.level_count
+        self.mpp = _resolution(slide.properties.get(f"{names}.mpp-x"), slide.properties.get(f"{names}.mpp-y"))
+
+    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+        left, top, width, height = box
+        level = self.slide.get_best_level_for_downsample(max(1.0, 1.001 * min(width / size[0], height / size[1])))
+        scale = self.slide.level_downsamples[level]
+        limits = self.slide.level_dimensions[level]
+        x, y = min(math.floor(left / scale), limits[0] - 1), min(math.floor(top / scale), limits[1] - 1)
+        right, bottom = ((left + width) / scale, (top + height) / scale)
+        part = min(math.ceil(right), limits[0]) - x, min(math.ceil(bottom), limits[1]) - y
+        _check_pixels(part, self.path)
+        image = self.slide.read_region((round(x * scale), round(y * scale)), level, part)
+        edges = left / scale - x, top / scale - y, min(right - x, part[0]), min(bottom - y, part[1])
+        return _scaled(image, edges, size)
+
+    def close(self) -> None:
+        self.slide.close()
+
+
+class _OpenSlide(_Slide):
+    def __init__(self, path: str) -> None:
+        super().__init__(path, _library("openslide").OpenSlide(path), "openslide")
+
+
+class _TiffSlide(_Slide):
+    def __init__(self, path: str) -> None:
+        super().__init__(path, _library("tiffslide").TiffSlide(path), "tiffslide")
+
+
+class _Image(Picture):
+    """An image that is decoded whole, when it is first looked at."""
+
+    def __init__(self, path: str) -> None:
+        images = optional.load("PIL.Image", "Pillow", "pathology", f"reading {shown(path)}")
+        try:
+            self.image = images.open(path, formats=FORMATS)
+        except images.DecompressionBombError as problem:
+            raise _too_large(path, "more pixels than Pillow reads") from problem
+        self.path, self.size = path, self.image.size
+        _check_pixels(self.size, path)
+        if self.image.mode in DEEP:
+            raise FileError(f"{shown(path)} has more than eight bits a channel: convert it to RGB of eight bits")
+        self.mpp = _tagged(self.image)
+
+    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+        left, top, width, height = box
+        return _scaled(self.image, (left, top, left + width, top + height), size)
+
+    def close(self) -> None:
+        self.image.close()
+
+
+def _library(name: str) -> Any:
+    try:
+        return optional.load(name, name, "pathology", "reading slides")
+    except OSError as problem:  # Python's part is there, the shared library is not
+        raise MissingDependencyError(name, "pathology", "reading slides") from problem
+
+
+def _scaled(image: Any, edges: tuple[float, float, float, float], size: tuple[int, int]) -> Pixels:
+    """The part of an image between edges, in RGB on white, at a size."""
+    x, y = math.floor(edges[0]), math.floor(edges[1])
+    part = edges[0] - x, edges[1] - y, edges[2] - x, edges[3] - y
+    image = _on_white(image.crop((x, y, math.ceil(edges[2]), math.ceil(edges[3]))))
+    if part == (0.0, 0.0, float(size[0]), float(size[1])):
+        return np.asarray(image)
+    return np.asarray(image.resize(size, resample=1, box=part))  # 1: Lanczos
+
+
+def _on_white(image: Any) -> Any:
+    """RGB; what is transparent is glass."""
+    if image.mode == "RGB":
+        return image
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = image.copy()
+        ground.paste((255, 255, 255, 255), (0, 0, *image.size))
+        ground.alpha_composite(image)
+        image = ground
+    return image.convert("RGB")
+
+
+def _check_pixels(size: tuple[int, int], path: str) -> None:
+    if size[0] * size[1] > MOST:
+        raise _too_large(path, f"{size[0]:,} × {size[1]:,} pixels to decode in one go")
+
+
+def _too_large(path: str, what: str) -> FileError:
+    return FileError(f"{shown(path)} has {what}: convert it to a tiled TIFF, and read it with layout='slides'")
+
+
+def _tagged(image: Any) -> tuple[float, float] | None:
+    """µm per pixel of a TIFF that is no slide, by its tags."""
+    tags = getattr(image, "tag_v2", {})
+    unit = {2: 25400.0, 3: 10000.0}.get(tags.get(296, 0))  # µm in an inch, in a centimetre
+    across, down = (float(tags.get(tag) or 0) for tag in (282, 283))
+    return _resolution(unit / across, unit / down) if unit and across > 0 and down > 0 else None
+
+
+def _resolution(across: Any, down: Any) -> tuple[float, float] | None:
+    """µm per pixel, None where it is missing or cannot be that of a slide: printers and screens write theirs, too."""
+    try:
+        found = float(across), float(down)
+    except (TypeError, ValueError):
+        return None
+    return found if all(0.01 <= value <= 20 for value in found) else None

@@ -88,9 +88,11 @@ def _as_options(message: str) -> str:
         ("level=", "--level "),
         ("small=", "--small "),
         ("wait=", "--wait "),
+        ("batch=", "--batch "),
+        ("workers=", "--workers "),
     ):
         message = message.replace(python, option)
-    message = re.sub(r"\b(by|engine|manifest|on|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
+    message = re.sub(r"\b(by|device|engine|manifest|on|precision|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 
 

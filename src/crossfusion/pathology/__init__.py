@@ -1,0 +1,1 @@
+"""From slides to embeddings: reading tiles, normalising their stain, encoding them."""

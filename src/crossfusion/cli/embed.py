@@ -63,7 +63,7 @@ def embed(
     """
     check_target(target)
     tiles = read_tiles(data)
-    normalize = _normalizer(normalizer, reference, tiles, device)
+    normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
     with output.progress("encoding", len(tiles), "tiles") as progress:
         embed_tiles(
@@ -72,7 +72,7 @@ def embed(
     _show(target, as_json)
 
 
-def _normalizer(name: str, reference: str | None, tiles: list[Tile], device: str) -> Normalizer:
+def choose_normalizer(name: str, reference: str | None, tiles: list[Tile], device: str) -> Normalizer:
     """The normaliser, with its reference: a file, or the most ordinary tile of a domain or of all tiles."""
     needs = name in ("reinhard", "macenko")
     if not needs:

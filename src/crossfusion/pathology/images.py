@@ -1,6 +1,6 @@
 """Checks and numbers of images that normalisers and encoders share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,14 @@ def digest(parts: Iterable[Any]) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """A short name for the content of a file."""
+    """A short name for the content of a network's file, and of the file beside it that ONNX puts large weights into."""
+    beside = path.with_name(f"{path.name}.data")
     try:
-        with path.open("rb") as file:
-            return digest(iter(lambda: file.read(PIECE), b""))
+        return digest(piece for file in (path, beside) if file == path or file.exists() for piece in _pieces(file))
     except OSError as problem:
         raise FileError(f"{path} cannot be read: {problem.strerror or problem}") from problem
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from iter(lambda: file.read(PIECE), b"")

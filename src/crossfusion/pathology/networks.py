@@ -1,5 +1,6 @@
 """Networks in files, ONNX and TorchScript, as functions of float32 arrays: n × 3 × height × width in, an array out."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,7 +119,9 @@ def torchscript(path: Path, device: str) -> Network:
     """A network in TorchScript format. It is a program: loading a file runs what it says."""
     torch, place = devices.torch(), devices.choose(device)
     try:
-        model = torch.jit.load(str(path), map_location=place).eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the format is an old one: people have such files
+            model = torch.jit.load(str(path), map_location=place).eval()
     except Exception as problem:
         said = first_line(problem)
         raise FileError(f"{path} is not a readable TorchScript file ({said}): export it again") from problem

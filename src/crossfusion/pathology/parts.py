@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crossfusion import storage
 from crossfusion.errors import FileError
+from crossfusion.pathology.images import digest
 from crossfusion.pathology.tiles import Tile
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Parts:
 
         def write(temporary: str) -> None:
             with open(temporary, "wb") as file:
-                np.savez(file, vectors=vectors, unchanged=unchanged)
+                np.savez(file, vectors=vectors, unchanged=unchanged, checksum=digest([vectors, unchanged]))
 
         storage.write_whole(self.folder / f"{self.rows:012d}.npz", write)
         self.rows += len(vectors)
@@ -100,14 +101,14 @@ class Parts:
 
 
 def _read(path: Path, dim: int) -> Part | None:
-    """A part; None if it is damaged, which its checksums tell."""
+    """A part; None if it is damaged."""
     try:
         with np.load(path, allow_pickle=False) as kept:
             vectors, unchanged = kept["vectors"], kept["unchanged"]
+            whole = str(kept["checksum"]) == digest([vectors, unchanged]) and vectors.shape == (len(unchanged), dim)
     except Exception:
         return None
-    fits = vectors.ndim == 2 and vectors.shape == (len(unchanged), dim) and vectors.dtype == np.float32
-    return (vectors, unchanged) if fits else None
+    return (vectors, unchanged) if whole else None
 
 
 def write_output(

@@ -105,11 +105,12 @@ def of_module(
     used = precision_of(precision, place)
     context = mixed(place, used)
     weights = digest(_bytes(model))
-    model = model.eval().requires_grad_(False).to(place)
+    channels_last = {"memory_format": library.channels_last}  # in which convolutions on a CPU take half the time
+    model = model.eval().requires_grad_(False).to(place, **channels_last)
 
     def forward(images: Array) -> Array:
         with library.inference_mode(), context():
-            found = model(library.from_numpy(np.ascontiguousarray(images)).to(place))
+            found = model(library.from_numpy(np.ascontiguousarray(images)).to(place, **channels_last))
             found = found if pool is None else pool(found)
         return np.asarray(found.float().cpu().numpy())
 

@@ -1,5 +1,7 @@
 """Tables of embeddings: what is in them, work that is interrupted and gone on with, and the command."""
 
+# mypy: disable-error-code="index"
+
 import os
 import signal
 import subprocess

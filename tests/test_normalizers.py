@@ -1,5 +1,7 @@
 """Stain normalisers: what they match, what they leave alone, and networks from files."""
 
+# mypy: disable-error-code="misc,name-defined"
+
 import warnings
 
 import numpy as np

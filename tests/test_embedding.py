@@ -93,9 +93,11 @@ def test_done_work_is_not_done_again(tiles, tmp_path):
     os.utime(tiles[3].file, (1, 1))  # another image under the same name
     embed(tiles, path, encoder=colour(seen=seen), batch=12)
     embed(tiles, path, encoder=replace(colour(seen=seen), tag="2"), batch=12)
-    embed(tiles, path, encoder=colour(seen=seen), normalizer=Normalizer("dark", lambda i: i // 2), batch=12)
+    embed(tiles, path, encoder=colour(seen=seen), batch=12)
+    for tag in ("1", "2"):
+        embed(tiles, path, encoder=colour(seen=seen), normalizer=Normalizer("dark", lambda i: i // 2, tag), batch=12)
     embed(tiles[:6], path, encoder=colour(seen=seen), batch=12)
-    assert seen == [5, 5, 2, 12, 12, 12, 6]
+    assert seen == [5, 5, 2, 12, 12, 12, 12, 12, 6]
     assert left(tmp_path) == ["out.parquet"]
 
 

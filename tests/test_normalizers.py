@@ -124,6 +124,15 @@ def test_images_without_two_stains_are_left_alone_and_counted(name, image):
     assert "1 of 1 images left" in repr(to_reference)
 
 
+def test_macenko_does_not_scale_up_a_stain_that_is_hardly_there():
+    """Nearly all is glass, so that 99 % of the pixels have no haematoxylin at all."""
+    image = BLANK.copy()
+    amounts = np.zeros((120, 2))
+    amounts[:90, 1], amounts[90:, 0] = np.linspace(0.8, 1.2, 90), np.linspace(0.8, 1.6, 30)
+    image.reshape(-1, 3)[:120] = 240 * np.exp(-amounts @ OTHER)
+    assert normalizer("macenko", stained(1)).apply(image)[1]
+
+
 @pytest.mark.parametrize("name", STAINS)
 @pytest.mark.parametrize("seed", range(12))
 def test_odd_images_never_make_a_warning_or_another_shape(name, seed):

@@ -65,10 +65,13 @@ def embed(
     tiles = read_tiles(data)
     normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
-    with output.progress("encoding", len(tiles), "tiles") as progress:
-        embed_tiles(
-            tiles, target, encoder=encode, normalizer=normalize, batch=batch, workers=workers, progress=progress
-        )
+    try:
+        with output.progress("encoding", len(tiles), "tiles") as progress:
+            options: dict[str, Any] = {"batch": batch, "workers": workers, "progress": progress}
+            embed_tiles(tiles, target, encoder=encode, normalizer=normalize, **options)
+    except KeyboardInterrupt:
+        click.echo("crossfusion: what is done is kept: the same command goes on from there", err=True)
+        raise
     _show(target, as_json)
 
 

@@ -15,8 +15,8 @@ from crossfusion.validation import check_whole
 
 FLAT = 1e-3  # spread of the optical density below which an image has one colour
 GREY = 0.5  # and of the values of 0 to 255
-FAINTEST = 1e-2  # concentration of a stain below which it is not there, so that scaling it up scales noise
-OBLIQUE = 20.0  # condition of the two stains' directions beyond which they are one
+FAINTEST = 0.1  # concentration of a stain below which it is not there, so that scaling it up scales noise
+OBLIQUE = 50.0  # condition of the two stains' directions beyond which they are one
 
 Apply = Callable[[Image], Image | None]  # None: there is nothing to normalise
 

@@ -91,9 +91,11 @@ def _as_options(message: str) -> str:
         ("per_slide=", "--per-slide "),
         ("slide_mpp=", "--slide-mpp "),
         ("centres=", "--centres "),
+        ("batch=", "--batch "),
+        ("workers=", "--workers "),
     ):
         message = message.replace(python, option)
-    message = re.sub(r"\b(by|engine|layout|manifest|on|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
+    message = re.sub(r"\b(by|device|engine|layout|manifest|on|precision|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 
 

@@ -10,6 +10,7 @@ from crossfusion._version import __version__
 from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
+from crossfusion.cli.embed import embed
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
@@ -49,7 +50,7 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-for command in (compare, summarize, merge, matrix, test, methods, tiles, bench, reproduce):
+for command in (compare, summarize, merge, matrix, test, methods, tiles, embed, bench, reproduce):
     cli.add_command(command)
 
 

@@ -1,0 +1,56 @@
+"""Where networks run, and in which precision."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from crossfusion import optional
+from crossfusion.errors import InputError, printable
+from crossfusion.validation import check_option
+
+PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+
+
+def torch() -> Any:
+    """The library, or what installs it."""
+    return optional.load("torch", "PyTorch", "pathology", "encoding images")
+
+
+def choose(device: str) -> str:
+    """The device to use: `auto` is the first of cuda, mps and cpu that is there; what is not there is refused."""
+    library = torch()
+    there = {"cuda": library.cuda.is_available(), "mps": library.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return next(name for name, is_there in there.items() if is_there)
+    kind, _, number = str(device).partition(":")
+    count = library.cuda.device_count() if kind == "cuda" else 1
+    if kind not in there or (number and not (number.isdecimal() and kind == "cuda")):
+        raise InputError(f"device={device!r} is none: choose 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'")
+    if not there[kind] or (number and int(number) >= count):
+        raise InputError(f"device={device!r} is not there, or this PyTorch cannot use it: choose 'auto' or 'cpu'")
+    return str(device)
+
+
+def precision_of(precision: str, device: str) -> str:
+    """The precision to use: `auto` is float16 on cuda, as Virchow's authors advise, and float32 elsewhere."""
+    check_option(precision, PRECISIONS, "precision")
+    if precision == "auto":
+        return "float16" if device.startswith("cuda") else "float32"
+    if precision == "float16" and device == "cpu":
+        raise InputError("precision='float16' needs an accelerator: use 'float32' or 'bfloat16' on the CPU")
+    return precision
+
+
+def mixed(device: str, precision: str) -> Callable[[], AbstractContextManager[Any]]:
+    """Contexts in which layers that bear it compute in less than float32."""
+    if precision == "float32":
+        return nullcontext
+    library = torch()
+    kind = getattr(library, precision)
+    return lambda: library.autocast(device_type=device.partition(":")[0], dtype=kind)
+
+
+def first_line(problem: BaseException) -> str:
+    """What a library says of a problem, in one line."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return printable(lines[0])[:200] if lines else type(problem).__name__

@@ -1,0 +1,223 @@
+"""Tiles to a table of embeddings: read, normalise and prepare on threads, ahead of the encoder."""
+
+import json
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import kernels
+from crossfusion._version import __version__
+from crossfusion.errors import FileError, InputError, NonFiniteError
+from crossfusion.pathology.encoders import Encoder
+from crossfusion.pathology.encoders import encoder as encoder_by_name
+from crossfusion.pathology.images import digest
+from crossfusion.pathology.normalizers import Normalizer
+from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
+from crossfusion.pathology.parts import FORMAT, VECTORS, Parts, check_target, facts_of, write_output
+from crossfusion.pathology.tiles import Tile
+from crossfusion.validation import check_whole
+
+EVERY = 20.0  # seconds of work between two parts that are kept
+MOST = 2**28  # bytes of vectors in a part
+AHEAD = 2  # batches that are read before the encoder asks for them
+RESERVED = ("key", "file", VECTORS)
+
+Prepared = tuple[NDArray[np.float32], bool]
+
+
+def embed(
+    tiles: Sequence[Tile],
+    out: str | os.PathLike[str],
+    *,
+    encoder: str | Encoder,
+    normalizer: str | Normalizer | None = None,
+    batch: int = 32,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Encode tiles and write their vectors and factors to a Parquet file.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        What to encode; keys must differ, and all tiles have the same factors.
+    out : path
+        The file to write (.parquet), whole or not at all. Work that was interrupted is gone on with by the same call.
+    encoder : str or Encoder
+        See :func:`encoder`.
+    normalizer : str or Normalizer, optional
+        See :func:`normalizer`; none by default.
+    batch : int
+        Images that go through the network at once.
+    workers : int, optional
+        Threads that read, normalise and prepare tiles; by default one a core.
+    progress : callable, optional
+        Called with the number of tiles done since the last call.
+
+    Returns
+    -------
+    Path
+        The file: a column of text for each factor, then ``key``, ``file`` and ``embedding`` (a list of float32 of fixed
+        size). Its schema's metadata, under ``crossfusion.embedding``, says encoder, normaliser, version, and how many
+        images the normaliser left as they are.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from PIL import Image
+    >>> from crossfusion.pathology.embedding import embed
+    >>> from crossfusion.pathology.tiles import Tile
+    >>> folder = tempfile.mkdtemp()
+    >>> tiles = []
+    >>> for k in range(4):
+    ...     Image.fromarray(np.full((64, 64, 3), 40 * k, np.uint8)).save(f"{folder}/{k}.png")
+    ...     tiles.append(Tile(f"{folder}/{k}.png", str(k), {"scanner": "AB"[k % 2]}))
+    >>> path = embed(tiles, f"{folder}/embedding.parquet", encoder="random")
+    >>> import crossfusion as cf
+    >>> cf.summarize(path, by="scanner").dim
+    256
+    """
+    path = Path(out)
+    check_whole(batch, "batch")
+    check_whole(1 if workers is None else workers, "workers")
+    check_target(path)
+    factors = _checked(tiles)
+    encode = encoder_by_name(encoder) if isinstance(encoder, str) else encoder
+    normalize = normalizer_by_name(normalizer or "none") if not isinstance(normalizer, Normalizer) else normalizer
+    facts = _facts(tiles, encode, normalize)
+    if path.exists() and (facts_of(path) or {}).get("about") == facts["about"]:
+        return path  # all is done
+    parts = Parts(path, facts["about"], encode.dim)
+    with parts.held():
+        if progress is not None and parts.rows:
+            progress(parts.rows)
+        run = _Run(tiles, encode, normalize, parts, progress)
+        run.all(batch, workers or kernels.thread_count())
+        write_output(path, tiles, factors, parts, facts, encode.dim)
+    parts.forget()
+    return path
+
+
+def _checked(tiles: Sequence[Tile]) -> list[str]:
+    """Names of the factors of tiles that can stand in one table."""
+    if not tiles:
+        raise InputError("there are no tiles to encode: check the data and the layout")
+    key, times = Counter(tile.key for tile in tiles).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{times} tiles have the key {key!r}: give each its own")
+    factors = list(tiles[0].factors)
+    for tile in tiles:
+        if set(tile.factors) != set(factors):
+            said = ", ".join(tile.factors) or "none"
+            raise InputError(
+                f"the tile {tile.key!r} has the factors {said}, others have {', '.join(factors) or 'none'}"
+            )
+    for name in factors:
+        if name in RESERVED:
+            raise InputError(f"{name!r} is a column of every table of embeddings: give the factor another name")
+    return factors
+
+
+def _facts(tiles: Sequence[Tile], encode: Encoder, normalize: Normalizer) -> dict[str, Any]:
+    """What is done and with what; `about` is the same only for the same work on the same files."""
+    files = {name: _state(name) for name in dict.fromkeys(tile.file for tile in tiles)}
+    work = [FORMAT, encode.name, encode.tag, encode.dim, normalize.name, normalize.tag]
+    each = ([tile.key, tile.file, dict(tile.factors), tile.box, tile.size, files[tile.file]] for tile in tiles)
+    return {
+        "format": FORMAT,
+        "creator": f"crossfusion {__version__}",
+        "encoder": encode.name,
+        "encoder_tag": encode.tag,
+        "normalizer": normalize.name,
+        "normalizer_tag": normalize.tag,
+        "dim": encode.dim,
+        "tiles": len(tiles),
+        "about": digest([json.dumps(work), *(json.dumps(entry) for entry in each)]),
+    }
+
+
+def _state(name: str) -> tuple[int, int]:
+    try:
+        found = os.stat(name)
+    except OSError as problem:
+        raise FileError(f"{name} cannot be read: {problem.strerror or problem}") from problem
+    return found.st_size, found.st_mtime_ns
+
+
+@dataclass
+class _Run:
+    """The work from where it was interrupted."""
+
+    tiles: Sequence[Tile]
+    encode: Encoder
+    normalize: Normalizer
+    parts: Parts
+    progress: Callable[[int], None] | None
+    waiting: list[tuple[NDArray[np.float32], NDArray[np.bool_]]] = field(default_factory=list)
+
+    def all(self, batch: int, workers: int) -> None:
+        """Encode what is left, batch by batch, and keep it as it comes."""
+        kept = time.monotonic()
+        start = self.parts.rows
+        try:
+            for prepared in self._batches(start, batch, workers):
+                vectors = self.encode.encode(np.stack([pixels for pixels, _ in prepared]))
+                self._check(vectors, start)
+                self.waiting.append((vectors, np.array([unchanged for _, unchanged in prepared])))
+                start += len(prepared)
+                if self.progress is not None:
+                    self.progress(len(prepared))
+                if time.monotonic() > kept + EVERY or 4 * self.encode.dim * (start - self.parts.rows) > MOST:
+                    self._keep()
+                    kept = time.monotonic()
+        finally:
+            self._keep()
+
+    def _keep(self) -> None:
+        if self.waiting:
+            vectors, unchanged = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
+            self.parts.add(vectors, unchanged)
+            self.waiting.clear()
+
+    def _batches(self, start: int, batch: int, workers: int) -> Iterator[list[Prepared]]:
+        """Prepared tiles, a few batches ahead of who takes them."""
+        with _threads(workers) as pool:
+            coming: deque[list[Future[Prepared]]] = deque()
+            for first in range(start, len(self.tiles), batch):
+                coming.append([pool.submit(self._prepare, tile) for tile in self.tiles[first : first + batch]])
+                if len(coming) > AHEAD:
+                    yield [future.result() for future in coming.popleft()]
+            for futures in coming:
+                yield [future.result() for future in futures]
+
+    def _prepare(self, tile: Tile) -> Prepared:
+        image, unchanged = self.normalize.apply(tile.read())
+        return self.encode.prepare(image), unchanged
+
+    def _check(self, vectors: NDArray[np.float32], start: int) -> None:
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            tile = self.tiles[start + int(np.argmin(finite))]
+            raise NonFiniteError(
+                f"the encoder {self.encode.name!r} gives NaN or infinite values for the tile {tile.key!r}"
+                f" of {tile.file}: look at the image, or try precision='float32'"
+            )
+
+
+@contextmanager
+def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads whose waiting work is dropped when the work ends early."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)

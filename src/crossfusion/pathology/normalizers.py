@@ -1,0 +1,152 @@
+"""Normalisers: functions of an image that make it look as if stained and scanned elsewhere."""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from crossfusion.errors import InputError
+from crossfusion.pathology import networks, stains
+from crossfusion.pathology.images import Image, as_image, digest, file_digest, has_tissue
+from crossfusion.validation import check_known
+
+NAMES = ("none", "reinhard", "macenko")
+NETWORKS = {"onnx": networks.onnx, "torchscript": networks.torchscript}
+
+
+class Normalizer:
+    """A function from image to image; those without tissue come back as they are, and are counted.
+
+    Parameters
+    ----------
+    name : str
+        As it was asked for.
+    apply : callable
+        From an RGB image to one of the same shape, or to None where there is nothing to normalise.
+    tag : str, optional
+        What tells this normaliser from others of the same name, such as a digest of its reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion.pathology.normalizers import Normalizer
+    >>> darker = Normalizer("darker", lambda image: image // 2)
+    >>> darker(np.full((2, 2, 3), 200, np.uint8))[0, 0]
+    array([100, 100, 100], dtype=uint8)
+    >>> darker
+    Normalizer('darker'), 0 of 1 images left as they are
+    """
+
+    def __init__(self, name: str, apply: stains.Apply, tag: str = "") -> None:
+        self.name, self.tag = name, tag
+        self._apply = apply
+        self._lock = threading.Lock()
+        self.seen = self.unchanged = 0
+
+    def __call__(self, image: Any) -> Image:
+        """The image normalised."""
+        return self.apply(image)[0]
+
+    def apply(self, image: Any) -> tuple[Image, bool]:
+        """The image normalised, and whether it was left as it is for want of tissue.
+
+        Parameters
+        ----------
+        image : array of uint8
+            Rows × columns × 3, RGB.
+
+        Returns
+        -------
+        tuple
+            The image, and True if nothing was done to it.
+        """
+        given = as_image(image)
+        found = self._apply(given)
+        with self._lock:
+            self.seen += 1
+            self.unchanged += found is None
+        if found is None:
+            return given, True
+        if found.shape != given.shape:
+            raise InputError(f"{self.name} makes {found.shape} of {given.shape}: use one that keeps the size of images")
+        return found, False
+
+    def __repr__(self) -> str:
+        return f"Normalizer({self.name!r}), {self.unchanged} of {self.seen} images left as they are"
+
+
+def normalizer(name: str, reference: Any = None, *, values: str | None = None, device: str = "auto") -> Normalizer:
+    """A stain normaliser by name.
+
+    Parameters
+    ----------
+    name : str
+        ``none``; ``reinhard`` or ``macenko``, which match an image with a reference; ``onnx:FILE`` or
+        ``torchscript:FILE``, any network from image to image, n × 3 × height × width. A TorchScript file is a program:
+        load only files whose origin you trust.
+    reference : path, array or Tile, optional
+        What images are to look like, for Reinhard and Macenko; see :func:`choose_reference`.
+    values : {"0..1", "-1..1", "0..255"}, optional
+        The numbers that a network takes and gives; or end its name with them: ``onnx:FILE@-1..1``.
+    device : str
+        Where a network runs: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
+
+    Returns
+    -------
+    Normalizer
+        A function from an RGB image (uint8) to one of the same size. Images of which less than 2 % is stained, and
+        those with fewer than two stains, come back as they are; ``unchanged`` counts them.
+
+    References
+    ----------
+    .. [1] E. Reinhard et al., Color transfer between images. IEEE Computer Graphics and Applications 21(5), 2001.
+    .. [2] M. Macenko et al., A method for normalizing histology slides for quantitative analysis. ISBI 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion.pathology.normalizers import normalizer
+    >>> rng = np.random.default_rng(0)
+    >>> reference = rng.integers(60, 180, (64, 64, 3)).astype(np.uint8)
+    >>> to_reference = normalizer("reinhard", reference)
+    >>> image = rng.integers(100, 200, (64, 64, 3)).astype(np.uint8)
+    >>> bool(abs(to_reference(image).mean() - reference.mean()) < 5)
+    True
+    >>> blank = np.full((64, 64, 3), 245, np.uint8)
+    >>> bool((to_reference(blank) == blank).all()), to_reference.unchanged
+    (True, 1)
+    """
+    kind, colon, rest = str(name).partition(":")
+    if colon and kind in NETWORKS:
+        return _of_network(name, kind, rest, values, device)
+    check_known([name], [*NAMES, *(f"{kind}:FILE" for kind in NETWORKS)], "normalizer", "crossfusion")
+    if name == "none":
+        return Normalizer("none", lambda image: image)
+    pixels = stains.as_reference(reference, name)
+    maker = stains.macenko if name == "macenko" else stains.reinhard
+    return Normalizer(name, maker(pixels), digest([str(pixels.shape), np.ascontiguousarray(pixels)]))
+
+
+def _of_network(name: str, kind: str, rest: str, values: str | None, device: str) -> Normalizer:
+    path, numbers, said = networks.split_values(rest, values, networks.RANGES, name)
+    network = NETWORKS[kind](path, device)
+
+    def apply(image: Image) -> Image | None:
+        if not has_tissue(image):
+            return None
+        taken = (network.height or image.shape[0], network.width or image.shape[1])
+        if taken != image.shape[:2]:
+            sides = f"{image.shape[1]} × {image.shape[0]}"
+            raise InputError(
+                f"{path} takes images of {taken[1]} × {taken[0]} pixels, not {sides}: read tiles of that size"
+            )
+        found = network.run(numbers.to_network(image)[None])
+        if found.shape != (1, 3, *taken):
+            raise InputError(
+                f"{path} makes {found.shape} of (1, 3, {taken[0]}, {taken[1]}): use a network that keeps both"
+            )
+        if not np.isfinite(found).all():
+            raise InputError(f"{path} gives NaN or infinite values: check that it takes values of {said}")
+        return numbers.to_image(found[0])
+
+    return Normalizer(name, apply, digest([file_digest(path), said]))

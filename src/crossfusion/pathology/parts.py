@@ -1,0 +1,179 @@
+"""What is done of a long embedding, kept beside its output until the output is whole."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import filelock
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import storage
+from crossfusion.errors import FileError
+from crossfusion.pathology.images import digest
+from crossfusion.pathology.tiles import Tile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY = b"crossfusion.embedding"
+FORMAT = 1
+VECTORS = "embedding"
+ROWS = 65_536  # of a row group at most
+Part = tuple[NDArray[np.float32], NDArray[np.bool_]]  # vectors, and which images were left as they are
+
+
+class Parts:
+    """Vectors of the first tiles, in files of a folder beside the output.
+
+    Parameters
+    ----------
+    target : Path
+        The output.
+    about : str
+        Digest of tiles, encoder and normaliser: parts of anything else are not gone on with.
+    dim : int
+        Features of a vector.
+    """
+
+    def __init__(self, target: Path, about: str, dim: int) -> None:
+        self.folder = target.with_name(f".{target.name}.{about[:8]}.parts")
+        self._dim = dim
+        self.rows = 0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from the same work."""
+        lock = filelock.FileLock(self.folder / "lock", timeout=0)
+        try:
+            self.folder.mkdir(exist_ok=True)
+            lock.acquire()
+        except filelock.Timeout as problem:
+            raise FileError(f"{self.folder} is in use: another process makes the same output; wait for it") from problem
+        except OSError as problem:
+            raise FileError(f"{self.folder} cannot be written: {problem.strerror or problem}") from problem
+        try:
+            self.rows = self._done()
+            yield
+        finally:
+            lock.release()
+            if not self.rows:
+                self.forget()
+
+    def _done(self) -> int:
+        """How many of the first rows there are; parts that do not join them are removed."""
+        rows = 0
+        for path in self._files():
+            if int(path.stem) != rows or (part := _read(path, self._dim)) is None:
+                path.unlink()
+            else:
+                rows += len(part[0])
+        return rows
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("[0-9]*.npz"))
+
+    def add(self, vectors: NDArray[np.float32], unchanged: NDArray[np.bool_]) -> None:
+        """Keep the next rows: all of them or nothing."""
+
+        def write(temporary: str) -> None:
+            with open(temporary, "wb") as file:
+                np.savez(file, vectors=vectors, unchanged=unchanged, checksum=digest([vectors, unchanged]))
+
+        storage.write_whole(self.folder / f"{self.rows:012d}.npz", write)
+        self.rows += len(vectors)
+
+    def read(self) -> Iterator[Part]:
+        """All that is kept, in order."""
+        for path in self._files():
+            part = _read(path, self._dim)
+            if part is None:
+                raise FileError(f"{path} was damaged while the output was made from it: give the same command again")
+            yield part
+
+    def forget(self) -> None:
+        """Remove what was kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _read(path: Path, dim: int) -> Part | None:
+    """A part; None if it is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            vectors, unchanged = kept["vectors"], kept["unchanged"]
+            whole = str(kept["checksum"]) == digest([vectors, unchanged]) and vectors.shape == (len(unchanged), dim)
+    except Exception:
+        return None
+    return (vectors, unchanged) if whole else None
+
+
+def write_output(
+    path: Path, tiles: Sequence[Tile], factors: Sequence[str], parts: Parts, facts: Mapping[str, Any], dim: int
+) -> None:
+    """Put tiles and vectors together in one Parquet file: all of it or nothing."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    about = dict(facts) | {"unchanged": sum(int(unchanged.sum()) for _, unchanged in parts.read())}
+    names = [*factors, "key", "file"]
+    fields = [*((name, pa.string()) for name in names), (VECTORS, pa.list_(pa.float32(), dim))]
+    schema = pa.schema(fields, metadata={KEY: json.dumps(about).encode()})
+
+    def write(temporary: str) -> None:
+        with (
+            open(temporary, "wb") as file,
+            pq.ParquetWriter(file, schema, use_dictionary=names, write_page_checksum=True) as writer,
+        ):
+            for start, vectors in _groups(parts):
+                writer.write_table(_table(tiles[start : start + len(vectors)], factors, vectors, schema))
+
+    storage.write_whole(path, write)
+
+
+def _groups(parts: Parts) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Vectors in groups of the same numbers of rows, wherever the work was interrupted."""
+    start, held = 0, np.empty((0, 0), np.float32)
+    for vectors, _ in parts.read():
+        held = np.concatenate([held, vectors]) if len(held) else vectors
+        while len(held) >= ROWS:
+            yield start, held[:ROWS]
+            start, held = start + ROWS, held[ROWS:]
+    if len(held) or not start:
+        yield start, held
+
+
+def _table(tiles: Sequence[Tile], factors: Sequence[str], vectors: NDArray[np.float32], schema: "pa.Schema") -> Any:
+    import pyarrow as pa
+
+    columns: list[Any] = [pa.array([tile.factors[name] for tile in tiles], pa.string()) for name in factors]
+    columns += [pa.array([tile.key for tile in tiles]), pa.array([tile.file for tile in tiles])]
+    columns.append(
+        pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(vectors).reshape(-1)), vectors.shape[1])
+    )
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What an output says of itself; None if the file is none that `embed` wrote."""
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        facts = json.loads(metadata[KEY])
+    except Exception:
+        return None
+    return facts if isinstance(facts, dict) else None
+
+
+def check_target(path: Path) -> None:
+    """Refuse, before any work, an output that would replace something else."""
+    if path.suffix.lower() not in storage.ENDINGS:
+        raise FileError(f"{path} has an ending that does not fit embeddings: use {' or '.join(storage.ENDINGS)}")
+    if not path.parent.is_dir():
+        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
+        raise FileError(f"{path} exists and was not made by embed: choose another name, or delete it first")

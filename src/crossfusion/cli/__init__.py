@@ -87,10 +87,12 @@ def _as_options(message: str) -> str:
         ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
         ("level=", "--level "),
         ("small=", "--small "),
+        ("folds=", "--folds "),
+        ("repeats=", "--repeats "),
         ("wait=", "--wait "),
     ):
         message = message.replace(python, option)
-    message = re.sub(r"\b(by|engine|manifest|on|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
+    message = re.sub(r"\b(by|engine|manifest|metric|on|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 
 

@@ -20,6 +20,7 @@ from crossfusion.cli.options import (
     names_option,
     weights_option,
 )
+from crossfusion.cli.protocols import cddr, degradation, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
@@ -48,7 +49,7 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-for command in (compare, summarize, merge, matrix, test, methods, bench, reproduce):
+for command in (compare, summarize, merge, matrix, test, methods, rdr, cddr, degradation, bench, reproduce):
     cli.add_command(command)
 
 

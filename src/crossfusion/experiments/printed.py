@@ -30,7 +30,7 @@ class Printed:
 
 
 def tables() -> dict[str, Any]:
-    """All tables as in the file: their ``source``, and by name ``where`` each is printed, ``what`` it is, and numbers."""
+    """All tables as in the file: the ``source``, and by name ``where`` each is printed, ``what`` it is, and values."""
     found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("printed.json").read_text("utf-8"))
     return found
 

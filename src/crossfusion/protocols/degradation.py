@@ -224,5 +224,6 @@ def _resamples(within: Predictions, cross: Predictions, draws: int, rng: np.rand
     for start in range(0, draws, step):
         times = np.zeros((min(step, draws - start), size))
         for pool in pools:
-            times[:, pool] = rng.multinomial(len(pool), np.full(len(pool), 1 / len(pool)), size=len(times))
+            drawn = rng.integers(len(pool), size=(len(times), len(pool))) + len(pool) * np.arange(len(times))[:, None]
+            times[:, pool] = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
         yield times

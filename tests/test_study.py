@@ -182,6 +182,19 @@ def test_there_is_no_interval_of_three_domains():
     assert correlate(*grids(2, 0, 1.0)).pvalue is None  # two points, and one distance
 
 
+def test_there_is_no_interval_without_an_error():
+    """Ranks of few points may stay the same whichever domain is left out: that is no certainty."""
+    x = np.array([0.0, 1.0, 3.0, 7.0])
+    distance = np.abs(x[:, None] - x) + np.diag([np.nan] * 4)
+    rate = distance + 0.01 * np.tri(4)
+    names = association.Arrangements(True, False, 99, 0)
+    found = association.correlate(
+        distance[None], rate[None], association.spearman, association.all_points, level=0.95, arrangements=names
+    )
+    assert 0.9 < found.value < 1
+    assert found.lower is None
+
+
 # Tables, figures, files
 
 

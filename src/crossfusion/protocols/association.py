@@ -18,6 +18,7 @@ from crossfusion.kernels import FloatArray
 from crossfusion.protocols.outcomes import Association, Outcome
 
 LEAST_DOMAINS = 4  # of which one can be left out so that three pairs of different distances remain
+NO_ERROR = 1e-6  # on Fisher's scale, below which values that are left do not differ
 Statistic = Callable[[FloatArray, FloatArray], float]
 Points = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -90,7 +91,7 @@ def correlate(
 def _jackknife(
     value: float, distance: FloatArray, rate: FloatArray, of: Statistic, level: float
 ) -> tuple[float | None, float | None]:
-    """Limits from leaving out one domain at a time, on Fisher's scale; none for few domains, or where one is ±1."""
+    """Limits from leaving out one domain at a time, on Fisher's scale; none where that gives no error."""
     domains = distance.shape[1]
     if domains < LEAST_DOMAINS:
         return None, None
@@ -100,6 +101,8 @@ def _jackknife(
         return None, None
     scale = np.arctanh(values)
     error = np.sqrt((domains - 1) / domains * np.sum((scale[1:] - scale[1:].mean()) ** 2))
+    if error < NO_ERROR:  # ranks of few points that none of the domains changes
+        return None, None
     normal = NormalDist().inv_cdf((1 + level) / 2)
     half = float(normal * student(normal, np.array(float(domains - 1))) * error)
     return float(np.tanh(scale[0] - half)), float(np.tanh(scale[0] + half))

@@ -113,7 +113,7 @@ class Study:
         said = f"{len(self.domains)} domains and {len(self.corrections)} corrections"
         if len(self.domains) >= FEW:
             return ""
-        return f"correlations rest on {said}: pairs share domains, so these are few points, however many rows there are"
+        return f"correlations rest on {said}; pairs share domains, so these are few points, however many the rows"
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON; undefined numbers become null.

@@ -311,7 +311,7 @@ def test_what_has_no_rate_is_refused(refuses):
         cf.cddr(x, y, domain, units=np.arange(300) // 50)
     with refuses("is no scikit-learn classifier"):
         cf.cddr(x, y, domain, model="svm")
-    with refuses("each direction once"):
+    with refuses("each pair once"):
         cf.cddr(x, y, domain, pairs=[("A", "B"), ("A", "B")])
     svm = cf.cddr(x, y, domain, model=LinearSVC(), metric="auc", draws=20)
     assert svm.drops[0].within > 0.6

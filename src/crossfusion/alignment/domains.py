@@ -48,6 +48,18 @@ class Domains:
             raise InputError(f"{argument} has no domain {name!r}: there are {known}")
         return self.names.index(name)
 
+    def pairs(self, asked: Any) -> list[tuple[int, int]]:
+        """Numbers of pairs of two domains that are given by name, each pair once."""
+        try:
+            found = [(self.number(a, "domain"), self.number(b, "domain")) for a, b in asked]
+        except (TypeError, ValueError) as problem:
+            if isinstance(problem, InputError):
+                raise
+            raise InputError(f"pairs={asked!r} must hold pairs of domains, such as [('A', 'B')]") from problem
+        if not found or any(a == b for a, b in found) or len(set(found)) < len(found):
+            raise InputError(f"pairs={asked!r} must hold pairs of two different domains, each pair once")
+        return found
+
 
 def as_domains(x: Any, domain: Any) -> Domains:
     """Check rows and domains; rows become float64 without holes."""

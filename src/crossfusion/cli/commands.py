@@ -10,6 +10,7 @@ from crossfusion._version import __version__
 from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
+from crossfusion.cli.degradation import degradation
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
@@ -20,7 +21,7 @@ from crossfusion.cli.options import (
     names_option,
     weights_option,
 )
-from crossfusion.cli.protocols import cddr, degradation, rdr
+from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize

@@ -51,6 +51,7 @@ def cddr(
         The score; ``auc`` is one class against the rest, averaged.
     units : array of shape (rows,), optional
         What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
+        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
     folds : int
         Parts of the cross-validation.
     level : float
@@ -145,14 +146,7 @@ def directed(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
         if gone:
             warn(f"pairs with fewer than two labels in common are left out: {', '.join(gone)}")
         return kept
-    try:
-        asked = [(found.number(a, "domain"), found.number(b, "domain")) for a, b in pairs]
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise InputError(f"pairs={pairs!r} must hold pairs of domains, such as [('A', 'B')]") from problem
-    if not asked or len(set(asked)) < len(asked) or any(pair not in every for pair in asked):
-        raise InputError(f"pairs={pairs!r} must hold pairs of two different domains, each direction once")
+    asked = found.pairs(pairs)
     for a, b in asked:
         if len(task.shared(a, b)) < 2:
             raise InputError(

@@ -41,6 +41,7 @@ def rdr(
         Names of ``crossfusion.distances``, or names with their options: ``{"cfd": {}, "mmd": {"bandwidth": 2.0}}``.
     units : array of shape (rows,), optional
         What is independent, such as the patient or slide of each row: units go whole to one half.
+        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
     repeats : int
         Random halves to draw.
     rows : int, optional
@@ -90,7 +91,8 @@ def rdr(
     measures = as_measures(distances)
     found = as_domains(x, domain)
     unit = None if units is None else as_codes(units, len(found.x), "units")[0]
-    asked = as_pairs(found, pairs)
+    every = combinations(range(len(found.names)), 2)
+    asked = list(every) if pairs is None else found.pairs(pairs)
     for k in sorted({k for pair in asked for k in pair}):
         check_splittable(found.names[k], found.rows(k), unit)
     entries: list[Ratio] = []
@@ -103,21 +105,6 @@ def rdr(
         for side, name in enumerate(names):
             entries += [_entry(names, name, m, values[k, side], values[k, 2], size) for k, m in enumerate(measures)]
     return Rdr(tuple(entries), repeats)
-
-
-def as_pairs(found: Domains, pairs: Any) -> list[tuple[int, int]]:
-    """Pairs of domains as their numbers; all there are, where none are named."""
-    if pairs is None:
-        return list(combinations(range(len(found.names)), 2))
-    try:
-        asked = [(found.number(a, "domain"), found.number(b, "domain")) for a, b in pairs]
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise InputError(f"pairs={pairs!r} must hold pairs of domains, such as [('A', 'B')]") from problem
-    if not asked or any(a == b for a, b in asked) or len({frozenset(pair) for pair in asked}) < len(asked):
-        raise InputError(f"pairs={pairs!r} must hold pairs of two different domains, each pair once")
-    return asked
 
 
 def _repeated(

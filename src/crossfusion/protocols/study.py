@@ -57,6 +57,7 @@ def degradation_study(
         as embeddings of images after a stain normalisation (a value that is text is the name of a correction).
     units : array of shape (rows,), optional
         What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
+        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
     model, metric, folds, draws
         As in ``cddr``.
     rows : int

@@ -95,6 +95,13 @@ def test_units_go_whole_to_one_half_of_both_domains():
         assert len({len(half) for half in (*halves.a, *halves.b)}) == 1
 
 
+def test_halves_by_units_are_about_half_of_the_rows():
+    draw = np.random.default_rng(2)
+    unit = np.repeat(np.arange(12), 10).astype(np.int32)
+    rows = [np.arange(60), np.arange(60, 120)]
+    assert [len(split(rows, unit, None, draw).a[0]) for _ in range(20)] == [30] * 20
+
+
 def test_the_same_tissue_on_two_equal_scanners_has_a_ratio_of_one():
     """Tissue differs, scanners do not: paired halves would make the distance across nearly zero."""
     draw = np.random.default_rng(0)
@@ -261,6 +268,15 @@ def test_tissue_that_was_trained_on_is_held_out_on_the_other_scanner():
     half = np.arange(360) < 270  # tissues 30 and up are on the first scanner only
     fewer = cf.cddr(x[half], y[half], scanner[half], model=model, metric="accuracy", units=unit[half], draws=50)
     assert max(drop.cross for drop in fewer.drops) < 0.8
+
+
+def test_shared_units_are_resampled_for_both_scores_at_once():
+    """The same rows on both scanners are predicted alike, so there is nothing to be unsure about."""
+    x, y, _ = labelled(0.0)
+    unit, scanner = np.tile(np.arange(300), 2), np.repeat(["S1", "S2"], 300)
+    drop = cf.cddr(np.concatenate([x, x]), np.tile(y, 2), scanner, units=unit, draws=50).drops[0]
+    assert (drop.lower, drop.cddr, drop.upper) == pytest.approx((0, 0, 0), abs=1e-12)
+    assert drop.within < 1
 
 
 def test_only_labels_that_both_domains_have():

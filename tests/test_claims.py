@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import crossfusion as cf
-from crossfusion.experiments import claims, runtime, synthetic
+from crossfusion.experiments import claims, printed, runtime, synthetic
 from crossfusion.experiments.claims import (
     CONDITIONS,
     FAILS,
@@ -18,7 +18,6 @@ from crossfusion.experiments.claims import (
     copies,
     files,
     ledger,
-    printed,
 )
 from crossfusion.experiments.claims.curve import Curve, estimate
 from crossfusion.experiments.claims.model import across, together, verdict_of

@@ -11,7 +11,8 @@ import crossfusion as cf
 DOCS = Path(__file__).parents[1] / "docs" / "api.md"
 PUBLIC = [name for name in cf.__all__ if not name.startswith("_")]
 ERRORS = [name for name in PUBLIC if inspect.isclass(getattr(cf, name)) and issubclass(getattr(cf, name), Exception)]
-WORKING = [name for name in PUBLIC if name not in (*ERRORS, "distances")]
+REGISTRIES = ("corrections", "distances")
+WORKING = [name for name in PUBLIC if name not in (*ERRORS, *REGISTRIES)]
 CLASSES = [getattr(cf, name) for name in WORKING if inspect.isclass(getattr(cf, name))]
 METHODS = {
     f"{owner.__name__}.{name}": member
@@ -34,7 +35,7 @@ def test_all_is_sorted_and_complete():
         for name, value in vars(cf).items()
         if getattr(value, "__module__", "").startswith("crossfusion") and not name.startswith("_")
     }
-    assert own | {"distances"} == set(PUBLIC)
+    assert own | {*REGISTRIES} == set(PUBLIC)
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.?(dev|a|b|rc)\d+)?", cf.__version__)
 
 
@@ -59,13 +60,14 @@ def test_public_methods_are_documented(name):
 SIGNATURES = [
     *(name for name in WORKING if name != "Level"),
     *(name for name in METHODS if callable(METHODS[name])),
-    *(f"distance:{name}" for name in cf.distances),
+    *(f"{kind}:{name}" for kind in REGISTRIES for name in getattr(cf, kind)),
 ]
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_every_parameter_is_documented(name):
-    documented = METHODS[name] if name in METHODS else cf.distances.get(name.partition(":")[2]) or getattr(cf, name)
+    kind, _, entry = name.partition(":")
+    documented = METHODS[name] if name in METHODS else getattr(cf, kind)[entry] if entry else getattr(cf, name)
     text = inspect.getdoc(documented) or ""
     section = text.partition("Parameters\n----------\n")[2].split("\n\n")[0]
     named = {
@@ -95,4 +97,12 @@ def test_every_distance_says_what_it_is(name):
     notes = (inspect.getdoc(documented) or "").partition("Notes\n-----\n")[2].lower()
     assert "blind" in notes
     assert re.search(r"linear|quadratic|cubic|o\(|costs|three problems", notes)
+    assert f".. autofunction:: {name}\n" in DOCS.read_text()
+
+
+@pytest.mark.parametrize("name", cf.corrections)
+def test_every_correction_says_what_it_is(name):
+    documented = cf.corrections[name]
+    assert documented.__name__ == name
+    assert {"Parameters", "Returns", "Notes"} <= set(sections(documented))
     assert f".. autofunction:: {name}\n" in DOCS.read_text()

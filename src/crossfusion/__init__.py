@@ -2,6 +2,7 @@
 
 from crossfusion._version import __version__
 from crossfusion.adjust import adjusted_pvalues
+from crossfusion.alignment import correct, corrections
 from crossfusion.appending import append_summary
 from crossfusion.attribution import Attribution
 from crossfusion.baselines import Decomposition, distance, distances, wasserstein_decomposition
@@ -25,10 +26,17 @@ from crossfusion.methods import Methods, compare_methods
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
 from crossfusion.permutation import permutation_test
+from crossfusion.protocols.degradation import cddr
+from crossfusion.protocols.drops import Cddr
+from crossfusion.protocols.outcomes import Study
+from crossfusion.protocols.ratios import Rdr
+from crossfusion.protocols.relative import rdr
+from crossfusion.protocols.study import degradation_study
 from crossfusion.summary import Summary, read_summary
 
 __all__ = [
     "Attribution",
+    "Cddr",
     "CrossfusionError",
     "CrossfusionWarning",
     "Decomposition",
@@ -43,18 +51,25 @@ __all__ = [
     "Moments",
     "NonFiniteError",
     "Pairwise",
+    "Rdr",
+    "Study",
     "Summary",
     "TestResult",
     "__version__",
     "adjusted_pvalues",
     "append_summary",
+    "cddr",
     "cfd",
     "compare_methods",
+    "correct",
+    "corrections",
+    "degradation_study",
     "dispersion_test",
     "distance",
     "distances",
     "merge_summaries",
     "permutation_test",
+    "rdr",
     "read_summary",
     "summarize",
     "wasserstein_decomposition",

@@ -44,17 +44,18 @@ class MissingDependencyError(CrossfusionError, ImportError):
     ----------
     library : str
         The library that could not be imported.
-    extra : str
-        The extra of crossfusion that installs it.
+    extra : str or None
+        The extra of crossfusion that installs it; None if none does, because of its licence.
     purpose : str
         What it is needed for.
     """
 
-    def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'crossfusion[{extra}]'")
+    def __init__(self, library: str, extra: str | None, purpose: str) -> None:
+        package = library if extra is None else f"'crossfusion[{extra}]'"
+        super().__init__(f"{purpose} needs {library}, which is not installed: pip install {package}")
         self._parts = library, extra, purpose
 
-    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str | None, str]]:
         return type(self), self._parts  # so that a worker process can pass it on
 
 

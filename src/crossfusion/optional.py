@@ -6,8 +6,8 @@ from typing import Any
 from crossfusion.errors import MissingDependencyError
 
 
-def load(module: str, library: str, extra: str, purpose: str) -> Any:
-    """Import a module of an optional library, or say which extra installs it."""
+def load(module: str, library: str, extra: str | None, purpose: str) -> Any:
+    """Import a module of an optional library, or say which extra installs it; None: the library by its name."""
     try:
         return import_module(module)
     except ModuleNotFoundError as problem:

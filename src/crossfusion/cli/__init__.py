@@ -87,6 +87,8 @@ def _as_options(message: str) -> str:
         ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
         ("level=", "--level "),
         ("small=", "--small "),
+        ("folds=", "--folds "),
+        ("repeats=", "--repeats "),
         ("wait=", "--wait "),
         ("per_slide=", "--per-slide "),
         ("slide_mpp=", "--slide-mpp "),
@@ -95,7 +97,8 @@ def _as_options(message: str) -> str:
         ("workers=", "--workers "),
     ):
         message = message.replace(python, option)
-    message = re.sub(r"\b(by|device|engine|layout|manifest|on|precision|sql|vectors)='([^']*)'", r"--\1 '\2'", message)
+    options = "by|device|engine|layout|manifest|metric|on|precision|sql|vectors"
+    message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 
 

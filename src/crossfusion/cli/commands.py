@@ -10,6 +10,7 @@ from crossfusion._version import __version__
 from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
+from crossfusion.cli.degradation import degradation
 from crossfusion.cli.embed import embed
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
@@ -21,6 +22,7 @@ from crossfusion.cli.options import (
     names_option,
     weights_option,
 )
+from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
@@ -50,7 +52,21 @@ def cli() -> None:
     """Measure how far groups of embeddings are fused or separated."""
 
 
-for command in (compare, summarize, merge, matrix, test, methods, tiles, embed, bench, reproduce):
+for command in (
+    compare,
+    summarize,
+    merge,
+    matrix,
+    test,
+    methods,
+    rdr,
+    cddr,
+    degradation,
+    tiles,
+    embed,
+    bench,
+    reproduce,
+):
     cli.add_command(command)
 
 

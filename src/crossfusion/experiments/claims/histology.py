@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion.experiments.claims import printed
+from crossfusion.experiments import printed
 from crossfusion.experiments.claims.evidence import Evidence, span
 from crossfusion.experiments.claims.model import Finding, check, verdict_of
 from crossfusion.experiments.claims.outcomes import STABLE, share
-from crossfusion.experiments.claims.printed import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
+from crossfusion.experiments.printed import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
 
 BASELINES = MEASURES[1:]
 MARGIN = 0.05

@@ -1,0 +1,141 @@
+"""The commands that judge distances by halves of one domain, and domains by what a model loses."""
+
+from typing import Any
+
+import click
+
+from crossfusion.cli import output
+from crossfusion.cli.domains import (
+    UNITS,
+    chosen_distances,
+    folds_option,
+    label_option,
+    level_option,
+    metric_option,
+    option_option,
+    rows_of,
+    seed_option,
+)
+from crossfusion.cli.options import between_option, json_option, names_option
+from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.protocols.degradation import cddr as measure_cddr
+from crossfusion.protocols.drops import SCORES
+from crossfusion.protocols.ratios import Rdr, pair_text
+from crossfusion.protocols.relative import rdr as measure_rdr
+from crossfusion.text import label_text, number_text
+
+
+@click.command()
+@file_argument
+@between_option
+@names_option("--units", UNITS + "they go whole to one half.")
+@names_option("--distance", "Distances to judge; 'all' stands for every one there is. cfd by default.")
+@option_option
+@click.option("--repeats", default=50, show_default=True, help="Random halves to draw.")
+@click.option("--rows", type=int, metavar="N", help="Most rows of a half; half of the smaller domain by default.")
+@seed_option
+@reading_options("vectors", "nan", "sql", "manifest", "on")
+@json_option
+def rdr(
+    file: str | None,
+    between: list[str],
+    units: list[str],
+    distance: list[str],
+    options: dict[str, float],
+    repeats: int,
+    rows: int | None,
+    seed: int,
+    read: Reading,
+    as_json: bool,
+) -> None:
+    """Relative distance ratio: two halves of one domain, at distance zero, over two domains.
+
+    \b
+    Examples:
+      crossfusion rdr embeddings.parquet --between scanner --units slide --distance cfd,cfd_unbiased,mmd
+    """
+    chosen = chosen_distances(distance or ["cfd"], options)
+    found_rows = rows_of(read, file, [*between, *units])
+    with output.steps("measuring") as progress:
+        found = measure_rdr(
+            found_rows.x,
+            found_rows.values(between),
+            distances=chosen,
+            units=found_rows.values(units),
+            repeats=repeats,
+            rows=rows,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        output.show_json(found.to_dict())
+    else:
+        _show_ratios(found, " × ".join(between))
+
+
+def _show_ratios(found: Rdr, asked: str) -> None:
+    header = ["pair", "domain", "distance", "within", "across", "ratio", "as root", "as square"]
+    rows = [
+        [
+            pair_text(entry.pair),
+            label_text(entry.domain),
+            entry.distance,
+            f"{number_text(entry.within)} ± {number_text(entry.within_sd)}",
+            f"{number_text(entry.across)} ± {number_text(entry.across_sd)}",
+            f"{number_text(entry.ratio)} ± {number_text(entry.ratio_sd)}",
+            number_text(entry.ratio_root),
+            number_text(entry.ratio_squared),
+        ]
+        for entry in found.ratios
+    ]
+    output.show_table(
+        f"Relative distance ratio of {asked}, mean ± sd of {found.repeats} random halves", header, rows, left=(0, 1, 2)
+    )
+    click.echo("a ratio depends on the scale of a distance: compare distances as roots or as squares")
+
+
+@click.command()
+@file_argument
+@between_option
+@label_option
+@names_option("--units", UNITS + "trained on or tested on, never both.")
+@metric_option
+@folds_option
+@level_option
+@seed_option
+@reading_options("vectors", "nan", "sql", "manifest", "on")
+@json_option
+def cddr(
+    file: str | None,
+    between: list[str],
+    label: list[str],
+    units: list[str],
+    metric: str,
+    folds: int,
+    level: float,
+    seed: int,
+    read: Reading,
+    as_json: bool,
+) -> None:
+    """Cross-domain degradation rate: what a model trained on one domain loses on another.
+
+    \b
+    Examples:
+      crossfusion cddr embeddings.parquet --between scanner --label diagnosis --units patient --metric auc
+    """
+    rows = rows_of(read, file, [*between, *label, *units])
+    options: dict[str, Any] = {"metric": metric, "folds": folds, "level": level, "seed": seed}
+    with output.steps("training") as progress:
+        found = measure_cddr(
+            rows.x,
+            rows.values(label),
+            rows.values(between),
+            units=rows.values(units),
+            progress=progress,
+            **options,
+        )
+    if as_json:
+        output.show_json(found.to_dict())
+        return
+    title = f"Degradation of the {SCORES[metric]} of {' × '.join(label)} between {' × '.join(between)}"
+    output.show_table(title, *found.table(), left=(0, 1))

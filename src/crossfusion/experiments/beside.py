@@ -1,0 +1,123 @@
+"""Our tables beside the paper's, as Markdown: ratios (table 2 and appendix C), degradation (table 3).
+
+The paper's numbers come from other data (Camelyon16 and MIDOG21 through Virchow), so what can be compared is their
+order and size, not their values.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crossfusion.experiments import printed
+from crossfusion.protocols.drops import SCORES
+from crossfusion.protocols.outcomes import Study
+from crossfusion.protocols.ratios import Rdr, pair_text
+from crossfusion.text import label_text, number_text
+
+IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
+
+
+def rdr_table(found: Rdr, what: str = "ratio") -> str:
+    """Relative distance ratios, ours and those of the paper's table 2.
+
+    Parameters
+    ----------
+    found : Rdr
+        Ours.
+    what : str
+        A column of ours, such as ``ratio_squared``.
+
+    Returns
+    -------
+    str
+        A Markdown table: distances by sides of pairs, ours first.
+    """
+    header, rows = found.table(what)
+    paper = printed.tables()["rdr"]
+    both = [*header, *(f"paper: {column}" for column in paper["columns"])]
+    return markdown(both, [[*row, *_cells(paper["values"].get(IN_PRINT.get(row[0], "")), 6)] for row in rows])
+
+
+def distances_table(found: Rdr) -> str:
+    """Distances within and across domains, ours and those of the paper's appendix C.
+
+    Parameters
+    ----------
+    found : Rdr
+        Ours.
+
+    Returns
+    -------
+    str
+        A Markdown table: a row for what was compared, ours first; mean ± standard deviation.
+    """
+    header = ["", *found.distances]
+    rows = []
+    for pair, domain in found.sides:
+        own = {e.distance: e for e in found.ratios if (e.pair, e.domain) == (pair, domain)}
+        title = f"within {label_text(domain)}, as many rows as in {pair_text(pair)}"
+        rows.append([title, *(_spread(own[d].within, own[d].within_sd) for d in found.distances)])
+    for pair in dict.fromkeys(entry.pair for entry in found.ratios):
+        own = {e.distance: e for e in found.ratios if e.pair == pair}
+        title = f"across {pair_text(pair)}"
+        rows.append([title, *(_spread(own[d].across, own[d].across_sd) for d in found.distances)])
+    for kind in ("within", "across"):
+        for name, values in printed.tables()[kind]["values"].items():
+            cells = [values.get(IN_PRINT.get(d, ""), "–").replace("±", " ± ") for d in found.distances]
+            rows.append([f"paper: {kind} {name}", *cells])
+    return markdown(header, rows)
+
+
+def study_table(found: Study) -> str:
+    """Distances, scores, degradation and their correlation, ours and those of the paper's table 3.
+
+    Parameters
+    ----------
+    found : Study
+        Ours.
+
+    Returns
+    -------
+    str
+        A Markdown table: a row a correction, ours first, each part ending in its correlations.
+    """
+    header, rows = found.table()
+    paper = printed.tables()["degradation"]
+    cross = [paper["f1"] if found.metric == "f1_macro" else None, paper["cddr"]]
+    columns = [paper["distances"].get(IN_PRINT.get(name, "")) for name in found.distances]
+    for k, method in enumerate(paper["methods"]):
+        values = [None if column is None else column[k] for column in [*columns, *cross]]
+        rows.append([f"paper: {method}", *map(number_text, values)])
+    last = [paper["correlation"].get(IN_PRINT.get(name, "")) for name in found.distances]
+    rows.append(["paper: correlation with CDDR, four points", *map(number_text, last), "–", "–"])
+    header[-2] = f"cross {SCORES[found.metric]}"
+    return markdown(header, rows)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequences of str
+        Cells; a vertical bar in one is escaped.
+
+    Returns
+    -------
+    str
+        Lines, the last of them ended.
+    """
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    lines.insert(1, ["---"] * len(header))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cells(values: Any, number: int) -> list[str]:
+    return ["–"] * number if values is None else [number_text(value) for value in values]
+
+
+def _spread(mean: float, spread: float) -> str:
+    return "–" if np.isnan(mean) else f"{number_text(mean)} ± {number_text(spread)}"

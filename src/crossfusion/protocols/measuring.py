@@ -1,0 +1,77 @@
+"""The distances of a study: every pair of domains, after every correction."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from crossfusion.alignment import correct, corrections
+from crossfusion.alignment.domains import Domains, as_domains
+from crossfusion.alignment.harmony import library
+from crossfusion.errors import InputError
+from crossfusion.kernels import CodeArray
+from crossfusion.protocols.drops import Drop
+from crossfusion.protocols.measures import Cloud, Measure, beyond_rounding
+from crossfusion.protocols.outcomes import Outcome
+from crossfusion.text import label_text
+from crossfusion.validation import as_rows, check_known, check_length
+
+Version = Callable[[Domains, Any], Domains]
+
+
+def as_versions(asked: Any, rows: int) -> dict[str, Version]:
+    """Corrections by name: what each makes of the rows. Those that cannot be had are refused before any work."""
+    if isinstance(asked, str):
+        asked = [asked]
+    if not isinstance(asked, Mapping):
+        names = list(asked)
+        if len(set(map(str, names))) < len(names):
+            raise InputError(f"corrections={asked!r} names a correction twice: name each once")
+        asked = {name: name for name in names}
+    if not asked:
+        raise InputError("corrections is empty: name at least one, such as 'none'")
+    return {str(name): _version(str(name), value, rows) for name, value in asked.items()}
+
+
+def _version(name: str, value: Any, rows: int) -> Version:
+    if isinstance(value, str):
+        check_known([value], list(corrections), "correction", "crossfusion")
+        if value == "harmony":
+            library()
+        return lambda found, domain: as_domains(correct(found.x, domain, value), domain)
+    ready = as_rows(value, f"corrections[{name!r}]")
+    check_length(len(ready), rows, f"corrections[{name!r}]", "x")
+    return lambda _, domain: as_domains(ready, domain)
+
+
+def distances_of_pairs(
+    found: Domains,
+    label: CodeArray,
+    measures: Sequence[Measure],
+    size: int,
+    repeats: int,
+    seed: int,
+    tell: Callable[[str], None],
+) -> dict[frozenset[int], dict[str, float]]:
+    """Each distance of each pair of domains: the average over random samples of `size` rows of both."""
+    values = {}
+    for a, b in combinations(range(len(found.names)), 2):
+        tell(f"distances of {label_text(found.names[a])} and {label_text(found.names[b])}")
+        draw = np.random.default_rng([seed, a, b])
+        whole = all(found.counts[k] == size for k in (a, b))
+        sampled = []
+        for _ in range(1 if whole else repeats):
+            rows = [draw.choice(found.rows(k), size, replace=False) for k in (a, b)]
+            clouds = [Cloud(found.x[own], label[own]) for own in rows]
+            sampled.append([beyond_rounding(measure.name, measure.call(*clouds)) for measure in measures])
+        means = np.mean(sampled, axis=0).tolist()
+        values[frozenset((a, b))] = dict(zip((measure.name for measure in measures), means, strict=True))
+    return values
+
+
+def with_drop(correction: str, distances: Mapping[str, float], lost: Drop) -> Outcome:
+    """One row of a study."""
+    return Outcome(
+        correction, lost.train, lost.test, distances, lost.within, lost.cross, lost.cddr, lost.lower, lost.upper
+    )

@@ -8,15 +8,14 @@ import click
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, json_option
 from crossfusion.cli.tiles import Tiling, tile_options
-from crossfusion.errors import FileError, InputError
+from crossfusion.errors import InputError
 from crossfusion.pathology.embedding import embed as embed_tiles
 from crossfusion.pathology.encoders import encoder as encoder_by_name
 from crossfusion.pathology.normalizers import Normalizer
 from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
 from crossfusion.pathology.parts import check_target, facts_of
-from crossfusion.pathology.stains import choose_reference
+from crossfusion.pathology.stains import find_reference
 from crossfusion.pathology.tiles import Tile
-from crossfusion.validation import check_known
 
 
 @click.command()
@@ -82,17 +81,7 @@ def choose_normalizer(name: str, reference: str | None, tiles: list[Tile], devic
         if reference is not None:
             raise InputError(f"--reference goes with --normalizer reinhard or macenko, not with {name!r}: leave it out")
         return normalizer_by_name(name, device=device)
-    if reference is not None and Path(reference).is_file():
-        return normalizer_by_name(name, reference)
-    chosen = tiles
-    if reference is not None:
-        factor, equals, value = reference.partition("=")
-        if not equals:
-            raise FileError(f"--reference {reference} does not exist: name an image, or a domain as scanner=aperio")
-        check_known([factor], list(tiles[0].factors), "factor", "the data")
-        chosen = [tile for tile in tiles if tile.factors[factor] == value]
-        check_known([value], sorted({tile.factors[factor] for tile in tiles}), f"{factor} called", "the data")
-    return normalizer_by_name(name, choose_reference(chosen))
+    return normalizer_by_name(name, find_reference(reference, tiles))
 
 
 def _show(target: Path, as_json: bool) -> None:

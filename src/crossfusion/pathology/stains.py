@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import optional
-from crossfusion.errors import InputError
+from crossfusion.errors import FileError, InputError
 from crossfusion.pathology.images import LEAST_TISSUE, LIGHT, Image, as_image, densities, has_tissue, is_stained
 from crossfusion.pathology.tiles import Tile
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_known, check_whole
 
 FLAT = 1e-3  # spread of the optical density below which an image has one colour
 GREY = 0.5  # and of the values of 0 to 255
@@ -138,6 +138,33 @@ def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
     distance = (gap / np.where(unit > 0, unit, 1)).sum(axis=1)
     tile: Tile = found[int(np.argmin(distance))][0]
     return tile
+
+
+def find_reference(asked: str | None, tiles: Sequence[Tile]) -> Path | Tile:
+    """A reference as the command line names it: a file, or the most ordinary tile of a domain or of all tiles.
+
+    Parameters
+    ----------
+    asked : str, optional
+        A path, or ``FACTOR=VALUE``.
+    tiles : sequence of Tile
+        What a tile is chosen from.
+
+    Returns
+    -------
+    Path or Tile
+        What :func:`normalizer` takes.
+    """
+    if asked is None:
+        return choose_reference(tiles)
+    if Path(asked).is_file():
+        return Path(asked)
+    factor, equals, value = asked.partition("=")
+    if not equals:
+        raise FileError(f"--reference {asked} does not exist: name an image, or a domain as scanner=aperio")
+    check_known([factor], list(tiles[0].factors), "factor", "the data")
+    check_known([value], sorted({tile.factors[factor] for tile in tiles}), f"{factor} called", "the data")
+    return choose_reference([tile for tile in tiles if tile.factors[factor] == value])
 
 
 def _statistics(image: Image) -> NDArray[np.float64] | None:

@@ -14,7 +14,7 @@ from crossfusion.errors import FileError, InputError
 from crossfusion.experiments import output
 from crossfusion.pathology.embedding import embed
 from crossfusion.pathology.encoders import Encoder
-from crossfusion.pathology.normalizers import NETWORKS, Normalizer, normalizer
+from crossfusion.pathology.normalizers import NETWORKS, Normalizer
 from crossfusion.pathology.parts import VECTORS, check_target, facts_of
 from crossfusion.pathology.tiles import Tile
 from crossfusion.sources import places
@@ -32,10 +32,13 @@ class Made:
     """A file of embeddings, and what is to be said of it."""
 
     name: str
-    normalizer: str
     path: Path
     taken_over: bool
     facts: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        size = f"{self.facts.get('tiles', 0):,} tiles × {self.facts.get('dim', 0):,} features"
+        return f"{self.name}: {size} {'were there already,' if self.taken_over else 'in'} {self.path}"
 
 
 def quiet(_what: str, _total: int) -> AbstractContextManager[None]:
@@ -77,26 +80,6 @@ def _split(text: str) -> tuple[str, str]:
     return (PurePath(rest.rpartition("@")[0] or rest).stem, text) if colon and kind in NETWORKS else (text, text)
 
 
-def normalizers_of(specs: Mapping[str, str], reference: Any, *, device: str) -> dict[str, Normalizer]:
-    """Normalisers that match one reference.
-
-    Parameters
-    ----------
-    specs : mapping of str to str
-        As ``named`` gives them.
-    reference : path, Tile or None
-        What Reinhard and Macenko match.
-    device : str
-        Where networks run.
-
-    Returns
-    -------
-    dict
-        By name.
-    """
-    return {name: normalizer(spec, reference, device=device) for name, spec in specs.items()}
-
-
 def needs_reference(specs: Mapping[str, str]) -> bool:
     """Whether any of them matches images with a reference."""
     return any(spec in ("reinhard", "macenko") for spec in specs.values())
@@ -111,6 +94,7 @@ def embed_versions(
     batch: int = 32,
     workers: int | None = None,
     bar: Bar = quiet,
+    tell: Callable[[str], None] | None = None,
 ) -> list[Made]:
     """Encode the tiles after each normalisation; files of the same work are taken over.
 
@@ -128,6 +112,8 @@ def embed_versions(
         As in ``embed``.
     bar : callable
         Context of a bar, given its text and the number of tiles.
+    tell : callable, optional
+        Shown a line about each file when it is there.
 
     Returns
     -------
@@ -145,8 +131,9 @@ def embed_versions(
         with bar(f"encoding {name}", len(tiles)) as progress:
             options: dict[str, Any] = {"batch": batch, "workers": workers, "progress": progress}
             embed(tiles, path, encoder=encoder, normalizer=normalize, **options)
-        facts = facts_of(path) or {}
-        found.append(Made(name, normalize.name, path, path.stat().st_mtime_ns == before, facts))
+        found.append(Made(name, path, path.stat().st_mtime_ns == before, facts_of(path) or {}))
+        if tell is not None:
+            tell(str(found[-1]))
     return found
 
 

@@ -1,0 +1,118 @@
+"""The command that makes the paper's study of tissue on the user's slides."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.cli import output
+from crossfusion.cli.options import PATH, names_option
+from crossfusion.cli.tiles import Tiling, tile_options
+from crossfusion.errors import FileError, InputError
+
+FEW = 10  # tiles of a slide with --quick
+PER_SLIDE = 100  # of a whole slide, which has thousands
+WHOLE = ("camelyon16", "slides")  # layouts of whole slides
+
+
+def _pairs(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+    """Names with files, given as NAME=FILE."""
+    found: dict[str, Path] = {}
+    for value in values:
+        name, equals, file = value.partition("=")
+        if not (name and equals and file):
+            raise InputError(f"--embeddings {value} must be NAME=FILE")
+        if name in found:
+            raise InputError(f"--embeddings names {name!r} twice: give each file a name of its own")
+        found[name] = Path(file)
+    return found
+
+
+OPTIONS = (
+    click.option("--data", required=True, help="A data set as the layout says: a folder, or its table."),
+    click.option("--encoder", required=True, metavar="NAME", help="Such as virchow, virchow:DIR, timm:NAME, random."),
+    names_option(
+        "--normalizers", "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]"
+    ),
+    click.option("--reference", metavar="FILE|FACTOR=VALUE", help="What to normalise to; else an ordinary tile of all."),
+    names_option("--corrections", "Of the vectors, such as centre,coral,combat."),
+    click.option(
+        "--embeddings", multiple=True, callback=_pairs, metavar="NAME=FILE", help="Ready-made, of the same tiles."
+    ),
+    names_option("--between", "Factors of the domains.  [default: scanner, or centre, by layout]"),
+    names_option("--label", "Factors that a model predicts, or none.  [default: label]"),
+    names_option("--units", "Factors of what is independent, or none.  [default: slide]"),
+    names_option("--distances", "Distances.  [default: those that are fast enough]"),
+    click.option("--rows", type=int, metavar="N", help="Most rows of a domain in a distance.  [default: 1000]"),
+    click.option("--repeats", "halves", type=int, metavar="N", help="Random halves for the ratios.  [default: 50]"),
+    click.option("--metric", metavar="f1_macro|auc|accuracy", help="Score of the model.  [default: f1_macro]"),
+    click.option("--seed", default=0, show_default=True, help="Seed of the evaluation."),
+    click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or mps."),
+    click.option("--precision", default="auto", show_default=True, help="float32, float16 or bfloat16."),
+    click.option("--batch", default=32, show_default=True, help="Images that go through the network at once."),
+    click.option("--workers", type=int, metavar="N", help="Threads that read, processes that evaluate."),
+    click.option("--quick", is_flag=True, is_eager=True, help=f"A first look: {FEW} tiles a slide, small settings."),
+)
+
+
+def options(command: Any) -> Any:
+    """All options of the study."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list[Path]:
+    """The whole chain: tiles, embeddings, evaluation, files."""
+    from crossfusion.experiments import histopathology as study
+
+    plan = _plan(quick, {name: asked.pop(name) for name in ("distances", "rows", "halves", "metric", "seed")})
+    asked["normalizers"] = asked["normalizers"] or ["none", "macenko"]
+    choices = study.Choices(layout=tiling.layout, **asked)
+    choices.specs()
+    if not Path(data).exists():
+        raise FileError(f"--data {data} does not exist: name the folder of the data set")
+    tiles = _few(tiling, quick).read(data)
+    with output.steps("checking") as tell:
+        ready = study.prepare(tiles, out, choices, folds=plan.folds, tell=tell)
+    bar = partial(output.progress, unit="tiles")
+    made = study.encode(ready, out, choices, bar=bar, tell=click.echo)
+    with output.steps("evaluating") as tell:
+        found = study.evaluate(made, out, tiling.layout, plan, workers=choices.workers, tell=tell)
+    return study.write(out, choices, made, found, command=shlex.join(["crossfusion", *sys.argv[1:]]))
+
+
+def _plan(quick: bool, given: dict[str, Any]) -> Any:
+    from crossfusion.experiments.evaluation import Plan
+
+    chosen = {name: value for name, value in given.items() if value}
+    return Plan.quick(**chosen) if quick else Plan(**{"rows": 1000} | chosen)
+
+
+def _few(tiling: Tiling, quick: bool) -> Tiling:
+    """No more tiles of a slide than are asked for, or than such a study takes."""
+    usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
+    return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)
+
+
+@click.command()
+@options
+@tile_options
+@click.option("--out", type=PATH)
+def histopathology(**asked: Any) -> None:
+    """Encode slides after each stain normalisation, and judge distances by them: ratios, degradation, a page.
+
+    An interrupted study goes on where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion reproduce histopathology --data MIDOG/ --layout midog --encoder virchow --size 224
+      crossfusion reproduce histopathology --data CAMELYON16/ --layout camelyon16 --encoder virchow --device cuda
+      crossfusion reproduce histopathology --data manifest.csv --between scanner --label tumour --units slide \\
+        --encoder efficientnet_lite0 --normalizers macenko,stainfuser=onnx:sf.onnx@0..1 --quick
+    """

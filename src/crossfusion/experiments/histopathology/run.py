@@ -1,0 +1,278 @@
+"""From tiles to tables: encode after each normalisation, then ratios, degradation and correlations of all of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crossfusion.alignment import corrections as known_corrections
+from crossfusion.errors import FileError, InputError
+from crossfusion.experiments import output
+from crossfusion.experiments.evaluation import Dataset, Evaluated, Plan, evaluate_all
+from crossfusion.experiments.histopathology import samples
+from crossfusion.experiments.histopathology.design import Design, design_of, rehearse
+from crossfusion.experiments.histopathology.versions import (
+    PLAIN,
+    Bar,
+    Made,
+    Rows,
+    embed_versions,
+    named,
+    needs_reference,
+    quiet,
+    rows_of,
+)
+from crossfusion.pathology.encoders import Encoder
+from crossfusion.pathology.encoders import encoder as encoder_by_name
+from crossfusion.pathology.normalizers import Normalizer, normalizer
+from crossfusion.pathology.stains import find_reference
+from crossfusion.pathology.tiles import Tile
+from crossfusion.validation import check_known
+
+TILES = "tiles"  # appended to the name of a data set whose halves are of tiles, as in the paper, not of units
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is asked for.
+
+    Parameters
+    ----------
+    layout : str
+        Of the data: its usual factors.
+    encoder : str
+        As ``crossfusion embed`` takes it.
+    normalizers : sequence of str
+        SPEC or NAME=SPEC each; ``none`` is always there.
+    between, label, units : sequence of str
+        Factors, where they are not those of the layout; ``none`` for no label or no units.
+    reference : str, optional
+        A file, or FACTOR=VALUE.
+    corrections : sequence of str
+        Of the embeddings, names of ``crossfusion.corrections``.
+    embeddings : mapping of str to path
+        Files made elsewhere of the same tiles, by the names that tables are to show.
+    device, precision : str
+        As in ``encoder``.
+    batch, workers
+        As in ``embed``; as many processes evaluate.
+    """
+
+    layout: str
+    encoder: str
+    normalizers: Sequence[str] = ()
+    between: Sequence[str] = ()
+    label: Sequence[str] = ()
+    units: Sequence[str] = ()
+    reference: str | None = None
+    corrections: Sequence[str] = ()
+    embeddings: Mapping[str, Path] = field(default_factory=dict)
+    device: str = "auto"
+    precision: str = "auto"
+    batch: int = 32
+    workers: int | None = None
+
+    def specs(self) -> dict[str, str]:
+        """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
+        found = named(self.normalizers)
+        check_known(self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion")
+        names = [*found, *self.embeddings, *self.corrections]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"two versions are called {twice!r}: tell them apart as NAME=SPEC or NAME=FILE")
+        for name, path in self.embeddings.items():
+            if not path.is_file():
+                raise FileError(f"{path} does not exist: check the path after --embeddings {name}=")
+        if self.reference is not None and not needs_reference(found):
+            raise InputError("--reference goes with the normalizers reinhard and macenko: leave it out")
+        return found
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Everything that encoding takes, checked.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        What is encoded.
+    design : Design
+        The factors of the study.
+    encoder : Encoder
+        One for all versions.
+    normalizers : mapping of str to Normalizer
+        By name.
+    embeddings : mapping of str to array
+        Ready-made vectors, in the order of the tiles.
+    reference : str, optional
+        What Reinhard and Macenko match.
+    pictures : Path
+        What the normalisers make of an ordinary tile of each domain.
+    """
+
+    tiles: Sequence[Tile]
+    design: Design
+    encoder: Encoder
+    normalizers: Mapping[str, Normalizer]
+    embeddings: Mapping[str, Rows]
+    reference: str | None
+    pictures: Path
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Versions of the tiles.
+
+    Parameters
+    ----------
+    ready : Ready
+        What they were made of.
+    made : sequence of Made
+        Files, in the order of the versions.
+    versions : mapping of str to array or str
+        Vectors in the order of the tiles, or the name of a correction; ``none`` is first.
+    """
+
+    ready: Ready
+    made: Sequence[Made]
+    versions: Mapping[str, Rows | str]
+
+
+def prepare(
+    tiles: Sequence[Tile],
+    out: Path,
+    choices: Choices,
+    *,
+    folds: int = 5,
+    tell: Callable[[str], None] | None = None,
+) -> Ready:
+    """Check everything that can be checked before a tile is encoded.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        What ``read_layout`` gave.
+    out : Path
+        Folder of the study.
+    choices : Choices
+        What is asked for.
+    folds : int
+        Parts of the cross-validation to come, for which there must be units enough.
+    tell : callable, optional
+        Shown a line about each step.
+
+    Returns
+    -------
+    Ready
+        With the encoder loaded, and a picture of what the normalisers do.
+    """
+    say = tell or (lambda _: None)
+    specs = choices.specs()
+    design = design_of(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
+    say("checking domains, labels and units")
+    rehearse(design, tiles, folds=folds)
+    ready = {name: rows_of(path, tiles) for name, path in choices.embeddings.items()}
+    say("looking for a reference")
+    reference = find_reference(choices.reference, tiles) if needs_reference(specs) else None
+    normalizers = {name: normalizer(spec, reference, device=choices.device) for name, spec in specs.items()}
+    say(f"loading {choices.encoder}")
+    encoder = encoder_by_name(choices.encoder, device=choices.device, precision=choices.precision)
+    say("drawing samples")
+    shown = samples.ordinary(tiles, design.values(tiles)["domain"] or [])
+    pictures = samples.save(output.make_folder(out) / "samples.png", shown, normalizers)
+    chosen = None if reference is None else reference.key if isinstance(reference, Tile) else str(reference)
+    return Ready(tiles, design, encoder, normalizers, ready, chosen, pictures)
+
+
+def encode(
+    ready: Ready,
+    out: Path,
+    choices: Choices,
+    *,
+    bar: Bar = quiet,
+    tell: Callable[[str], None] | None = None,
+) -> Encoded:
+    """Encode tiles after each normalisation; files of the same work are taken over.
+
+    Parameters
+    ----------
+    ready : Ready
+        What ``prepare`` gave.
+    out : Path
+        Folder of the study.
+    choices : Choices
+        What is asked for.
+    bar : callable
+        Context of a bar, given its text and the number of tiles.
+    tell : callable, optional
+        Shown a line about each file.
+
+    Returns
+    -------
+    Encoded
+        Everything that is evaluated.
+    """
+    options: dict[str, Any] = {"batch": choices.batch, "workers": choices.workers, "bar": bar, "tell": tell}
+    made = embed_versions(
+        ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
+    )
+    versions: dict[str, Rows | str] = {entry.name: rows_of(entry.path, ready.tiles) for entry in made}
+    versions |= ready.embeddings | {name: name for name in choices.corrections}
+    return Encoded(ready, made, versions)
+
+
+def evaluate(
+    encoded: Encoded,
+    out: Path,
+    name: str,
+    plan: Plan,
+    *,
+    workers: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> list[Evaluated]:
+    """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        The versions.
+    out : Path
+        Folder of the study; each part has one of its own in it.
+    name : str
+        Of the data set.
+    plan : Plan
+        Settings of the evaluation.
+    workers : int, optional
+        Processes; by default one a core.
+    tell : callable, optional
+        Shown a line about each piece.
+
+    Returns
+    -------
+    list of Evaluated
+        By units; and where there are units, ratios once more by tiles.
+    """
+    values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
+    x: Any = encoded.versions[PLAIN]
+    tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design)), plan)]
+    if encoded.ready.design.units:
+        alone = Dataset(f"{name}_{TILES}", _images(encoded.versions), x, values["domain"], note=AS_PAPER)
+        tasks.append((alone, plan))
+    return evaluate_all(tasks, out, workers=workers, progress=tell)
+
+
+def _images(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
+    return {name: value for name, value in versions.items() if not isinstance(value, str)}
+
+
+AS_PAPER = (
+    "Halves are random halves of the tiles, as in the paper: tiles of one slide lie in both, so that a half tells more"
+    " about the other than another slide would."
+)
+
+
+def _note(design: Design) -> str:
+    said = f"Compared {design}."
+    if design.units:
+        said += f" Each {' / '.join(design.units)} goes whole to one half, and to training or to testing."
+    return said if design.label else f"{said} Without a label there is no model, so there are ratios only."

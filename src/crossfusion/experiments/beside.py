@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from crossfusion.experiments import printed
-from crossfusion.protocols.drops import SCORES
 from crossfusion.protocols.outcomes import Study
 from crossfusion.protocols.ratios import Rdr, pair_text
 from crossfusion.text import label_text, number_text
 
+Cells = tuple[list[str], list[list[str]]]
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
@@ -33,10 +33,25 @@ def rdr_table(found: Rdr, what: str = "ratio") -> str:
     str
         A Markdown table: distances by sides of pairs, ours first.
     """
+    return markdown(*rdr_cells(found, what))
+
+
+def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
+    """Header and rows of `rdr_table`."""
     header, rows = found.table(what)
     paper = printed.tables()["rdr"]
     both = [*header, *(f"paper: {column}" for column in paper["columns"])]
-    return markdown(both, [[*row, *_cells(paper["values"].get(IN_PRINT.get(row[0], "")), 6)] for row in rows])
+    return both, [[*row, *_cells(paper["values"].get(IN_PRINT.get(row[0], "")), 6)] for row in rows]
+
+
+def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
+    """The same with a column a distance and a row a side, for many pairs."""
+    header, rows = found.table(what)
+    paper = printed.tables()["rdr"]
+    own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
+    columns = [_cells(paper["values"].get(IN_PRINT.get(name, "")), 6) for name in found.distances]
+    theirs = [[f"paper: {side}", *(cell[k] for cell in columns)] for k, side in enumerate(paper["columns"])]
+    return ["side", *found.distances], [*own, *theirs]
 
 
 def distances_table(found: Rdr) -> str:
@@ -52,6 +67,11 @@ def distances_table(found: Rdr) -> str:
     str
         A Markdown table: a row for what was compared, ours first; mean ± standard deviation.
     """
+    return markdown(*distances_cells(found))
+
+
+def distances_cells(found: Rdr) -> Cells:
+    """Header and rows of `distances_table`."""
     header = ["", *found.distances]
     rows = []
     for pair, domain in found.sides:
@@ -66,7 +86,7 @@ def distances_table(found: Rdr) -> str:
         for name, values in printed.tables()[kind]["values"].items():
             cells = [values.get(IN_PRINT.get(d, ""), "–").replace("±", " ± ") for d in found.distances]
             rows.append([f"paper: {kind} {name}", *cells])
-    return markdown(header, rows)
+    return header, rows
 
 
 def study_table(found: Study) -> str:
@@ -82,6 +102,11 @@ def study_table(found: Study) -> str:
     str
         A Markdown table: a row a correction, ours first, each part ending in its correlations.
     """
+    return markdown(*study_cells(found))
+
+
+def study_cells(found: Study) -> Cells:
+    """Header and rows of `study_table`."""
     header, rows = found.table()
     paper = printed.tables()["degradation"]
     cross = [paper["f1"] if found.metric == "f1_macro" else None, paper["cddr"]]
@@ -91,8 +116,7 @@ def study_table(found: Study) -> str:
         rows.append([f"paper: {method}", *map(number_text, values)])
     last = [paper["correlation"].get(IN_PRINT.get(name, "")) for name in found.distances]
     rows.append(["paper: correlation with CDDR, four points", *map(number_text, last), "–", "–"])
-    header[-2] = f"cross {SCORES[found.metric]}"
-    return markdown(header, rows)
+    return header, rows
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

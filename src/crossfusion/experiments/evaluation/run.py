@@ -1,0 +1,162 @@
+"""Evaluating data sets: on all cores, and nothing computed twice."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from crossfusion.experiments import output
+from crossfusion.experiments.evaluation.files import write_files
+from crossfusion.experiments.evaluation.model import Dataset, Evaluated, Plan
+from crossfusion.experiments.evaluation.pieces import (
+    RDR,
+    STUDY,
+    Piece,
+    as_outcome,
+    as_ratio,
+    compute,
+    keep,
+    kept,
+    pieces_of,
+)
+from crossfusion.experiments.workers import computed
+from crossfusion.kernels import thread_count
+from crossfusion.protocols.association import associations
+from crossfusion.protocols.outcomes import Study
+from crossfusion.protocols.ratios import Rdr
+from crossfusion.text import label_text
+from crossfusion.validation import check_whole
+
+Found = Mapping[str, Any]
+
+
+def evaluate(
+    data: Dataset,
+    out: Path,
+    plan: Plan,
+    *,
+    workers: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluated:
+    """Ratios, degradation and correlations of one data set, as files in a folder of its name.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows, domains, labels and versions.
+    out : path
+        Folder of the results. Finished pieces are kept there, and read instead of being computed again if the rows and
+        the settings are the same.
+    plan : Plan
+        The settings.
+    workers : int, optional
+        Processes, by default one a core; 1 works in this one. The results do not depend on it.
+    progress : function, optional
+        Shown a line about each piece.
+
+    Returns
+    -------
+    Evaluated
+        What was found, and the folder of its files.
+
+    Notes
+    -----
+    Workers are fresh interpreters, so a script that calls this needs ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from pathlib import Path
+    >>> from crossfusion.experiments.evaluation import Dataset, Plan, evaluate
+    >>> rng = np.random.default_rng(0)
+    >>> site, label = np.repeat(["A", "B"], 40), np.tile(["u", "v"], 40)
+    >>> x = rng.normal(size=(80, 3)) + 2 * (label == "v")[:, None] + (site == "B")[:, None]
+    >>> data = Dataset("small", {"centre": "centre"}, x, site.tolist(), label.tolist())
+    >>> plan = Plan.quick(distances=["cfd", "mmd"], within_labels=[])
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     found = evaluate(data, Path(out), plan, workers=1)
+    ...     print(*sorted(path.name for path in found.folder.iterdir()))
+    appendix.md cddr.md correlations.md pieces rdr.md results.json scatter.png scatter.svg study.md
+    """
+    return evaluate_all([(data, plan)], out, workers=workers, progress=progress)[0]
+
+
+def evaluate_all(
+    tasks: Sequence[tuple[Dataset, Plan]],
+    out: Path,
+    *,
+    workers: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[Evaluated]:
+    """The same of several data sets, whose pieces are worked on together.
+
+    Parameters
+    ----------
+    tasks : sequence of pairs
+        Data sets with their settings; names must differ.
+    out, workers, progress
+        As in `evaluate`.
+
+    Returns
+    -------
+    list of Evaluated
+        In the order given.
+    """
+    if workers is not None:
+        check_whole(workers, "workers")
+    for data, _ in tasks:
+        output.make_folder(out / data.name / "pieces")
+    pieces = [piece for data, plan in tasks for piece in pieces_of(data, plan)]
+    found = _all_found(out, pieces, workers or thread_count(), progress or (lambda _: None))
+    by_name = [[one for one in found if one[0].data is data] for data, _ in tasks]
+    results = [_put_together(data, plan, own, out) for (data, plan), own in zip(tasks, by_name, strict=True)]
+    for result in results:
+        write_files(result)
+    return results
+
+
+def _all_found(
+    out: Path, pieces: Sequence[Piece], workers: int, tell: Callable[[str], None]
+) -> list[tuple[Piece, Found]]:
+    """What every piece found, in their order; the longest that are missing begin first."""
+    results = [kept(out, piece) for piece in pieces]
+    missing = sorted((k for k, result in enumerate(results) if result is None), key=lambda k: -pieces[k].cost)
+    at = {id(pieces[k]): k for k in missing}
+    todo = [pieces[k] for k in missing]
+    tell(f"{len(pieces) - len(todo)} of {len(pieces)} pieces done")
+    source = ((piece, compute(piece)) for piece in todo) if workers == 1 else computed(compute, todo, workers)
+    with closing(source) as finished:
+        for piece, result in finished:
+            keep(out, piece, result)
+            results[at.pop(id(piece))] = result
+            tell(f"{len(pieces) - len(at)} of {len(pieces)} pieces done, last {piece.title}")
+    return [(piece, result) for piece, result in zip(pieces, results, strict=True) if result is not None]
+
+
+def _put_together(data: Dataset, plan: Plan, found: Sequence[tuple[Piece, Found]], out: Path) -> Evaluated:
+    ratios = {
+        piece.version: Rdr(tuple(map(as_ratio, result["ratios"])), result["repeats"])
+        for piece, result in found
+        if piece.kind == RDR
+    }
+    studies = [result for piece, result in found if piece.kind == STUDY]
+    return Evaluated(
+        data.name,
+        data.note,
+        plan,
+        dict(sorted(Counter(map(label_text, data.domain)).items())),
+        ratios,
+        _joined(studies, plan) if studies else None,
+        tuple(dict.fromkeys(said for _, result in found for said in result["cautions"])),
+        out / data.name,
+    )
+
+
+def _joined(studies: Sequence[Found], plan: Plan) -> Study:
+    """One study of all versions, as ``degradation_study`` would have found it."""
+    outcomes = tuple(as_outcome(entry) for study in studies for entry in study["outcomes"])
+    first = studies[0]
+    domains = tuple(first["domains"])
+    linked = associations(outcomes, domains, level=plan.level, permutations=plan.permutations, seed=plan.seed)
+    return Study(outcomes, linked, domains, plan.metric, plan.level, first["rows"], first["repeats"])

@@ -93,11 +93,14 @@ def midog_json(images=(1, 2, 51, 52, 101, 102), size=(300, 200), per_image=4, se
     }
 
 
-def write_midog(folder, images=(1, 2, 51, 52, 101, 102), size=(300, 200), per_image=4, mpp=0.25):
-    """MIDOG.json, and images/NNN.tiff in tiles without smaller levels."""
+def write_midog(folder, images=(1, 2, 51, 52, 101, 102), size=(300, 200), per_image=4, mpp=0.25, paint=None):
+    """MIDOG.json, and images/NNN.tiff in tiles without smaller levels; `paint` makes pixels of number and boxes."""
     found = midog_json(images, size, per_image)
     for image in images:
-        pixels = tissue_picture(size[0], size[1], [(0, 0, 1, 1)], seed=image)
+        if paint is None:
+            pixels = tissue_picture(size[0], size[1], [(0, 0, 1, 1)], seed=image)
+        else:
+            pixels = paint(image, size, [entry for entry in found["annotations"] if entry["image_id"] == image])
         write_slide(Path(folder, "images", f"{image:03d}.tiff"), pixels, mpp=mpp, levels=1)
     Path(folder, "MIDOG.json").write_text(json.dumps(found))
     return str(folder)
@@ -122,14 +125,23 @@ def square(left, top, side):
 
 
 def write_camelyon16(
-    folder, slides=("normal_001", "normal_101", "tumor_001", "tumor_071"), outlines=True, width=768, height=512
+    folder,
+    slides=("normal_001", "normal_101", "tumor_001", "tumor_071"),
+    outlines=True,
+    width=768,
+    height=512,
+    paint=None,
 ):
-    """Pyramidal slides in training/normal, training/tumor and testing/images, and outlines of the tumours."""
+    """Pyramidal slides in training/normal, training/tumor and testing/images, and outlines of the tumours.
+
+    `paint` makes pixels of a slide's name and size.
+    """
     for seed, name in enumerate(slides):
         kind = name.split("_")[0]
         place = Path(folder, *(("testing", "images") if kind == "test" else ("training", kind)))
         spots = [(0.25, 0.25, 0.75, 0.75)]
-        write_slide(place / f"{name}.tif", tissue_picture(width, height, spots, seed=seed))
+        pixels = tissue_picture(width, height, spots, seed=seed) if paint is None else paint(name, (width, height))
+        write_slide(place / f"{name}.tif", pixels)
         if kind == "tumor" and outlines:
             tumour = ("_0", square(width / 4, height / 4, width / 4)), ("_2", square(width / 4, height / 4, 60))
             xml = Path(folder, "training", "lesion_annotations", f"{name}.xml")

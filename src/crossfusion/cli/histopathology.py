@@ -1,8 +1,8 @@
-"""The command that makes the paper's study of tissue on the user's slides."""
+"""The study of tissue on the user's slides: its options, and the chain from tiles to files."""
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, names_option
+from crossfusion.cli.options import names_option
 from crossfusion.cli.tiles import Tiling, tile_options
 from crossfusion.errors import FileError, InputError
 
@@ -37,9 +37,12 @@ OPTIONS = (
     click.option("--data", required=True, help="A data set as the layout says: a folder, or its table."),
     click.option("--encoder", required=True, metavar="NAME", help="Such as virchow, virchow:DIR, timm:NAME, random."),
     names_option(
-        "--normalizers", "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]"
+        "--normalizers",
+        "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]",
     ),
-    click.option("--reference", metavar="FILE|FACTOR=VALUE", help="What to normalise to; else an ordinary tile of all."),
+    click.option(
+        "--reference", metavar="FILE|FACTOR=VALUE", help="What to normalise to; else an ordinary tile of all."
+    ),
     names_option("--corrections", "Of the vectors, such as centre,coral,combat."),
     click.option(
         "--embeddings", multiple=True, callback=_pairs, metavar="NAME=FILE", help="Ready-made, of the same tiles."
@@ -60,11 +63,12 @@ OPTIONS = (
 )
 
 
-def options(command: Any) -> Any:
-    """All options of the study."""
+def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All options of the study but where it goes; those of the tiles come as one argument, `tiling`."""
+    wrapped = tile_options(command)
     for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list[Path]:
@@ -75,11 +79,12 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     asked["normalizers"] = asked["normalizers"] or ["none", "macenko"]
     choices = study.Choices(layout=tiling.layout, **asked)
     choices.specs()
+    study.check_plan(plan)
     if not Path(data).exists():
         raise FileError(f"--data {data} does not exist: name the folder of the data set")
     tiles = _few(tiling, quick).read(data)
     with output.steps("checking") as tell:
-        ready = study.prepare(tiles, out, choices, folds=plan.folds, tell=tell)
+        ready = study.prepare(tiles, out, choices, plan, tell=tell)
     bar = partial(output.progress, unit="tiles")
     made = study.encode(ready, out, choices, bar=bar, tell=click.echo)
     with output.steps("evaluating") as tell:
@@ -90,7 +95,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
 def _plan(quick: bool, given: dict[str, Any]) -> Any:
     from crossfusion.experiments.evaluation import Plan
 
-    chosen = {name: value for name, value in given.items() if value}
+    chosen = {name: value for name, value in given.items() if value not in (None, [])}
     return Plan.quick(**chosen) if quick else Plan(**{"rows": 1000} | chosen)
 
 
@@ -98,21 +103,3 @@ def _few(tiling: Tiling, quick: bool) -> Tiling:
     """No more tiles of a slide than are asked for, or than such a study takes."""
     usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
     return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)
-
-
-@click.command()
-@options
-@tile_options
-@click.option("--out", type=PATH)
-def histopathology(**asked: Any) -> None:
-    """Encode slides after each stain normalisation, and judge distances by them: ratios, degradation, a page.
-
-    An interrupted study goes on where it was when the same command is given again.
-
-    \b
-    Examples:
-      crossfusion reproduce histopathology --data MIDOG/ --layout midog --encoder virchow --size 224
-      crossfusion reproduce histopathology --data CAMELYON16/ --layout camelyon16 --encoder virchow --device cuda
-      crossfusion reproduce histopathology --data manifest.csv --between scanner --label tumour --units slide \\
-        --encoder efficientnet_lite0 --normalizers macenko,stainfuser=onnx:sf.onnx@0..1 --quick
-    """

@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
+from crossfusion.cli.histopathology import run as run_histopathology
+from crossfusion.cli.histopathology import study_options
 from crossfusion.cli.options import PATH, json_option, names_option, numbers_option
 
 WIDE = 130  # columns of a terminal that the whole table of claims takes
@@ -114,6 +116,30 @@ def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: 
         study.run(out, dim=dim, progress=tell, **limits)
     click.echo((out / "runtime.md").read_text(encoding="utf-8"))
     _show_files(sorted(out.glob("runtime.*")))
+
+
+@reproduce.command()
+@study_options
+@_out("histopathology")
+def histopathology(out: Path, **asked: Any) -> None:
+    """Encode slides after each stain normalisation, and judge distances on them: ratios, degradation, a page.
+
+    Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says otherwise. An interrupted study
+    goes on where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion reproduce histopathology --data MIDOG/ --layout midog --encoder virchow
+      crossfusion reproduce histopathology --data CAMELYON16/ --layout camelyon16 --encoder virchow --quick
+      crossfusion reproduce histopathology --data manifest.csv --between scanner --label tumour --units slide \\
+        --encoder efficientnet_lite0 --normalizers macenko,stainfuser=onnx:sf.onnx@0..1
+    """
+    try:
+        written = run_histopathology(out=out, **asked)
+    except KeyboardInterrupt:
+        click.echo("crossfusion: what is done is kept: the same command goes on from there", err=True)
+        raise
+    _show_files(written)
 
 
 @reproduce.command()

@@ -9,9 +9,12 @@ import numpy as np
 
 import crossfusion as cf
 from crossfusion.errors import InputError
+from crossfusion.experiments.evaluation import Plan
 from crossfusion.pathology.tiles import Tile
+from crossfusion.protocols.degradation import check_options
+from crossfusion.protocols.measures import as_measures
 from crossfusion.text import label_text
-from crossfusion.validation import check_known
+from crossfusion.validation import check_known, check_whole
 
 NONE = ("none",)  # asked for instead of a factor: there is none
 KNOWN: Mapping[str, Mapping[str, Sequence[str]]] = {  # of each layout the first factor that is there
@@ -113,7 +116,21 @@ def _usual(layout: str, what: str, there: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in KNOWN[layout].get(what, ()) if name in there)[:1]
 
 
-def rehearse(design: Design, tiles: Sequence[Tile], *, folds: int) -> None:
+def check_plan(plan: Plan) -> None:
+    """Refuse settings of an evaluation that are none.
+
+    Parameters
+    ----------
+    plan : Plan
+        The settings.
+    """
+    as_measures(plan.distances)
+    check_options(plan.metric, plan.folds, plan.level, plan.draws, plan.seed)
+    check_whole(plan.rows, "rows", 2)
+    check_whole(plan.halves, "repeats", 2)
+
+
+def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
     """Go through the protocols with made-up rows, so that what they refuse is refused before any tile is encoded.
 
     Parameters
@@ -122,22 +139,23 @@ def rehearse(design: Design, tiles: Sequence[Tile], *, folds: int) -> None:
         The factors.
     tiles : sequence of Tile
         All tiles.
-    folds : int
-        Parts of the cross-validation.
+    plan : Plan
+        The settings.
     """
-    values = design.values(tiles)
+    values: dict[str, Any] = design.values(tiles)
     for what, names in {"domain": design.between, "label": design.label}.items():
         _check_two(values[what], names, what)
-    if design.label == ("kind",) and "test" in (values["label"] or ()):
+    if design.label == ("kind",) and "test" in values["label"]:
         raise InputError(
             "the kind of some slides is 'test', which is no label: give their kind in --centres, or --label none"
         )
     x = np.random.default_rng(0).normal(size=(len(tiles), 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when it is done in earnest
-        cf.rdr(x, values["domain"], units=values["units"], repeats=2)
+        cf.rdr(x, values["domain"], units=values["units"], repeats=2, rows=plan.rows)
         if values["label"] is not None:
-            cf.cddr(x, values["label"], values["domain"], units=values["units"], folds=folds, draws=2)
+            options: dict[str, Any] = {"units": values["units"], "folds": plan.folds, "metric": plan.metric}
+            cf.cddr(x, values["label"], values["domain"], draws=2, **options)
 
 
 def _check_two(values: Any, names: Sequence[str], what: str) -> None:

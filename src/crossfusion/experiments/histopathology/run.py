@@ -75,7 +75,9 @@ class Choices:
     def specs(self) -> dict[str, str]:
         """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
         found = named(self.normalizers)
-        check_known(self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion")
+        check_known(
+            self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion"
+        )
         names = [*found, *self.embeddings, *self.corrections]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -142,8 +144,8 @@ def prepare(
     tiles: Sequence[Tile],
     out: Path,
     choices: Choices,
+    plan: Plan,
     *,
-    folds: int = 5,
     tell: Callable[[str], None] | None = None,
 ) -> Ready:
     """Check everything that can be checked before a tile is encoded.
@@ -156,8 +158,8 @@ def prepare(
         Folder of the study.
     choices : Choices
         What is asked for.
-    folds : int
-        Parts of the cross-validation to come, for which there must be units enough.
+    plan : Plan
+        Settings of the evaluation to come, for which there must be units and labels enough.
     tell : callable, optional
         Shown a line about each step.
 
@@ -170,7 +172,7 @@ def prepare(
     specs = choices.specs()
     design = design_of(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
     say("checking domains, labels and units")
-    rehearse(design, tiles, folds=folds)
+    rehearse(design, tiles, plan)
     ready = {name: rows_of(path, tiles) for name, path in choices.embeddings.items()}
     say("looking for a reference")
     reference = find_reference(choices.reference, tiles) if needs_reference(specs) else None
@@ -217,7 +219,7 @@ def encode(
         ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
     )
     versions: dict[str, Rows | str] = {entry.name: rows_of(entry.path, ready.tiles) for entry in made}
-    versions |= ready.embeddings | {name: name for name in choices.corrections}
+    versions |= {**ready.embeddings, **{name: name for name in choices.corrections}}
     return Encoded(ready, made, versions)
 
 

@@ -171,5 +171,7 @@ def rows_of(path: Path, tiles: Sequence[Tile]) -> Rows:
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
         vectors = flat.reshape(found.num_rows, -1)
     except (AttributeError, TypeError, ValueError) as problem:
-        raise FileError(f"{path} has no vectors of one length in {VECTORS!r}: write a list of numbers a row") from problem
+        raise FileError(
+            f"{path} has no vectors of one length in {VECTORS!r}: write a list of numbers a row"
+        ) from problem
     return np.ascontiguousarray(vectors[[place[tile.key] for tile in tiles]])

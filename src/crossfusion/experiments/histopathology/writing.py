@@ -49,9 +49,7 @@ def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluat
     own = _as_printed(choices.layout, found[0])
     extra = {"": about, found[0].name: own}
     figures = {encoded.ready.pictures.name: SAMPLES}
-    page = write_page(
-        out, TITLE, found, command=command, file=f"{NAME}.html", lead=lead, figures=figures, extra=extra
-    )
+    page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", lead=lead, figures=figures, extra=extra)
     text = out / f"{NAME}.md"
     storage.write_text(text, _markdown(lead, about, own, found, encoded.ready.pictures.name))
     numbers = out / f"{NAME}.json"

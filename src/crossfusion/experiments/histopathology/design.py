@@ -61,9 +61,8 @@ class Design:
         return {what: _joined(tiles, names) if names else None for what, names in named.items()}
 
     def __str__(self) -> str:
-        units = f"units {', '.join(self.units)}" if self.units else "each tile a unit"
-        label = f"label {', '.join(self.label)}" if self.label else "no label"
-        return f"between {', '.join(self.between)}; {label}; {units}"
+        named = {"domains": self.between, "labels": self.label, "units": self.units}
+        return ", ".join(f"{what} by {' and '.join(names)}" for what, names in named.items() if names)
 
 
 def _joined(tiles: Sequence[Tile], names: Sequence[str]) -> list[str]:

@@ -32,6 +32,16 @@ from crossfusion.validation import check_known
 TILES = "tiles"  # appended to the name of a data set whose halves are of tiles, as in the paper, not of units
 
 
+AS_PAPER = (
+    "Halves are random halves of the tiles, as in the paper: tiles of one slide lie in both, so that halves are more"
+    " alike than slides are."
+)
+ABBREVIATED = {  # by the layout of the data
+    "midog": ["In print, ACS, HS and HX are Aperio CS2, Hamamatsu S360 and Hamamatsu XR."],
+    "camelyon16": ["In print, RAD and UNI are Radboud and Utrecht."],
+}
+
+
 @dataclass(frozen=True)
 class Choices:
     """What is asked for.
@@ -182,8 +192,14 @@ def prepare(
     say("drawing samples")
     shown = samples.ordinary(tiles, design.values(tiles)["domain"] or [])
     pictures = samples.save(output.make_folder(out) / "samples.png", shown, normalizers)
-    chosen = None if reference is None else reference.key if isinstance(reference, Tile) else str(reference)
-    return Ready(tiles, design, encoder, normalizers, ready, chosen, pictures)
+    return Ready(tiles, design, encoder, normalizers, ready, _named(reference, design), pictures)
+
+
+def _named(reference: Path | Tile | None, design: Design) -> str | None:
+    """A reference as people read it."""
+    if not isinstance(reference, Tile):
+        return None if reference is None else str(reference)
+    return f"the tile {reference.key} of {(design.values([reference])['domain'] or [''])[0]}"
 
 
 def encode(
@@ -256,7 +272,7 @@ def evaluate(
     """
     values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
     x: Any = encoded.versions[PLAIN]
-    tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design)), plan)]
+    tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design, name)), plan)]
     if encoded.ready.design.units:
         alone = Dataset(f"{name}_{TILES}", _images(encoded.versions), x, values["domain"], note=AS_PAPER)
         tasks.append((alone, plan))
@@ -267,14 +283,11 @@ def _images(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
     return {name: value for name, value in versions.items() if not isinstance(value, str)}
 
 
-AS_PAPER = (
-    "Halves are random halves of the tiles, as in the paper: tiles of one slide lie in both, so that a half tells more"
-    " about the other than another slide would."
-)
-
-
-def _note(design: Design) -> str:
-    said = f"Compared {design}."
+def _note(design: Design, layout: str) -> str:
+    said = str(design)
+    text = [f"{said[:1].upper()}{said[1:]}."]
     if design.units:
-        said += f" Each {' / '.join(design.units)} goes whole to one half, and to training or to testing."
-    return said if design.label else f"{said} Without a label there is no model, so there are ratios only."
+        text.append(f"A {' and '.join(design.units)} goes whole to one half, and to training or to testing.")
+    if not design.label:
+        text.append("Without a label there is no model, so there are ratios only.")
+    return " ".join([*text, *ABBREVIATED.get(layout, ())])

@@ -38,7 +38,7 @@ class Made:
 
     def __str__(self) -> str:
         size = f"{self.facts.get('tiles', 0):,} tiles × {self.facts.get('dim', 0):,} features"
-        return f"{self.name}: {size} {'were there already,' if self.taken_over else 'in'} {self.path}"
+        return f"{self.name}: {size} {'taken over from' if self.taken_over else 'in'} {self.path}"
 
 
 def quiet(_what: str, _total: int) -> AbstractContextManager[None]:

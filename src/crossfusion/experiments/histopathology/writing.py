@@ -1,6 +1,7 @@
 """What a study of tissue leaves behind: a page, the same tables as Markdown, and all numbers as JSON."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,6 @@ from crossfusion.experiments import beside
 from crossfusion.experiments.evaluation import Evaluated, tables, write_page
 from crossfusion.experiments.histopathology.run import Choices, Encoded
 from crossfusion.page.markup import Table
-from crossfusion.pathology.layouts import count_tiles
 from crossfusion.protocols.association import associations
 from crossfusion.protocols.outcomes import Study
 from crossfusion.text import plain_value
@@ -19,7 +19,6 @@ from crossfusion.text import plain_value
 TITLE = "Histopathology: distances between domains, and what a model loses"
 NAME = "histopathology"
 PIVOT = {"midog": "Aperio CS2"}  # the paper averages over the pairs of this scanner
-SHOWN = 12  # values of a factor that are counted on the page
 SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
 
 
@@ -89,14 +88,20 @@ def _left(facts: Any) -> str:
 
 
 def _tiles_table(encoded: Encoded) -> Table:
-    names = dict.fromkeys((*encoded.ready.design.between, *encoded.ready.design.label, *encoded.ready.design.units))
-    counts = count_tiles(encoded.ready.tiles)
-    rows = []
-    for name in names:
-        values = counts[name]
-        rows += [[name, value, f"{number:,}"] for value, number in [*values.items()][:SHOWN]]
-        rows += [[name, f"and {len(values) - SHOWN:,} more", ""]] if len(values) > SHOWN else []
-    return Table("Tiles", "by the factors of the study", ["factor", "value", "tiles"], rows)
+    """A row a domain: its tiles by label, and its units."""
+    design = encoded.ready.design
+    values = design.values(encoded.ready.tiles)
+    domain = values["domain"] or []
+    label = values["label"] or ["tiles"] * len(domain)
+    counts = Counter(zip(domain, label, strict=True))
+    names = sorted(set(label))
+    header, rows = [" and ".join(design.between), *names], []
+    units = set(zip(domain, values["units"] or [], strict=False))
+    header += [f"units ({' and '.join(design.units)})"] if units else []
+    for name in sorted(set(domain)):
+        row = [name, *(f"{counts[name, own]:,}" for own in names)]
+        rows.append([*row, f"{sum(name == of for of, _ in units):,}"] if units else row)
+    return Table("Tiles", "by domain and label" if design.label else "by domain", header, rows)
 
 
 def paper_pairs(study: Study, pivot: str) -> Study | None:

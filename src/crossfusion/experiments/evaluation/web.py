@@ -29,6 +29,7 @@ def write_page(
     lead: Sequence[str] = (),
     figures: Mapping[str, str] | None = None,
     extra: Mapping[str, Sequence[Table]] | None = None,
+    paper: str = PAPER,
 ) -> Path:
     """Write a page of what was found.
 
@@ -51,6 +52,8 @@ def write_page(
     extra : mapping of str to sequence of Table, optional
         Further tables at the top of the section of a data set, by its name; other names are sections of their own, and
         "" stands before all.
+    paper : str
+        What to know of the paper's numbers, with ``{source}`` where they are printed.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def write_page(
     header += _tables(more.get("", ()))
     parts = [element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]
     parts += [_plain(name, own) for name, own in more.items() if name and name not in names]
-    source = PAPER.format(source=printed.tables()["source"])
+    source = paper.format(source=printed.tables()["source"])
     footer = element(
         "footer", f"{escaped(source)} Made by {element('code', escaped(command))}, crossfusion {__version__}."
     )

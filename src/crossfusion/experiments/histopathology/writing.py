@@ -18,7 +18,12 @@ from crossfusion.text import plain_value
 
 TITLE = "Histopathology: distances between domains, and what a model loses"
 NAME = "histopathology"
+PAPERS = ("midog", "camelyon16")  # layouts of the paper's data
 PIVOT = {"midog": "Aperio CS2"}  # the paper averages over the pairs of this scanner
+SAME = (
+    "Rows and columns named “paper” are printed in {source}: the same encoder, and for this data set the same data, but"
+    " which tiles were taken and how models were trained is not printed, so values will differ."
+)
 SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
 
 

@@ -3,7 +3,6 @@
 # mypy: disable-error-code="index"
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -155,40 +154,36 @@ def test_the_page_opens_in_a_browser(studied):
         browser.close()
 
 
-@pytest.mark.parametrize("when", ["embeddings/none.parquet", "midog/pieces/*.json"])
-def test_a_killed_study_goes_on_and_finds_the_same(when, midog, studied, tmp_path):
-    process = subprocess.Popen([*COMMAND, *map(str, midog), "--out", str(tmp_path)], stdout=subprocess.DEVNULL)
+def stopped(command, how, out, when):
+    """Stop a study when a file is there; what it said."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 120
-    while not list(tmp_path.glob(when)) and process.poll() is None and time.monotonic() < deadline:
+    while not list(out.glob(when)) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "histopathology.html").exists()
-    done = run(*midog, "--out", tmp_path)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    assert not (out / "histopathology.html").exists()
+    return process.returncode, said
+
+
+def test_a_stopped_study_goes_on_and_finds_the_same(midog, studied, tmp_path):
+    command = (*midog, "--out", tmp_path)
+    code, said = stopped(command, signal.SIGINT, tmp_path, "embeddings/none.parquet")
+    assert code == 130
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    stopped(command, signal.SIGKILL, tmp_path, "midog/pieces/*.json")
+    done = run(*command)
     assert "none: 96 tiles × 256 features taken over from" in done.stdout
     for name in ("midog/results.json", "midog/study.md", "midog/scatter.svg", "midog_tiles/rdr.md"):
         assert (tmp_path / name).read_bytes() == (studied[0] / name).read_bytes()
 
 
-def test_an_interruption_says_that_work_is_kept(midog, tmp_path):
-    command = [*COMMAND, *map(str, midog), "--out", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while not list(tmp_path.glob("embeddings/none.parquet")) and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "the same command goes on from there" in said
-    assert "Traceback" not in said
-
-
 def test_camelyon16_through_a_checkpoint_of_virchow(tmp_path):
     encoders = pytest.importorskip("tests.test_encoders", reason="timm is missing: install the extra pathology")
-    names = [
-        f"{kind}_{n:03d}"
-        for kind, first in (("normal", 101), ("tumor", 71))
-        for n in (1, 2, 3, *range(first, first + 3))
-    ]
+    names = [f"{kind}_{n:03d}" for kind, first in (("normal", 101), ("tumor", 71)) for n in (1, 2, first, first + 1)]
     data = write_camelyon16(tmp_path / "data", names, width=1024, height=768, paint=camelyon_picture)
     checkpoint = encoders.save(tmp_path / "checkpoint", *encoders.tiny())
     encoder = ("--encoder", f"virchow:{checkpoint}", "--normalizers", "macenko")

@@ -53,7 +53,10 @@ def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluat
     own = _as_printed(choices.layout, found[0])
     extra = {"": about, found[0].name: own}
     figures = {encoded.ready.pictures.name: SAMPLES}
-    page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", lead=lead, figures=figures, extra=extra)
+    options: dict[str, Any] = {"lead": lead, "figures": figures, "extra": extra}
+    if choices.layout in PAPERS and choices.encoder.partition(":")[0] == "virchow":
+        options["paper"] = SAME
+    page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", **options)
     text = out / f"{NAME}.md"
     storage.write_text(text, _markdown(lead, about, own, found, encoded.ready.pictures.name))
     numbers = out / f"{NAME}.json"

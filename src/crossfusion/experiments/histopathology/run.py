@@ -287,7 +287,7 @@ def _note(design: Design, layout: str) -> str:
     said = str(design)
     text = [f"{said[:1].upper()}{said[1:]}."]
     if design.units:
-        text.append(f"A {' and '.join(design.units)} goes whole to one half, and to training or to testing.")
+        text.append(f"Each {' × '.join(design.units)} goes whole to one half, and to training or to testing.")
     if not design.label:
         text.append("Without a label there is no model, so there are ratios only.")
     return " ".join([*text, *ABBREVIATED.get(layout, ())])

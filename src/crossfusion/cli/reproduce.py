@@ -169,5 +169,35 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
     _show_files(sorted(out.glob("claims.*")))
 
 
+@reproduce.command()
+@click.option(
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+)
+@names_option("--only", "Data sets, such as mitos_he,pacs.  [default: all]")
+@_workers
+@_quick
+@_out("real")
+@json_option
+def real(data: Path | None, only: list[str], workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
+    """Evaluate all distances on real data: scanners, centres, batches, domains of pictures.
+
+    An interrupted study goes on where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion reproduce real --quick
+      crossfusion reproduce real --data ../shared/data --only mitos_he,pacs
+    """
+    from crossfusion.experiments import real as study
+
+    with output.steps("reading") as tell:
+        found = study.run(out, data, only=only, quick=quick, workers=workers, progress=tell)
+    if as_json:
+        output.show_json({"data": [result.to_dict() for result in found]})
+        return
+    click.echo((out / "reading.md").read_text(encoding="utf-8"), nl=False)
+    _show_files([out / f"real.{ending}" for ending in ("html", "md", "json")])
+
+
 def _show_files(paths: list[Path]) -> None:
     click.echo("\n".join(["written:", *(f"  {path}" for path in paths)]))

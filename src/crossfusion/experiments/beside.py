@@ -5,7 +5,6 @@ order and size, not their values.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from crossfusion.protocols.ratios import Rdr, pair_text
 from crossfusion.text import label_text, number_text
 
 Cells = tuple[list[str], list[list[str]]]
+POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are brought to; None: as they stand
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
@@ -39,18 +39,16 @@ def rdr_table(found: Rdr, what: str = "ratio") -> str:
 def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
     """Header and rows of `rdr_table`."""
     header, rows = found.table(what)
-    paper = printed.tables()["rdr"]
-    both = [*header, *(f"paper: {column}" for column in paper["columns"])]
-    return both, [[*row, *_cells(paper["values"].get(IN_PRINT.get(row[0], "")), 6)] for row in rows]
+    both = [*header, *(f"paper: {column}" for column in printed.COLUMNS)]
+    return both, [[*row, *_printed_ratios(found, row[0], what)] for row in rows]
 
 
 def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
     """The same with a column a distance and a row a side, for many pairs."""
     header, rows = found.table(what)
-    paper = printed.tables()["rdr"]
     own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
-    columns = [_cells(paper["values"].get(IN_PRINT.get(name, "")), 6) for name in found.distances]
-    theirs = [[f"paper: {side}", *(cell[k] for cell in columns)] for k, side in enumerate(paper["columns"])]
+    columns = [_printed_ratios(found, name, what) for name in found.distances]
+    theirs = [[f"paper: {side}", *(column[k] for column in columns)] for k, side in enumerate(printed.COLUMNS)]
     return ["side", *found.distances], [*own, *theirs]
 
 
@@ -139,8 +137,14 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cells(values: Any, number: int) -> list[str]:
-    return ["–"] * number if values is None else [number_text(value) for value in values]
+def _printed_ratios(found: Rdr, distance: str, what: str) -> list[str]:
+    """The paper's ratios of a distance, on the scale that ours are brought to."""
+    values = printed.RDR.get(IN_PRINT.get(distance, ""))
+    if values is None or what not in POWERS:
+        return ["–"] * len(printed.COLUMNS)
+    order = next(entry.order for entry in found.ratios if entry.distance == distance)
+    wanted = POWERS[what] or order
+    return [number_text(value ** (wanted / order)) for value in values]
 
 
 def _spread(mean: float, spread: float) -> str:

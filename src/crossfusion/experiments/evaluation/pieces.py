@@ -1,4 +1,4 @@
-"""An evaluation in pieces: ratios of a version, study of a version; each computed by itself and kept as one file."""
+"""An evaluation in pieces: ratios of a version by some distances, study of a version; each is kept as one file."""
 
 import json
 import re
@@ -21,9 +21,10 @@ from crossfusion.protocols.study import degradation_study
 
 FORMAT = 1
 RDR, STUDY = "rdr", "study"
+TOGETHER = 4  # distances in a piece of ratios
 USED = {  # settings that the numbers of a piece depend on
-    RDR: ("distances", "halves", "rows", "seed"),
-    STUDY: ("distances", "within_labels", "rows", "repeats", "folds", "draws", "level", "metric", "seed"),
+    RDR: ("halves", "rows", "seed"),
+    STUDY: ("rows", "repeats", "folds", "draws", "level", "metric", "seed"),
 }
 
 
@@ -43,6 +44,8 @@ class Piece:
         Domains, labels and units, and the rows as they are.
     plan : Plan
         The settings.
+    first : int
+        Of ratios, the first of the distances: halves do not depend on them, so each piece draws the same.
     """
 
     kind: str
@@ -50,6 +53,7 @@ class Piece:
     value: Rows | str
     data: Dataset
     plan: Plan
+    first: int = 0
 
     @property
     def title(self) -> str:
@@ -57,18 +61,26 @@ class Piece:
         return f"{self.data.name}, {'ratios' if self.kind == RDR else 'study'} of {self.version}"
 
     @property
+    def distances(self) -> list[str]:
+        """Names of its distances."""
+        if self.kind == RDR:
+            return list(self.plan.distances[self.first : self.first + TOGETHER])
+        return [*self.plan.distances, *self.plan.within_labels]
+
+    @property
     def cost(self) -> float:
         """How long it takes, in no unit."""
         domains = len(set(self.data.domain))
         rows = min(self.plan.rows, len(self.data.x) / domains)
-        samples = self.plan.halves * 3 if self.kind == RDR else self.plan.repeats
+        samples = self.plan.halves if self.kind == RDR else self.plan.repeats
         training = 0.0 if self.kind == RDR else 1e5 * self.plan.folds * len(self.data.x)
         return float(domains**2 * samples * rows**2 * (self.data.x.shape[1] + 100.0) + training)
 
     def path(self, out: Path) -> Path:
         """Its file."""
         plain = re.sub(r"[^A-Za-z0-9]+", "-", self.version).strip("-")[:40]
-        return out / self.data.name / "pieces" / f"{self.kind}-{plain}-{_digest([self.version])[:8]}.json"
+        name = f"{self.kind}{self.first or ''}-{plain}-{_digest([self.version])[:8]}.json"
+        return out / self.data.name / "pieces" / name
 
     def made_with(self) -> dict[str, Any]:
         """All that its numbers depend on."""
@@ -81,6 +93,7 @@ class Piece:
             "version": __version__,
             "correction": None if is_rows else self.value,
             "data": _digest([*columns, self.value if is_rows else self.data.x]),
+            "distances": self.distances,
             **{name: settings[name] for name in USED[self.kind]},
         }
 
@@ -88,7 +101,12 @@ class Piece:
 def pieces_of(data: Dataset, plan: Plan) -> list[Piece]:
     """All that a data set asks for: ratios of versions that are rows, and where there are labels a study of each."""
     versions = data.all_versions.items()
-    found = [Piece(RDR, name, value, data, plan) for name, value in versions if not isinstance(value, str)]
+    found = [
+        Piece(RDR, name, value, data, plan, first)
+        for name, value in versions
+        if not isinstance(value, str)
+        for first in range(0, len(plan.distances), TOGETHER)
+    ]
     if data.label is not None:
         found += [Piece(STUDY, name, value, data, plan) for name, value in versions]
     return found
@@ -109,7 +127,7 @@ def _ratios(piece: Piece) -> dict[str, Any]:
     return rdr(
         piece.value,
         data.domain,
-        distances=list(plan.distances),
+        distances=piece.distances,
         units=data.units,
         repeats=plan.halves,
         rows=plan.rows,
@@ -123,7 +141,7 @@ def _outcomes(piece: Piece) -> dict[str, Any]:
         data.x,
         data.label,
         data.domain,
-        distances=[*plan.distances, *plan.within_labels],
+        distances=piece.distances,
         corrections={piece.version: piece.value},
         units=data.units,
         metric=plan.metric,

@@ -24,7 +24,7 @@ from crossfusion.experiments.workers import computed
 from crossfusion.kernels import thread_count
 from crossfusion.protocols.association import associations
 from crossfusion.protocols.outcomes import Study
-from crossfusion.protocols.ratios import Rdr
+from crossfusion.protocols.ratios import Ratio, Rdr
 from crossfusion.text import label_text
 from crossfusion.validation import check_whole
 
@@ -135,22 +135,27 @@ def _all_found(
 
 
 def _put_together(data: Dataset, plan: Plan, found: Sequence[tuple[Piece, Found]], out: Path) -> Evaluated:
-    ratios = {
-        piece.version: Rdr(tuple(map(as_ratio, result["ratios"])), result["repeats"])
-        for piece, result in found
-        if piece.kind == RDR
-    }
+    ratios: dict[str, list[Ratio]] = {}
+    for piece, result in found:
+        if piece.kind == RDR:
+            ratios.setdefault(piece.version, []).extend(map(as_ratio, result["ratios"]))
     studies = [result for piece, result in found if piece.kind == STUDY]
     return Evaluated(
         data.name,
         data.note,
         plan,
         dict(sorted(Counter(map(label_text, data.domain)).items())),
-        ratios,
+        {version: Rdr(_in_order(entries), plan.halves) for version, entries in ratios.items()},
         _joined(studies, plan) if studies else None,
         tuple(dict.fromkeys(said for _, result in found for said in result["cautions"])),
         out / data.name,
     )
+
+
+def _in_order(entries: Sequence[Ratio]) -> tuple[Ratio, ...]:
+    """Ratios of several pieces as ``rdr`` would have given them: side by side, all distances of each."""
+    sides = list(dict.fromkeys((entry.pair, entry.domain) for entry in entries))
+    return tuple(sorted(entries, key=lambda entry: sides.index((entry.pair, entry.domain))))
 
 
 def _joined(studies: Sequence[Found], plan: Plan) -> Study:

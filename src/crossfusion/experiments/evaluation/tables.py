@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from crossfusion.experiments import beside
-from crossfusion.experiments.evaluation.model import NONE, Evaluated
+from crossfusion.experiments.evaluation.model import Evaluated
 from crossfusion.page.markup import Table
 from crossfusion.protocols.drops import SCORES
 from crossfusion.text import label_text, number_text
@@ -71,9 +71,10 @@ def correlation_tables(found: Evaluated) -> list[Table]:
     assert study is not None
     asked: list[tuple[str, str | None, str]] = [("pairs", name, f"over pairs, {name}") for name in study.corrections]
     if len(study.corrections) > 1:
-        asked += [("all", None, "over pairs and corrections")]
-        asked += [("corrections", None, f"over {len(study.corrections)} corrections, averaged over pairs")]
-    asked.sort(key=lambda entry: entry[1] != NONE)
+        asked[1:1] = [
+            ("all", None, "over pairs and corrections"),
+            ("corrections", None, f"over {len(study.corrections)} corrections, averaged over pairs"),
+        ]
     if len(study.domains) < 3:  # two points, between which everything correlates
         asked = [entry for entry in asked if entry[0] != "pairs"]
     return [

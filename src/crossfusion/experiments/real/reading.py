@@ -1,0 +1,159 @@
+"""What the numbers say, in sentences that are made from them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crossfusion.experiments import printed
+from crossfusion.experiments.evaluation import Evaluated
+from crossfusion.experiments.real.overview import NONE, mean_ratio, over_pairs, rates, studied
+from crossfusion.page.markup import Table
+from crossfusion.protocols.outcomes import Study
+
+TOP = 3  # places that count as among the best
+
+
+def reading(found: Sequence[Evaluated], levels: Table | None = None) -> list[str]:
+    """Paragraphs about what was found.
+
+    Parameters
+    ----------
+    found : sequence of Evaluated
+        All data sets.
+    levels : Table, optional
+        Centres against tissue, of the tiles of five centres.
+
+    Returns
+    -------
+    list of str
+        Sentences; every number in them is computed.
+    """
+    studies = studied(found)
+    said = [*_foreseen(studies), *_forms(studies, found), *_centred(studies)]
+    said += [_versions(r.name, r.study) for r in found if r.study is not None and len(r.study.domains) == 2]
+    said += _scale(found)
+    return said if levels is None else [*said, _tissue(levels)]
+
+
+def _foreseen(studies: dict[str, Study]) -> list[str]:
+    """Which distance goes closest with degradation, and where CFD stands."""
+    said, best, low = [], [], []
+    for name, study in studies.items():
+        entries = over_pairs(study)
+        first = min(entries.values(), key=lambda entry: entry.rank)
+        own, loss = entries["cfd"], rates(study)[NONE]
+        said.append(
+            f"{name}: models lose {loss:.0%} of their score on average over {own.points} directed pairs."
+            f" {first.distance} goes closest with it (r = {first.pearson:.2f}); CFD has r = {own.pearson:.2f}, place"
+            f" {own.rank} of {len(entries)}{_limits(own.pearson_lower, own.pearson_upper)}."
+        )
+        best += [name] if own.rank <= TOP else []
+        low += [name] if 2 * own.rank > len(entries) + 1 else []
+    if not studies:
+        return []
+    said.append(
+        f"So CFD is among the first {TOP} on {_listed(best)}, and in the lower half on {_listed(low)}. With"
+        f" {_counts(studies)} domains a data set, no order of the distances is certain: most intervals overlap."
+    )
+    return said
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None else f", interval {low:.2f} to {high:.2f}"
+
+
+def _counts(studies: dict[str, Study]) -> str:
+    numbers = sorted({len(study.domains) for study in studies.values()})
+    return " or ".join(map(str, numbers))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none of them"
+
+
+def _forms(studies: dict[str, Study], found: Sequence[Evaluated]) -> list[str]:
+    """What the unbiased and the conditional form change."""
+    pairs = {name: over_pairs(study) for name, study in studies.items()}
+    gaps = [abs(e["cfd"].pearson - e["cfd_unbiased"].pearson) for e in pairs.values() if "cfd_unbiased" in e]
+    said = []
+    if gaps:
+        said.append(
+            f"The unbiased form changes CFD's correlation by at most {max(gaps):.3f}, as all pairs of a data set are"
+            " measured on equally many rows. It matters where nothing differs: for halves of one domain the plug-in is"
+            f" {_range(found, 'cfd')} of the distance of two domains, the unbiased form"
+            f" {_range(found, 'cfd_unbiased')}."
+        )
+    given = {name: (e["cfd"], e["cfd_given_label"]) for name, e in pairs.items() if "cfd_given_label" in e}
+    if given:
+        changes = ", ".join(
+            f"{name} from {plain.pearson:.2f} to {fixed.pearson:.2f}" for name, (plain, fixed) in given.items()
+        )
+        said.append(
+            f"Holding labels fixed (which needs the labels of both domains) takes CFD's correlation: {changes}."
+        )
+    return said
+
+
+def _range(found: Sequence[Evaluated], distance: str) -> str:
+    """Ratios of a distance over data sets."""
+    values = [mean_ratio(result, distance, "ratio_of_means") for result in found if result.study is not None]
+    return f"{100 * min(values):.1f} to {100 * max(values):.1f} %"
+
+
+def _centred(studies: dict[str, Study]) -> list[str]:
+    """That centring drives CFD to zero, whatever is lost."""
+    left = {name: rates(study) for name, study in studies.items() if "centre" in study.corrections}
+    if not left:
+        return []
+    losses = ", ".join(f"{name} {loss['centre']:.0%} (before {loss[NONE]:.0%})" for name, loss in left.items())
+    return [
+        "Centring every domain sets CFD to zero by construction, whatever becomes of the task. CDDR after it:"
+        f" {losses}. A correlation over corrections mostly says that CFD is zero after all but one of them."
+    ]
+
+
+def _versions(name: str, study: Study) -> str:
+    """Two domains: as many points as corrections."""
+    entry = next(a for a in study.associations if (a.over, a.distance) == ("corrections", "cfd"))
+    lost = ", ".join(f"{version} {loss:.1%}" for version, loss in rates(study).items())
+    four = printed.exact_pvalue(printed.DISTANCES["CFD"], printed.CDDR)
+    return (
+        f"{name}: CDDR by version: {lost}. Over these {entry.points} points CFD has r = {entry.pearson:.2f}"
+        f" (one-sided p = {entry.pearson_pvalue or float('nan'):.2f}). So few points make no correlation, and the"
+        f" paper's table has four: among their {len(_orders())} orders, its CFD column has p = {four:.2f} and nothing"
+        f" could have less than {1 / len(_orders()):.2f}."
+    )
+
+
+def _orders() -> range:
+    return range(int(np.prod(range(1, len(printed.METHODS) + 1))))
+
+
+def _scale(found: Sequence[Evaluated]) -> list[str]:
+    """That the ratio depends on a measure's scale."""
+    said = []
+    for result in found:
+        names = result.rdr[NONE].distances
+        stands = {name: mean_ratio(result, name, "ratio_of_means") for name in names}
+        roots = {name: mean_ratio(result, name, "ratio_root") for name in names}
+        said.append(f"{result.name} {_place(stands)} and {_place(roots)}")
+    return [
+        "RDR depends on a measure's scale: CFD grows with the square of a shift, most others with the shift. CFD's"
+        " place among all distances that have a ratio, the smallest first, as they stand and with all brought to the"
+        f" first power: {', '.join(said)}."
+    ]
+
+
+def _place(values: dict[str, float]) -> str:
+    known = sorted(abs(value) for value in values.values() if np.isfinite(value))
+    return f"{1 + known.index(abs(values['cfd']))} of {len(known)}"
+
+
+def _tissue(levels: Table) -> str:
+    shares = {(row[0], row[1]): row[-1] for row in levels.rows}
+    versions = list(dict.fromkeys(row[0] for row in levels.rows))
+    parts = ", ".join(f"{v}: {shares[v, 'centre']} centres, {shares[v, 'tile']} tiles of one centre" for v in versions)
+    return (
+        f"camelyon17_he: the distance between tiles splits into {parts}. Five tiles a centre tell more about tissue"
+        " than about the centre, before and after normalisation."
+    )

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="index"
 
 import json
+import pickle
 import re
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import crossfusion as cf
-from crossfusion.experiments.evaluation import Plan
+from crossfusion.experiments.evaluation import Dataset, Plan, pieces
 from crossfusion.experiments.histopathology import Choices, design, prepare, versions, writing
 from crossfusion.pathology import read_layout
 from crossfusion.pathology.tiles import Tile
@@ -294,7 +295,16 @@ def test_ready_made_embeddings_are_matched_by_key(midog, studied, tmp_path, refu
         versions.rows_of(tmp_path / "empty.parquet", tiles)
 
 
-def test_pairs_of_one_domain(studied):
+def test_a_piece_goes_to_a_worker_with_its_own_rows_only():
+    x, domain, label = np.random.default_rng(0).normal(size=(90, 40)), ["A", "B"] * 45, ["u", "u", "v"] * 30
+    data = Dataset("small", {name: x + k for k, name in enumerate("uvw")} | {"centre": "centre"}, x, domain, label)
+    for piece in pieces.pieces_of(data, Plan.quick(distances=["cfd"], within_labels=[])):
+        sent = pickle.dumps(piece)
+        assert len(sent) < 1.3 * x.nbytes
+        assert pieces.compute(pickle.loads(sent)) == pieces.compute(piece)
+
+
+def test_pairs_of_one_domain():
     x = np.random.default_rng(0).normal(size=(90, 3))
     domain, label = np.repeat(["A", "B", "C"], 30), np.tile([0, 1], 45)
     study = cf.degradation_study(x, label, domain, distances=["cfd"], corrections=["none"], draws=9)

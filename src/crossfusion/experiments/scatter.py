@@ -58,6 +58,7 @@ def _panel(axes: Any, study: Study, name: str) -> None:
             x, y, s=26, color=colour, marker=marker, label=correction, edgecolors="white", linewidths=0.4, zorder=3
         )
     axes.set_xlabel(name)
+    axes.locator_params(axis="x", nbins=6)
     axes.axhline(0, color="#9aa3ad", linewidth=0.8)
     axes.set_title(_title(study, name))
 

@@ -4,7 +4,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,12 @@ class Piece:
     data: Dataset
     plan: Plan
     first: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To a worker goes what it needs: of all versions, the rows of its own."""
+        x = self.data.x if isinstance(self.value, str) else self.value
+        alone = replace(self.data, versions={}, x=x)
+        return Piece, (self.kind, self.version, self.value, alone, self.plan, self.first)
 
     @property
     def title(self) -> str:

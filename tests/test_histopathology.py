@@ -1,6 +1,6 @@
 """The study of tissue from slides to tables: miniature MIDOG21 and Camelyon16 whose stains are known."""
 
-# mypy: disable-error-code="index"
+# mypy: disable-error-code="index,name-defined,misc"
 
 import json
 import pickle
@@ -24,7 +24,7 @@ from tests.painted import camelyon_picture, midog_picture
 from tests.slides import write_camelyon16, write_manifest, write_midog
 from tests.stained import export
 from tests.test_cli import COMMAND, fails, run
-from tests.test_page import CHROMIUM, FLAGS
+from tests.test_page import CHROMIUM, FLAGS, Seen
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
 
@@ -66,7 +66,7 @@ def numbers(out, name="midog"):
 def averages(found, name):
     """Average of a distance or a score over pairs, by correction."""
     outcomes = found["study"]["outcomes"]
-    values = {}
+    values: dict[str, list[float]] = {}
     for one in outcomes:
         values.setdefault(one["correction"], []).append(one["distances"][name] if name in ("cfd", "mmd") else one[name])
     return {correction: float(np.mean(own)) for correction, own in values.items()}
@@ -132,20 +132,24 @@ def test_the_stain_is_found_and_normalisation_takes_it_away(studied):
     assert apart[SCANNERS[2]] > 1.3 * apart[SCANNERS[1]]
 
 
+def look(page, path):
+    """Open a page; what it said on its console, and what it fetched."""
+    seen = Seen(page)
+    page.on("console", lambda message: seen.console.append(message.text))
+    page.on("pageerror", lambda problem: seen.console.append(str(problem)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(path.as_uri())
+    return seen
+
+
 def test_the_page_opens_in_a_browser(studied):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for width in (1440, 390):
             page = browser.new_page(viewport={"width": width, "height": 900})
-            said: list[str] = []
-            page.on("console", lambda message, said=said: said.append(message.text))
-            page.on("pageerror", lambda problem, said=said: said.append(str(problem)))
-            page.on(
-                "request",
-                lambda request, said=said: said.extend([request.url][request.url[:5] in ("file:", "data:") :]),
-            )
-            page.goto((studied[0] / "histopathology.html").as_uri())
-            assert said == []
+            seen = look(page, studied[0] / "histopathology.html")
+            assert seen.console == []
+            assert [url for url in seen.requests if not url.startswith(("file:", "data:"))] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
             assert page.locator("img").count() == 2

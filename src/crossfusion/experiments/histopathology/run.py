@@ -1,15 +1,14 @@
 """From tiles to tables: encode after each normalisation, then ratios, degradation and correlations of all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossfusion.alignment import corrections as known_corrections
-from crossfusion.errors import FileError, InputError
 from crossfusion.experiments import output
 from crossfusion.experiments.evaluation import Dataset, Evaluated, Plan, evaluate_all
 from crossfusion.experiments.histopathology import samples
+from crossfusion.experiments.histopathology.choices import Choices
 from crossfusion.experiments.histopathology.design import Design, design_of, rehearse
 from crossfusion.experiments.histopathology.versions import (
     PLAIN,
@@ -17,7 +16,6 @@ from crossfusion.experiments.histopathology.versions import (
     Made,
     Rows,
     embed_versions,
-    named,
     needs_reference,
     quiet,
     rows_of,
@@ -27,7 +25,6 @@ from crossfusion.pathology.encoders import encoder as encoder_by_name
 from crossfusion.pathology.normalizers import Normalizer, normalizer
 from crossfusion.pathology.stains import find_reference
 from crossfusion.pathology.tiles import Tile
-from crossfusion.validation import check_known
 
 TILES = "tiles"  # appended to the name of a data set whose halves are of tiles, as in the paper, not of units
 
@@ -40,64 +37,6 @@ ABBREVIATED = {  # by the layout of the data
     "midog": ["In print, ACS, HS and HX are Aperio CS2, Hamamatsu S360 and Hamamatsu XR."],
     "camelyon16": ["In print, RAD and UNI are Radboud and Utrecht."],
 }
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What is asked for.
-
-    Parameters
-    ----------
-    layout : str
-        Of the data: its usual factors.
-    encoder : str
-        As ``crossfusion embed`` takes it.
-    normalizers : sequence of str
-        SPEC or NAME=SPEC each; ``none`` is always there.
-    between, label, units : sequence of str
-        Factors, where they are not those of the layout; ``none`` for no label or no units.
-    reference : str, optional
-        A file, or FACTOR=VALUE.
-    corrections : sequence of str
-        Of the embeddings, names of ``crossfusion.corrections``.
-    embeddings : mapping of str to path
-        Files made elsewhere of the same tiles, by the names that tables are to show.
-    device, precision : str
-        As in ``encoder``.
-    batch, workers
-        As in ``embed``; as many processes evaluate.
-    """
-
-    layout: str
-    encoder: str
-    normalizers: Sequence[str] = ()
-    between: Sequence[str] = ()
-    label: Sequence[str] = ()
-    units: Sequence[str] = ()
-    reference: str | None = None
-    corrections: Sequence[str] = ()
-    embeddings: Mapping[str, Path] = field(default_factory=dict)
-    device: str = "auto"
-    precision: str = "auto"
-    batch: int = 32
-    workers: int | None = None
-
-    def specs(self) -> dict[str, str]:
-        """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
-        found = named(self.normalizers)
-        check_known(
-            self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion"
-        )
-        names = [*found, *self.embeddings, *self.corrections]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"two versions are called {twice!r}: tell them apart as NAME=SPEC or NAME=FILE")
-        for name, path in self.embeddings.items():
-            if not path.is_file():
-                raise FileError(f"{path} does not exist: check the path after --embeddings {name}=")
-        if self.reference is not None and not needs_reference(found):
-            raise InputError("--reference goes with the normalizers reinhard and macenko: leave it out")
-        return found
 
 
 @dataclass(frozen=True)

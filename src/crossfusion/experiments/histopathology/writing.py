@@ -10,7 +10,8 @@ from typing import Any
 from crossfusion import storage
 from crossfusion.experiments import beside
 from crossfusion.experiments.evaluation import Evaluated, tables, write_page
-from crossfusion.experiments.histopathology.run import Choices, Encoded
+from crossfusion.experiments.histopathology.choices import Choices
+from crossfusion.experiments.histopathology.run import Encoded
 from crossfusion.page.markup import Table
 from crossfusion.protocols.association import associations
 from crossfusion.protocols.outcomes import Study

@@ -11,26 +11,17 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import names_option
+from crossfusion.cli.options import named_files, names_option
 from crossfusion.cli.tiles import Tiling, tile_options
-from crossfusion.errors import FileError, InputError
+from crossfusion.errors import FileError
 
 FEW = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
-def _pairs(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
-    """Names with files, given as NAME=FILE."""
-    found: dict[str, Path] = {}
-    for value in values:
-        name, equals, file = value.partition("=")
-        if not (name and equals and file):
-            raise InputError(f"--embeddings {value} must be NAME=FILE")
-        if name in found:
-            raise InputError(f"--embeddings names {name!r} twice: give each file a name of its own")
-        found[name] = Path(file)
-    return found
+def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+    return {name: Path(file) for name, file in named_files(values).items()}
 
 
 OPTIONS = (
@@ -45,7 +36,7 @@ OPTIONS = (
     ),
     names_option("--corrections", "Of the vectors, such as centre,coral,combat."),
     click.option(
-        "--embeddings", multiple=True, callback=_pairs, metavar="NAME=FILE", help="Ready-made, of the same tiles."
+        "--embeddings", multiple=True, callback=_files, metavar="NAME=FILE", help="Ready-made, of the same tiles."
     ),
     names_option("--between", "Factors of the domains.  [default: scanner, or centre, by layout]"),
     names_option("--label", "Factors that a model predicts, or none.  [default: label]"),

@@ -9,11 +9,11 @@ from crossfusion.cli.options import (
     between_option,
     given_option,
     json_option,
+    named_files,
     names_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.errors import InputError
 from crossfusion.methods import compare_methods
 
 
@@ -48,14 +48,8 @@ def methods(
     Examples:
       crossfusion methods raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    named: dict[str, Any] = {}
-    for entry in files:
-        name, equals, path = entry.partition("=")
-        if not (name and equals and path):
-            raise InputError(f"{entry!r} is not NAME=FILE: write raw=raw.parquet")
-        if name in named:
-            raise InputError(f"the method {name!r} is there twice: name each once")
-        named[name] = read.summary(path, [*between, *given, *units])
+    factors = [*between, *given, *units]
+    named = {name: read.summary(path, factors) for name, path in named_files(files).items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_methods(named, between=between, given=given, units=units, **options)
     if as_json:

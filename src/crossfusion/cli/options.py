@@ -57,6 +57,19 @@ def numbers_option(name: str, kind: type[Any], text: str) -> Decorator:
     return click.option(name, callback=_numbers(kind), metavar="N[,N...]", help=text)
 
 
+def named_files(entries: Sequence[str]) -> dict[str, str]:
+    """Names with files, given as NAME=FILE."""
+    named: dict[str, str] = {}
+    for entry in entries:
+        name, equals, path = entry.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"{entry!r} is not NAME=FILE: write raw=raw.parquet")
+        if name in named:
+            raise InputError(f"the name {name!r} is there twice: name each once")
+        named[name] = path
+    return named
+
+
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
 weights_option = click.option(

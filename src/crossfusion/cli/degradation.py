@@ -20,7 +20,7 @@ from crossfusion.cli.domains import (
     rows_of,
     seed_option,
 )
-from crossfusion.cli.options import PATH, between_option, json_option, names_option
+from crossfusion.cli.options import PATH, between_option, json_option, named_files, names_option
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.experiments import scatter
@@ -100,12 +100,7 @@ def _versions(read: Reading, files: Sequence[str], by: list[str], correction: li
         return rows_of(read, files[0] if files else None, by), correction or list(CORRECTIONS)
     if correction:
         raise InputError("--correction goes with one file: leave it out, or the names of the files")
-    named: dict[str, Rows] = {}
-    for entry in files:
-        name, equals, path = entry.partition("=")
-        if not (name and equals and path) or name in named:
-            raise InputError(f"{entry!r} is not NAME=FILE with a name of its own: write macenko=macenko.parquet")
-        named[name] = rows_of(read, path, by)
+    named = {name: rows_of(read, path, by) for name, path in named_files(files).items()}
     first, *others = named
     for other in others:
         if not named[other].keys.equals(named[first].keys):

@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce example-scanners clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -46,6 +46,14 @@ reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; g
 	cp reproduction/decomposition/decomposition.png docs/reproduction
 	cp reproduction/synthetic/figures/relative-d128-n300.png docs/reproduction
 	cp reproduction/synthetic/figures/beyond-d128-n300.png docs/reproduction
+
+real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA); goes on where it was interrupted
+	$(BIN)/crossfusion reproduce real --out reproduction/real
+	mkdir -p docs/real
+	rm -f docs/real/*
+	cp reproduction/real/reading.md reproduction/real/tables/*.md reproduction/real/*.png docs/real
+	for set in mitos_he sc_mixology pacs office_caltech office_caltech_surf; do \
+		cp reproduction/real/$$set/scatter.png docs/real/$$set.png; done
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

@@ -15,7 +15,7 @@ from crossfusion.protocols.outcomes import Study
 ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")
 MARKERS = "osD^vPX*"
-WIDEST = 3  # panels beside one another
+MANY = 9  # panels, beyond which they stand closer and with fewer dots an inch
 
 
 def draw(study: Study) -> Any:
@@ -32,7 +32,7 @@ def draw(study: Study) -> Any:
         The panels; their titles give Pearson's correlation over the pairs within the first correction and over all.
     """
     names = study.distances
-    across = min(WIDEST, len(names))
+    across = min(3 if len(names) <= MANY else 4, len(names))
     down = -(-len(names) // across)
     drawn = output.figure(4.2 * across, 3.6 * down + 0.5)
     grid = drawn.subplots(down, across, squeeze=False, sharey=True).ravel()
@@ -86,7 +86,11 @@ def save(study: Study, path: Path) -> None:
     )
     with output.matplotlib().rc_context(output.STYLE):
         drawn = draw(study)
-        keywords = {"format": path.suffix.lower()[1:], "dpi": 150, "metadata": metadata}
+        keywords = {
+            "format": path.suffix.lower()[1:],
+            "dpi": 150 if len(study.distances) <= MANY else 90,
+            "metadata": metadata,
+        }
         storage.write_whole(path, partial(drawn.savefig, **keywords))
 
 

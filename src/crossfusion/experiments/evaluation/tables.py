@@ -10,9 +10,9 @@ from crossfusion.text import label_text, number_text
 
 WIDEST = 6  # sides of pairs beside one another; more stand below one another
 SCALES = {
-    "ratio": "as the distances stand",
-    "ratio_root": "all distances brought to the first power (CFD and squared MMD by their roots)",
-    "ratio_squared": "all distances brought to the second power",
+    "ratio": ("as it stands", "ratios of the distances as they stand"),
+    "ratio_root": ("as root", "all distances brought to the first power (CFD and squared MMD by their roots)"),
+    "ratio_squared": ("as square", "all distances brought to the second power"),
 }
 
 
@@ -20,11 +20,11 @@ def ratio_tables(found: Evaluated) -> list[Table]:
     """Relative distance ratios of each version, as they stand, as roots and as squares."""
     tables = []
     for version, ratios in found.rdr.items():
-        for what, scale in SCALES.items():
+        for what, (short, scale) in SCALES.items():
             cells = beside.rdr_cells if len(ratios.sides) <= WIDEST else beside.rdr_columns
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
             tables.append(
-                Table(f"RDR, {version}, {what.replace('_', ' as ')}", f"{scale}{spread}", *cells(ratios, what))
+                Table(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what))
             )
     return tables
 
@@ -73,7 +73,7 @@ def correlation_tables(found: Evaluated) -> list[Table]:
     if len(study.corrections) > 1:
         asked[1:1] = [
             ("all", None, "over pairs and corrections"),
-            ("corrections", None, f"over {len(study.corrections)} corrections, averaged over pairs"),
+            ("corrections", None, "over corrections, averaged over pairs"),
         ]
     if len(study.domains) < 3:  # two points, between which everything correlates
         asked = [entry for entry in asked if entry[0] != "pairs"]

@@ -27,6 +27,7 @@ def write_page(
     command: str,
     file: str = "index.html",
     lead: Sequence[str] = (),
+    points: Sequence[str] = (),
     figures: Mapping[str, str] | None = None,
     extra: Mapping[str, Sequence[Table]] | None = None,
     paper: str = PAPER,
@@ -47,6 +48,8 @@ def write_page(
         Name of the file.
     lead : sequence of str
         Paragraphs below the title.
+    points : sequence of str
+        A list below those.
     figures : mapping of str to str, optional
         Files of figures (SVG or PNG, in `out`) that stand below the lead, with their captions.
     extra : mapping of str to sequence of Table, optional
@@ -63,6 +66,7 @@ def write_page(
     more = extra or {}
     names = [result.name for result in found]
     header = element("h1", escaped(title)) + "".join(element("p", escaped(text)) for text in lead)
+    header += element("ul", "".join(element("li", escaped(text)) for text in points)) if points else ""
     header += "".join(_figure(out / name, caption) for name, caption in (figures or {}).items())
     header += _tables(more.get("", ()))
     parts = [element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]

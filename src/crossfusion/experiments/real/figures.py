@@ -50,13 +50,13 @@ def _panel(axes: Any, entries: Sequence[Any]) -> None:
 def write_centres(out: Path, found: Mapping[str, Any]) -> list[Path]:
     """Draw the matrices of centres, a panel a version, on one scale."""
     values = {version: np.where(np.eye(len(p.labels), dtype=bool), np.nan, p.unbiased) for version, p in found.items()}
-    low, high = (of([of(v) for v in values.values()]) for of in (np.nanmin, np.nanmax))
+    high = 1.1 * max(float(np.nanmax(cells)) for cells in values.values())
     with output.matplotlib().rc_context(output.STYLE | {"axes.grid": False}):
         drawn = output.figure(4.3 * len(values), 4.1)
         grid = drawn.subplots(1, len(values), squeeze=False)[0]
         for axes, (version, cells) in zip(grid, values.items(), strict=True):
             labels = list(map(str, found[version].labels))
-            axes.imshow(cells, cmap="Blues", vmin=min(0.0, low), vmax=1.3 * high)
+            axes.imshow(cells, cmap="Blues", vmin=0.0, vmax=high)
             axes.set_xticks(range(len(labels)), labels)
             axes.set_yticks(range(len(labels)), labels)
             axes.set_title(f"{version}: unbiased CFD by tile")
@@ -64,6 +64,7 @@ def write_centres(out: Path, found: Mapping[str, Any]) -> list[Path]:
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-                axes.text(j, i, f"{cells[i, j]:.2f}", ha="center", va="center", color=INK)
+                colour = "white" if cells[i, j] > high / 2 else INK
+                axes.text(j, i, f"{cells[i, j]:.2f}", ha="center", va="center", color=colour)
         grid[0].set_ylabel("centre")
         return output.save(drawn, out, "centres")

@@ -1,6 +1,7 @@
 """The whole study of real data: embeddings, ratios, degradation, matrices, and the page of it all."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,14 +123,21 @@ def _write(out: Path, found: Sequence[Evaluated], parts: Parts, quick: bool) -> 
     content["tables"] = {name or "all": [vars(table) for table in own] for name, own in parts.tables.items()}
     storage.write_text(out / "real.json", json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     storage.write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
-    for name, own in parts.tables.items():
-        for number, table in enumerate(own):
-            text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{beside.markdown(table.header, table.rows)}"
-            storage.write_text(out / f"{name or 'summary'}-{number + 1}.md", text)
+    _write_tables(output.make_folder(out / "tables"), found, parts)
     storage.write_text(out / "real.md", _document(found, said, parts))
     command = f"crossfusion reproduce real{' --quick' if quick else ''}"
     captions = {name: CAPTIONS[name] for name in parts.figures}
-    write_page(out, TITLE, found, command=command, file="real.html", lead=said, figures=captions, extra=parts.tables)
+    write_page(out, TITLE, found, command=command, file="real.html", points=said, figures=captions, extra=parts.tables)
+
+
+def _write_tables(folder: Path, found: Sequence[Evaluated], parts: Parts) -> None:
+    """Each table that the page shows at once as a file, named by data set and title, without a heading."""
+    everywhere = {"": parts.tables[""]} | {r.name: [*parts.tables.get(r.name, []), *main_tables(r)] for r in found}
+    for name, own in everywhere.items():
+        for table in own:
+            title = re.sub(r"\W+", "-", table.title.replace("RDR, none, ", "RDR ")).strip("-").lower()
+            text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{beside.markdown(table.header, table.rows)}"
+            storage.write_text(folder / f"{name or 'all'}-{title}.md", text)
 
 
 def _document(found: Sequence[Evaluated], said: Sequence[str], parts: Parts) -> str:

@@ -17,6 +17,7 @@ from crossfusion.errors import FileError
 
 FEW = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
+PLANNED = ("distances", "rows", "halves", "metric", "folds", "seed")  # options of the evaluation
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
@@ -45,6 +46,7 @@ OPTIONS = (
     click.option("--rows", type=int, metavar="N", help="Most rows of a domain in a distance.  [default: 1000]"),
     click.option("--repeats", "halves", type=int, metavar="N", help="Random halves for the ratios.  [default: 50]"),
     click.option("--metric", metavar="f1_macro|auc|accuracy", help="Score of the model.  [default: f1_macro]"),
+    click.option("--folds", type=int, metavar="N", help="Parts of the cross-validation.  [default: 5; 3 with --quick]"),
     click.option("--seed", default=0, show_default=True, help="Seed of the evaluation."),
     click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or mps."),
     click.option("--precision", default="auto", show_default=True, help="float32, float16 or bfloat16."),
@@ -66,7 +68,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     """The whole chain: tiles, embeddings, evaluation, files."""
     from crossfusion.experiments import histopathology as study
 
-    plan = _plan(quick, {name: asked.pop(name) for name in ("distances", "rows", "halves", "metric", "seed")})
+    plan = _plan(quick, {name: asked.pop(name) for name in PLANNED})
     asked["normalizers"] = asked["normalizers"] or ["none", "macenko"]
     choices = study.Choices(layout=tiling.layout, **asked)
     choices.specs()

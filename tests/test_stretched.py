@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +115,102 @@ def test_missing_vectors_are_rows_that_are_not_finite(kind, gone, tmp_path, refu
         return
     with pytest.warns(cf.CrossfusionWarning, match="in 100 of 500 rows"):
         assert_same(cf.summarize(path, by="site", nan="drop"), expected)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("gone", ["vector", "entry"])
+def test_missing_whole_numbers(kind, gone, tmp_path, refuses):
+    values = (10 * np.abs(X)).astype(kind)
+    rows: list[Any] = values.tolist()
+    for k in range(200, 300):
+        if gone == "vector":
+            rows[k] = None
+        else:
+            rows[k][3] = None
+    path = save(tmp_path / "x.parquet", rows, pa.list_(getattr(pa, kind if kind != "bool" else "bool_")()))
+    with refuses("in 100 of .* the first in row 200"):
+        cf.summarize(path, by="site")
+    expected = values.astype(float)
+    expected[200:300] = np.nan
+    with pytest.warns(cf.CrossfusionWarning, match="in 100 of 500 rows"):
+        assert_same(cf.summarize(path, by="site", nan="drop"), expected, 1e-5)
+    found = joined(list(open_file(path, ["site"]).blocks()))
+    assert np.isnan(found[200:300]).any(axis=1).all()
+
+
+@pytest.mark.parametrize("name", ["a.vector", "vector"])
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), DIM)])
+@pytest.mark.parametrize("empty", [0, 20], ids=["all there", "an empty row group first"])
+def test_the_width_of_a_row_is_known(name, kind, empty, tmp_path):
+    path = tmp_path / "x.parquet"
+    lists = [None] * empty + X.tolist()
+    table = pa.table({"site": ["A"] * len(lists), name: pa.array(lists, kind)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table.slice(0, 0))
+        if empty:
+            writer.write_table(table.slice(0, empty))
+        writer.write_table(table.slice(empty))
+    with parquet._open(str(path)) as file:
+        assert parquet._row_bytes(file, [name], "x") == 4 * DIM
+
+
+FLIPS = """
+import os, warnings
+import crossfusion as cf
+warnings.simplefilter("ignore")
+with open(os.environ["WHOLE"], "rb") as file:
+    data = file.read()
+path = os.environ["WHOLE"].replace("x.", "y.")
+for at in range(8 * (len(data) - 600), 8 * len(data), 7):
+    flipped = bytearray(data)
+    flipped[at // 8] ^= 1 << at % 8
+    with open(path, "wb") as file:
+        file.write(flipped)
+    try:
+        cf.summarize(path, by="site")
+    except cf.CrossfusionError:
+        pass
+print("all read")
+"""
+
+
+def test_no_bit_of_a_footer_ends_the_process(tmp_path, python):
+    path = save(tmp_path / "x.parquet", X[:40, :2])
+    assert python(FLIPS, WHOLE=str(path)) == "all read"
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_stretches_may_be_made_ahead(lasting):
+    rows = Stretched(X.shape, X.dtype, lambda: iter(np.array_split(X, 10)), lasting=lasting)
+    rows.ahead = True
+    np.testing.assert_array_equal(np.concatenate(list(rows)), X)
+    before = threading.active_count()
+    next(iter(rows))  # and no more: the thread ends
+    assert threading.active_count() == before
+
+    def broken():
+        yield X[:5]
+        raise cf.FileError("x is damaged: write it again")
+
+    rows = Stretched(X.shape, X.dtype, broken, lasting=lasting)
+    rows.ahead = True
+    with pytest.raises(cf.FileError, match="x is damaged"):
+        list(rows)
+
+
+def test_one_long_part_is_read_ahead(tmp_path, monkeypatch):
+    used = []
+    made = stretched._made_ahead
+
+    def counted(found):
+        used.append(1)
+        return made(found)
+
+    monkeypatch.setattr(stretched, "_made_ahead", counted)
+    monkeypatch.setattr(kernels, "thread_count", lambda: 2)
+    path = save(tmp_path / "x.parquet")
+    assert_same(cf.summarize(path, by="site"))
+    assert used
 
 
 def test_a_file_that_breaks_in_the_middle(tmp_path, refuses):

@@ -216,6 +216,8 @@ def _accumulated(
     for part in parts:
         ready = np.ascontiguousarray(part, dtype).view(np.ndarray)
         labels = unlabelled if codes is None else codes[start : start + len(ready)]
+        if codes is not None and len(labels) < len(ready):
+            raise ValueError(f"{len(codes)} codes for more rows")  # the kernel would read what is not there
         kernel(ready, labels, tile_rows, ahead, origin, *total, *scratch)
         start += len(ready)
     return origin.astype(np.float64, copy=False), total
@@ -312,7 +314,7 @@ def in_stretches(columns: Sequence[NDArray[Any]]) -> Stretched:
     dtype = np.result_type(*columns)
     shape = len(columns[0]), len(columns)
     step = rows_of_stretch(dtype.itemsize * len(columns))
-    return Stretched(shape, dtype, partial(_stretches, columns, shape, dtype, step))
+    return Stretched(shape, dtype, partial(_stretches, columns, shape, dtype, step), lasting=False)
 
 
 def _stretches(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from crossfusion import kernels
 from crossfusion.errors import InputError
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.stretched import Stretched
 from crossfusion.validation import FiniteCheck, as_frequency, as_rows, check_same_dim, finite_rows, row_blocks
 
 
@@ -209,8 +208,6 @@ def grouped(
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
     total = Moments(*kernels.reduce_rows(rows, codes, groups, threads=threads, large=large))
-    if isinstance(rows, Stretched) and (not total.is_finite() or _underflowed(total)):
-        rows = np.asarray(rows)  # for a second look
     finite = None if total.is_finite() else finite_rows(rows)
     if finite is not None and not finite.all():
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)

@@ -236,6 +236,12 @@ def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
 
 def row_blocks(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
     """Stretches of rows of a few megabytes each, with the index of their first row."""
+    if isinstance(rows, Stretched):
+        start = 0
+        for stretch in rows:
+            yield start, stretch
+            start += len(stretch)
+        return
     step = max(1, size // (8 * rows.shape[1]))
     for start in range(0, rows.shape[0], step):
         yield start, rows[start : start + step]
@@ -243,9 +249,10 @@ def row_blocks(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
 
 def finite_rows(rows: Any) -> NDArray[np.bool_]:
     """Which rows hold only finite values."""
-    dense = isinstance(rows, np.ndarray)
     masks = [
-        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1) if dense else _finite_sparse(block)
+        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
+        if isinstance(block, np.ndarray)
+        else _finite_sparse(block)
         for _, block in row_blocks(rows)
     ]
     return np.concatenate([np.ones(0, bool), *masks])
@@ -281,7 +288,10 @@ class FiniteCheck:
 
     def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
         first = int(np.flatnonzero(~finite)[0])
-        row = rows[[first]].toarray()[0] if hasattr(rows, "toarray") else np.asarray(rows)[first]
+        if isinstance(rows, Stretched):
+            row = rows.row(first)
+        else:
+            row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
         return f"row {start + first}, feature {feature}"
 

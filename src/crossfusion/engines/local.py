@@ -1,8 +1,9 @@
 """Threads of this process: each reads a block, reduces it, and goes on to the next one.
 
 Parts are read side by side. Where there are fewer parts than threads, several threads share a part: while one reads its
-next block, the others reduce the blocks before. So no more blocks are in memory than there are threads, and the result
-has the same bits for any number of them, since pieces add up in the order of the blocks.
+next block, the others reduce the blocks before; or, where a part is one long block, one decodes what another reduces.
+So no more blocks are in memory than there are threads, and the result has the same bits for any number of them, since
+pieces add up in the order of the blocks.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,9 +130,9 @@ class _Job:
                 number, size, block = lane.next()
                 piece = None
                 if block is not None:
-                    told = self._watched(block)
+                    watched = self._watched(block, threads)
                     piece = of_block(block, lane.name, large=self._is_large(block, size))
-                    self._tell(piece.seen.rows - sum(told))
+                    self._tell(piece.seen.rows - watched.told)
                 self._take(lane, number, piece)
         except _Stopped:  # by what happened elsewhere
             return
@@ -139,21 +140,17 @@ class _Job:
             self._stop()
             raise
 
-    def _watched(self, block: Block) -> list[int]:
-        """Rows of a block that were told of while it was still being read; it may be long."""
-        told: list[int] = []
-
-        def tell(rows: int) -> None:
-            if self._stopped:
-                raise _Stopped
-            told.append(rows)
-            self._tell(rows)
-
+    def _watched(self, block: Block, threads: int) -> "_Watched":
+        """Tell of rows of a block while it is still being read, as it may be long; give it up when all work is."""
+        watched = _Watched(self, block.rows.shape[0])
         if isinstance(block.rows, Stretched):
-            block.rows.tell = tell
-        return told
+            block.rows.tell = watched
+            with self._change:  # a thread that has no part of its own helps to read this one
+                block.rows.ahead = len([lane for lane in self._lanes if not lane.ended]) < threads and not self._waiting
+        return watched
 
     def _tell(self, rows: int) -> None:
+        """Tell of rows that are done."""
         if self._progress is not None and rows:
             with self._change:
                 self._progress(rows)
@@ -212,3 +209,17 @@ class _Job:
             if total.number < len(source.parts):
                 return
             self._first += 1
+
+
+class _Watched:
+    """Rows of a block of which was told already; those that are looked at again are not told of twice."""
+
+    def __init__(self, job: _Job, rows: int) -> None:
+        self._job, self._rows, self.told = job, rows, 0
+
+    def __call__(self, rows: int) -> None:
+        if self._job._stopped:
+            raise _Stopped
+        now = min(rows, self._rows - self.told)
+        self.told += now
+        self._job._tell(now)

@@ -12,7 +12,7 @@ from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source, runs
 from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
-from crossfusion.sources.vectors import from_lists, is_vector, stretched_numbers
+from crossfusion.sources.vectors import fixed_size, from_lists, is_number, is_vector, list_of, stretched_numbers
 from crossfusion.storage import KEY
 from crossfusion.stretched import Stretched, rows_of_stretch
 
@@ -26,6 +26,7 @@ FOOTER = 2**13  # bytes of a footer that parts carry along; larger ones are read
 
 KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
 PEEK = 16  # rows that tell how long vectors are
+LOOKS = 8  # row groups that are asked for them
 PIECES = 4  # of a block of lists, since decoding these takes several times their memory
 LARGEST = 2**24  # rows of a batch, whatever a file says of their size
 
@@ -39,7 +40,7 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             raise InputError(f"{name} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
         columns = vector_columns(schema, by, vectors, name)
         footer = about if about.serialized_size <= FOOTER else None
-        row_bytes = _row_bytes(about, [schema.field(column).type for column in columns], columns)
+        row_bytes = _row_bytes(file, columns, name)
         parts = [
             partial(_blocks, path, by, columns, footer, groups, first, row_bytes)
             for groups, first in runs([about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes)
@@ -57,16 +58,34 @@ def _open(path: str, footer: "pq.FileMetaData | None" = None) -> "Iterator[pq.Pa
         yield pq.ParquetFile(file, metadata=footer, pre_buffer=False)
 
 
-def _row_bytes(about: "pq.FileMetaData", kinds: "Sequence[pa.DataType]", columns: Sequence[str]) -> int:
-    """Bytes of a row once it is decoded: numbers × their width, whatever the encoding in the file."""
-    wanted, widths = dict(zip(columns, kinds, strict=True)), 0.0
-    for k in range(about.num_columns if about.num_row_groups else 0):
-        name = about.schema.column(k).path.split(".")[0]
-        if name in wanted:
-            group = about.row_group(0)
-            kind = getattr(wanted[name], "value_type", wanted[name])
-            widths += kind.bit_width / 8 * group.column(k).num_values / max(1, group.num_rows)
-    return max(1, int(widths))
+def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
+    """Bytes of the vector of a row once it is decoded, whatever the encoding in the file.
+
+    Looks at types and, where these do not tell, at a few rows: what the footer says of single columns is not asked for,
+    since a damaged one ends the process there.
+    """
+    kinds = [file.schema_arrow.field(column).type for column in columns]
+    if is_one_feature_each(file.schema_arrow, columns):
+        return sum(max(1, int(kind.bit_width) // 8) for kind in kinds)
+    entries, size = list_of(kinds[0]), fixed_size(kinds[0])
+    if entries is not None and size is not None and is_number(entries):
+        return max(1, size * max(1, int(entries.bit_width) // 8))
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    filled = [number for number, group in enumerate(groups) if group.num_rows][:LOOKS]
+    for number in filled:
+        rows = _head(file, [number], columns[0], name, sum(group.num_rows for group in groups[:number]))
+        if rows is not None:
+            return max(1, int(rows.shape[1]) * rows.itemsize)
+    sizes = [int(group.total_byte_size) // max(1, int(group.num_rows)) for group in groups]
+    return max([8, *sizes])
+
+
+def _head(file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str, first: int) -> NDArray[Any] | None:
+    """The first vectors; None where there are none."""
+    table = next(_batches(file, groups, [column], PEEK), None)
+    if table is None or table.column(0).null_count == table.num_rows:
+        return None
+    return from_lists(table.column(0), column, name, first)
 
 
 def _blocks(
@@ -87,6 +106,8 @@ def _blocks(
             rows = _decoded_late(file, path, columns[0], footer, groups, first, row_bytes)
             if rows is not None:
                 keys = _checked(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
+                if keys.num_rows != number and by:
+                    raise ValueError(f"{keys.num_rows} values of factors for {number} rows")
                 yield Block(rows, keys, first)
                 return
         most = max(1, block.BLOCK // (1 if wide else PIECES) // row_bytes)
@@ -127,14 +148,15 @@ def _decoded_late(
     row_bytes: int,
 ) -> Stretched | None:
     """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
-    size = rows_of_stretch(row_bytes)
-    head = next(_batches(file, groups, [column], min(size, PEEK)), None)
-    if head is None or head.column(0).null_count == head.num_rows or not is_vector(head.schema.field(0).type):
+    if not is_vector(file.schema_arrow.field(column).type):
         return None
-    rows = from_lists(head.column(0), column, places.shown(path), first)
+    rows = _head(file, groups, column, places.shown(path), first)
+    if rows is None:
+        return None
     number = sum(file.metadata.row_group(group).num_rows for group in groups)
-    stretches = partial(_stretches, path, column, footer, groups, first, size, rows.shape[1])
-    return Stretched((number, rows.shape[1]), rows.dtype, stretches)
+    size = rows_of_stretch(row_bytes)
+    shape = number, int(rows.shape[1])
+    return Stretched(shape, rows.dtype, partial(_stretches, path, column, footer, groups, first, size, shape))
 
 
 def _stretches(
@@ -144,8 +166,9 @@ def _stretches(
     groups: Sequence[int],
     first: int,
     size: int,
-    dim: int,
+    shape: tuple[int, int],
 ) -> Iterator[NDArray[Any]]:
+    (number, dim), start = shape, first
     with places.reaching(path, DAMAGED), _open(path, footer) as file:
         for table in _batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, places.shown(path), first)
@@ -156,8 +179,12 @@ def _stretches(
                         f" before row {first} and {rows.shape[1]} from there on: pad or drop them"
                     )
                 rows = np.full((len(rows), dim), np.nan)
-            yield rows
             first += len(rows)
+            if first - start > number:
+                break
+            yield rows
+        if first - start != number:
+            raise ValueError(f"{first - start} vectors or more for {number} rows")
 
 
 def _evenly(rows: int, most: int) -> int:

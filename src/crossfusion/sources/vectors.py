@@ -39,6 +39,14 @@ def list_of(kind: "pa.DataType") -> "pa.DataType | None":
     return kind.value_type if any(lists) or any(views) else None
 
 
+def fixed_size(kind: "pa.DataType") -> int | None:
+    """Length of lists whose type says it."""
+    import pyarrow as pa
+
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    return int(kind.list_size) if pa.types.is_fixed_size_list(kind) else None
+
+
 def is_vector(kind: "pa.DataType") -> bool:
     """Whether values of this type are vectors."""
     entries = list_of(kind)
@@ -83,7 +91,10 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
             f"column {name!r} of {holder} holds vectors of unequal length, first in row"
             f" {int(np.flatnonzero(odd)[0]) + first}: pad or drop them"
         )
-    values = np.asarray(filled.flatten().to_numpy(zero_copy_only=False))
+    entries = filled.flatten()
+    if pa.types.is_boolean(entries.type) and entries.null_count:
+        entries = entries.cast(pa.int8())
+    values = np.asarray(entries.to_numpy(zero_copy_only=False))
     if not gone:
         return values.reshape(len(lists), dim)
     rows = np.full((len(lists), dim), np.nan, np.float32 if pa.types.is_float32(lists.type.value_type) else np.float64)

@@ -15,6 +15,8 @@ from crossfusion.compare import cfd
 from crossfusion.sources import open_file
 from crossfusion.sources.block import with_keys
 
+SHORT = 1024  # rows of a batch that stays in the cache
+
 Sides = dict[str, Callable[[], Any]]
 
 
@@ -120,15 +122,20 @@ def _decoders(path: Path) -> Sides:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    def groups() -> None:
-        def read(number: int) -> None:
-            pq.ParquetFile(path, memory_map=True).read_row_group(number, use_threads=False)
+    def whole(number: int) -> None:
+        pq.ParquetFile(path, memory_map=True).read_row_group(number, use_threads=False)
 
+    def pieces(number: int) -> None:
+        file = pq.ParquetFile(path, memory_map=True)
+        _exhaust(file.iter_batches(SHORT, row_groups=[number], use_threads=False))
+
+    def on_threads(read: Callable[[int], None]) -> None:
         with ThreadPoolExecutor(kernels.thread_count()) as pool:
             _exhaust(pool.map(read, range(pq.ParquetFile(path).metadata.num_row_groups)))
 
     return {
-        "row groups on threads": groups,
+        "row groups on threads": lambda: on_threads(whole),
+        "short batches on threads": lambda: on_threads(pieces),
         "iter_batches": lambda: _exhaust(pq.ParquetFile(path).iter_batches()),
         "scanner": lambda: _exhaust(ds.dataset(path).to_batches()),
     }

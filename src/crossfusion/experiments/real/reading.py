@@ -6,6 +6,7 @@ import numpy as np
 
 from crossfusion.experiments import printed
 from crossfusion.experiments.evaluation import Evaluated
+from crossfusion.experiments.real import questions
 from crossfusion.experiments.real.overview import NONE, mean_ratio, over_pairs, rates, studied
 from crossfusion.page.markup import Table
 from crossfusion.protocols.outcomes import Study
@@ -13,13 +14,15 @@ from crossfusion.protocols.outcomes import Study
 TOP = 3  # places that count as among the best
 
 
-def reading(found: Sequence[Evaluated], levels: Table | None = None) -> list[str]:
+def reading(found: Sequence[Evaluated], *, intervals: Table | None = None, levels: Table | None = None) -> list[str]:
     """Paragraphs about what was found.
 
     Parameters
     ----------
     found : sequence of Evaluated
         All data sets.
+    intervals : Table, optional
+        CFD of two scanners with intervals, a row a version.
     levels : Table, optional
         Centres against tissue, of the tiles of five centres.
 
@@ -31,6 +34,7 @@ def reading(found: Sequence[Evaluated], levels: Table | None = None) -> list[str
     studies = studied(found)
     said = [*_foreseen(studies), *_forms(studies, found), *_centred(studies)]
     said += [_versions(r.name, r.study) for r in found if r.study is not None and len(r.study.domains) == 2]
+    said += [] if intervals is None else [_with_intervals(intervals)]
     said += _scale(found)
     return said if levels is None else [*said, _tissue(levels)]
 
@@ -123,6 +127,11 @@ def _versions(name: str, study: Study) -> str:
         f" paper's table has four: among their {len(_orders())} orders, its CFD column has p = {four:.2f} and nothing"
         f" could have less than {1 / len(_orders()):.2f}."
     )
+
+
+def _with_intervals(table: Table) -> str:
+    values = ", ".join(f"{version} {value} ({limits})" for version, _, value, limits, *_ in table.rows)
+    return f"mitos_he: unbiased CFD of the scanners with its {questions.LEVEL:.0%} interval, slides as pairs: {values}."
 
 
 def _orders() -> range:

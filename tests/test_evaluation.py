@@ -67,8 +67,12 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     monkeypatch.setattr("crossfusion.experiments.evaluation.run.write_files", lambda found: None)  # for speed
     first = evaluate(made_up(), tmp_path, PLAN, workers=1)
     done = []
-    original = pieces.compute
-    monkeypatch.setattr("crossfusion.experiments.evaluation.run.compute", lambda p: done.append(p.title) or original(p))
+
+    def noted(piece):
+        done.append(piece.title)
+        return pieces.compute(piece)
+
+    monkeypatch.setattr("crossfusion.experiments.evaluation.run.compute", noted)
     again = evaluate(made_up(), tmp_path, PLAN, workers=1)
     assert (done, again.to_dict()) == ([], first.to_dict())
     evaluate(made_up(), tmp_path, replace(PLAN, permutations=20), workers=1)

@@ -94,6 +94,8 @@ def test_versions_of_tissue_stay_in_register(made, data):
     """Row for row the same scanner and place; StainGAN's rows of one scanner, the other's own."""
     out, _ = made
     found = real.tissue.mitos_set(data, out, True, 1, lambda _: None)
+    assert found.units is not None
+    assert found.label is not None
     assert found.units[:4] == ["03/0_0", "03/0_1", "03/1_0", "03/1_1"]
     assert found.domain == ["aperio"] * 8 + ["hamamatsu"] * 8
     assert found.label[:8] == ["03"] * 4 + ["04"] * 4

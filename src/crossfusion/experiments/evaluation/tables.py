@@ -23,9 +23,7 @@ def ratio_tables(found: Evaluated) -> list[Table]:
         for what, (short, scale) in SCALES.items():
             cells = beside.rdr_cells if len(ratios.sides) <= WIDEST else beside.rdr_columns
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
-            tables.append(
-                Table(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what))
-            )
+            tables.append(Table(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what)))
     return tables
 
 

@@ -110,15 +110,22 @@ def matrix_table(pairs: Any, version: str) -> Table:
 
 def levels_table(data: Dataset) -> Table:
     """What of the distance between tiles lies between centres, and what between tiles of a centre."""
+    assert data.units is not None
+    centres, tiles = len(set(data.domain)), len(set(zip(data.domain, data.units, strict=True)))
+    chance = (centres - 1) / (tiles - 1)
     rows = []
     for version, x in data.all_versions.items():
         found = cf.summarize(x, by={"centre": data.domain, "tile": data.units}).hierarchy(["centre", "tile"])
         rows += [
-            [version, entry.level, number_text(entry.distance), number_text(entry.unbiased), _share(entry.share)]
-            for entry in found.levels
+            [version, entry.level, number_text(entry.distance), number_text(entry.unbiased), _share(entry.share), usual]
+            for entry, usual in zip(found.levels, map(_share, (chance, 1 - chance)), strict=True)
         ]
-    caption = "distance of centres, and of tiles within a centre; both add up"
-    return Table("Centre against tissue", caption, ["version", "level", "CFD", "unbiased", "share"], rows)
+    caption = (
+        "distance of centres, and of tiles within a centre, which add up; “by chance” is about the share if tiles were"
+        " dealt to centres at random"
+    )
+    header = ["version", "level", "CFD", "unbiased", "share", "by chance"]
+    return Table("Centre against tissue", caption, header, rows)
 
 
 def _share(share: float | None) -> str:

@@ -39,6 +39,7 @@ class Parts:
     """What is put together beside the evaluations."""
 
     tables: dict[str, list[Table]] = field(default_factory=dict)
+    intervals: Table | None = None
     levels: Table | None = None
     figures: list[str] = field(default_factory=list)
 
@@ -102,7 +103,8 @@ def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[E
     parts.tables[""].append(overview.ratio_table(found))
     if "mitos_he" in sets:
         two = sets["mitos_he"]
-        parts.tables["mitos_he"] = [questions.interval_table(two), questions.jackknife_table(two, plan.distances)]
+        parts.intervals = questions.interval_table(two)
+        parts.tables["mitos_he"] = [parts.intervals, questions.jackknife_table(two, plan.distances)]
     written = figures.write_correlations(out, found)
     if "camelyon17_he" in sets:
         five = sets["camelyon17_he"]
@@ -116,7 +118,7 @@ def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[E
 
 
 def _write(out: Path, found: Sequence[Evaluated], parts: Parts, quick: bool) -> None:
-    said = reading(found, parts.levels)
+    said = reading(found, intervals=parts.intervals, levels=parts.levels)
     if quick:
         said.insert(0, "This is a first look at some of the rows; its numbers say nothing about the distances.")
     content: dict[str, Any] = {"reading": said, "data": [result.to_dict() for result in found]}

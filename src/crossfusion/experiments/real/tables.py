@@ -38,8 +38,8 @@ SOURCES = {
     "office_caltech": Source(
         "domain",
         "label",
-        "Office things from four sources, by EfficientNet-Lite0. The encoder tells them apart almost perfectly"
-        " everywhere, so there is little degradation to foresee.",
+        "Office things from four sources, by EfficientNet-Lite0, which tells them apart well in all of them: there is"
+        " little degradation to foresee.",
     ),
     "office_caltech_surf": Source(
         "domain",

@@ -54,6 +54,7 @@ real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA
 	cp reproduction/real/reading.md reproduction/real/tables/*.md reproduction/real/*.png docs/real
 	for set in mitos_he sc_mixology pacs office_caltech office_caltech_surf; do \
 		cp reproduction/real/$$set/scatter.png docs/real/$$set.png; done
+	for part in rdr cddr; do cp reproduction/real/mitos_he/$$part.md docs/real/mitos_he_$$part.md; done
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

@@ -305,7 +305,7 @@ BAD_CALLS = {
     "unknown experiment": (["reproduce", "synthetic", "--experiment", "outlier"], "did you mean 'outliers'"),
     "not numbers": (["reproduce", "synthetic", "--dims", "many"], "--dims 'many' is not a list of whole numbers"),
     "no trials": (["reproduce", "synthetic", "--trials", "0"], "trials=0"),
-    "no workers": (["reproduce", "synthetic", "--quick", "--workers", "0"], "workers=0"),
+    "no workers": (["reproduce", "synthetic", "--quick", "--workers", "0"], "--workers 0"),
     "no room": (["reproduce", "synthetic", "--dims", "8"], "dims=8 has no room"),
     "unknown study": (["reproduce", "everything"], "No such command"),
     "no time": (["reproduce", "runtime", "--cap", "0"], "cap=0"),

@@ -271,12 +271,55 @@ def test_tissue_that_was_trained_on_is_held_out_on_the_other_scanner():
 
 
 def test_shared_units_are_resampled_for_both_scores_at_once():
-    """The same rows on both scanners are predicted alike, so there is nothing to be unsure about."""
+    """Nearly the same rows on both scanners are predicted nearly alike, so there is little to be unsure about."""
+    x, y, _ = labelled(0.0)
+    scanner, rows = np.repeat(["S1", "S2"], 300), np.concatenate([x, x + 0.05 * np.roll(x, 7, axis=0)])
+    shared, apart = (
+        cf.cddr(rows, np.tile(y, 2), scanner, units=unit, draws=200).drops[0]
+        for unit in (np.tile(np.arange(300), 2), np.arange(600))
+    )
+    assert shared.upper - shared.lower < 0.5 * (apart.upper - apart.lower)
+    assert shared.within < 1
+
+
+def test_resamples_that_are_all_alike_give_no_interval():
     x, y, _ = labelled(0.0)
     unit, scanner = np.tile(np.arange(300), 2), np.repeat(["S1", "S2"], 300)
-    drop = cf.cddr(np.concatenate([x, x]), np.tile(y, 2), scanner, units=unit, draws=50).drops[0]
-    assert (drop.lower, drop.cddr, drop.upper) == pytest.approx((0, 0, 0), abs=1e-12)
-    assert drop.within < 1
+    found = cf.cddr(np.concatenate([x, x]), np.tile(y, 2), scanner, units=unit, draws=50)
+    drop = found.drops[0]
+    assert drop.cddr == pytest.approx(0, abs=1e-12)
+    assert np.isnan([drop.lower, drop.upper]).all()
+    assert found.to_dict()["drops"][0]["lower"] is None
+
+
+def test_what_predicts_no_classes_is_refused(refuses):
+    from sklearn.cluster import KMeans
+    from sklearn.linear_model import Ridge
+
+    x, y, domain = labelled(0.0)
+    for model in (Ridge(), KMeans(2)):
+        with refuses("predicts no classes"):
+            cf.cddr(x, y, domain, model=model)
+
+
+def test_domains_at_distance_zero_in_some_halves():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    found = cf.rdr(x, np.repeat(["A", "B", "C"], 20), distances=["classifier"], repeats=10)
+    assert all(np.isfinite(entry.ratio_of_means) or entry.across == 0 for entry in found.ratios)
+
+
+def test_rows_that_are_not_finite_are_named_by_their_correction(refuses):
+    x, y, domain = labelled(0.0)
+    broken = x.copy()
+    broken[3, 1] = np.nan
+    with refuses(r"corrections\['mine'\] has NaN"):
+        cf.degradation_study(x, y, domain, distances="cfd", corrections={"none": x, "mine": broken}, draws=10)
+
+
+def test_tables_are_shown_as_text():
+    from crossfusion.experiments import beside
+
+    assert "&lt;script&gt;" in beside.markdown(["a"], [["<script>alert(1)</script>"]])
 
 
 def test_only_labels_that_both_domains_have():

@@ -6,6 +6,8 @@ import json
 import pickle
 import shutil
 import struct
+import subprocess
+import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -696,3 +698,14 @@ def test_progress_counts_files(tmp_path):
     seen.clear()
     read_layout(slides.write_midog(tmp_path / "m"), "midog", size=64, progress=seen.append)
     assert sum(seen) == 6
+
+
+def test_a_slide_that_was_cut_off_is_one_line_on_the_command_line(tmp_path):
+    slides.write_camelyon16(tmp_path, outlines=False)
+    path = next(tmp_path.rglob("normal_101.tif"))
+    path.write_bytes(path.read_bytes()[:3000])
+    command = [sys.executable, "-c", "from crossfusion.cli import main; main()", "tiles", str(tmp_path)]
+    done = subprocess.run([*command, "--layout", "camelyon16", "--size", "64"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "normal_101.tif is damaged" in done.stderr

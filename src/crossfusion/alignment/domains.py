@@ -61,15 +61,15 @@ class Domains:
         return found
 
 
-def as_domains(x: Any, domain: Any) -> Domains:
-    """Check rows and domains; rows become float64 without holes."""
-    rows = as_rows(x, "x")
+def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
+    """Check rows and domains; rows become float64 without holes. `name`: of the rows, in messages."""
+    rows = as_rows(x, name)
     if not isinstance(rows, np.ndarray):
-        raise InputError("x is sparse, which this does not take: pass x.toarray()")
+        raise InputError(f"{name} is sparse, which this does not take: pass x.toarray()")
     code, names = as_codes(domain, len(rows), "domain")
     if len(names) < 2:
         raise InputError(f"domain has {len(names)} distinct values: pass rows of at least two domains")
-    finite_only(rows, "x", "raise", WAY_OUT)
+    finite_only(rows, name, "raise", WAY_OUT)
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)
 
 

@@ -5,6 +5,7 @@ order and size, not their values.
 """
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 
@@ -132,7 +133,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     str
         Lines, the last of them ended.
     """
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    lines = [[escape(cell, quote=False).replace("|", "\\|") for cell in row] for row in (header, *rows)]
     lines.insert(1, ["---"] * len(header))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

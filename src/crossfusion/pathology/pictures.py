@@ -4,6 +4,7 @@ Whole-slide files go through OpenSlide where it is installed and knows the forma
 else through Pillow. All three answer the same questions: how large, how fine, and what a region looks like.
 """
 
+import logging
 import math
 import os
 from abc import ABC, abstractmethod
@@ -27,7 +28,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
 MOST = 150_000_000  # pixels decoded in one go: half a gigabyte
-TILED = 322  # the tag by which a TIFF can be read in parts
+TILED, OFFSETS, SIZES = 322, 324, 325  # tags of a TIFF that can be read in parts: width, places and sizes of tiles
 
 
 class Picture(ABC):
@@ -70,7 +71,11 @@ def _in_parts(path: str) -> bool:
         return ending in SLIDES
     plugin = optional.load("PIL.TiffImagePlugin", "Pillow", "pathology", f"reading {shown(path)}")
     with open(path, "rb") as file, plugin.TiffImageFile(file) as image:  # not Image.open, which refuses large ones
-        return TILED in image.tag_v2
+        tags = image.tag_v2
+        ends = (start + size for start, size in zip(tags.get(OFFSETS, ()), tags.get(SIZES, ()), strict=False))
+        if max(ends, default=0) > os.stat(path).st_size:
+            raise ValueError("it ends before its pixels do")
+        return TILED in tags
 
 
 def _slide(path: str) -> Picture:
@@ -119,6 +124,7 @@ class _OpenSlide(_Slide):
 
 class _TiffSlide(_Slide):
     def __init__(self, path: str) -> None:
+        logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what is wrong is said once, by us
         super().__init__(path, _library("tiffslide").TiffSlide(path), "tiffslide")
 
 

@@ -80,7 +80,7 @@ def cddr(
 
     The interval is that of a paired bootstrap of the predictions, percentiles: a resample gives both scores, and units
     that both domains have are drawn for both at once. Models are not trained again, so what another training set would
-    change is not in it.
+    change is not in it. It is NaN where no resample differs from another; of three or four units it is rough.
 
     Examples
     --------
@@ -167,7 +167,8 @@ def drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int
     rates = _rate(*np.concatenate(resampled, axis=1))
     rates = rates[np.isfinite(rates)]
     tails = (1 - level) / 2
-    lower, upper = np.quantile(rates, [tails, 1 - tails]) if len(rates) else (np.nan, np.nan)
+    told = len(rates) and np.ptp(rates) > 0  # where no resample differs, they tell nothing of the error
+    lower, upper = np.quantile(rates, [tails, 1 - tails]) if told else (np.nan, np.nan)
     return Drop(
         task.domains[a],
         task.domains[b],

@@ -165,6 +165,9 @@ def as_model(model: Any, scores: bool) -> Any:
         raise InputError(
             f"model={model!r} is no scikit-learn classifier: pass one that is made, such as LogisticRegression()"
         )
+    base = optional.load("sklearn.base", "scikit-learn", "distances", PURPOSE)
+    if not base.is_classifier(model):
+        raise InputError(f"model={model!r} predicts no classes: pass a classifier, such as LogisticRegression()")
     if scores and not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
         raise InputError("metric='auc' needs a model with predict_proba or decision_function: choose another of them")
     return model

@@ -42,7 +42,7 @@ def _version(name: str, value: Any, rows: int) -> Version:
         return lambda found, domain: as_domains(correct(found.x, domain, value), domain)
     ready = as_rows(value, f"corrections[{name!r}]")
     check_length(len(ready), rows, f"corrections[{name!r}]", "x")
-    return lambda _, domain: as_domains(ready, domain)
+    return lambda _, domain: as_domains(ready, domain, f"corrections[{name!r}]")
 
 
 def distances_of_pairs(

@@ -67,7 +67,8 @@ def rdr(
 
     The ratio depends on the scale of a measure: squaring a distance squares its ratio, so a measure of order 2, such as
     CFD, has a smaller one than its root for no other reason. Compare measures by ``ratio_root`` or by
-    ``ratio_squared``. A biased measure has a ratio above zero without any shift; an unbiased one may have a negative
+    ``ratio_squared``. Where two domains are at distance zero in some halves, the mean ratio is not finite; read
+    ``ratio_of_means``. A biased measure has a ratio above zero without any shift; an unbiased one may have a negative
     one, which is not clipped.
 
     Examples
@@ -149,8 +150,8 @@ def _entry(
         *_mean_and_sd(across),
         *_mean_and_sd(ratio),
         of_means,
-        float(root.mean()),
-        float(square.mean()),
+        _mean_and_sd(root)[0],
+        _mean_and_sd(square)[0],
         size,
     )
 

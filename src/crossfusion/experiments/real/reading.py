@@ -111,7 +111,7 @@ def _forms(studies: dict[str, Study], found: Sequence[Evaluated]) -> list[str]:
             f"The unbiased form changes CFD's correlation by {change}, as all pairs of a data set are"
             " measured on equally many rows. It matters where nothing differs: for halves of one domain the plug-in is"
             f" {_range(found, 'cfd')} of the distance of two domains, the unbiased form"
-            f" {_range(found, 'cfd_unbiased')}."
+            f" {_range(found, 'cfd_unbiased')}{_unlabelled(found)}."
         )
     given = {name: (e["cfd"], e["cfd_given_label"]) for name, e in pairs.items() if "cfd_given_label" in e}
     if given:
@@ -128,6 +128,17 @@ def _range(found: Sequence[Evaluated], distance: str) -> str:
     """Ratios of a distance over data sets."""
     values = [mean_ratio(result, distance, "ratio_of_means") for result in found if result.study is not None]
     return f"{100 * min(values):.1f} to {100 * max(values):.1f} %"
+
+
+def _unlabelled(found: Sequence[Evaluated]) -> str:
+    """The same for data sets without a label, whose rows are not independent."""
+    return "".join(
+        f"; on {result.name}, where rows of one unit are alike and neither form knows of units,"
+        f" {100 * mean_ratio(result, 'cfd', 'ratio_of_means'):.1f} % and"
+        f" {100 * mean_ratio(result, 'cfd_unbiased', 'ratio_of_means'):.1f} %"
+        for result in found
+        if result.study is None and {"cfd", "cfd_unbiased"} <= {*next(iter(result.rdr.values())).distances}
+    )
 
 
 def _centred(studies: dict[str, Study]) -> list[str]:

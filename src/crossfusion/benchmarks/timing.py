@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 
-def best_times(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Best time of each side, the sides taking turns."""
-    best = dict.fromkeys(sides, float("inf"))
+def rounds(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """Times of each side in each round, the sides taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, work in sides.items():
             start = time.perf_counter()
             work()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
+            times[name].append(time.perf_counter() - start)
+    return times
+
+
+def best_times(sides: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Best time of each side, the sides taking turns."""
+    return {name: min(times) for name, times in rounds(sides, repeats).items()}
 
 
 def peak_memory(work: Callable[[], Any]) -> int:

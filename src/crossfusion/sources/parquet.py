@@ -12,7 +12,15 @@ from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source, runs
 from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
-from crossfusion.sources.vectors import fixed_size, from_lists, is_number, is_vector, list_of, stretched_numbers
+from crossfusion.sources.vectors import (
+    fixed_size,
+    from_lists,
+    is_float,
+    is_number,
+    is_vector,
+    list_of,
+    stretched_numbers,
+)
 from crossfusion.storage import KEY
 from crossfusion.stretched import Stretched, rows_of_stretch
 
@@ -148,15 +156,20 @@ def _decoded_late(
     row_bytes: int,
 ) -> Stretched | None:
     """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
-    if not is_vector(file.schema_arrow.field(column).type):
+    kind = file.schema_arrow.field(column).type
+    if not is_vector(kind):
         return None
-    rows = _head(file, groups, column, places.shown(path), first)
-    if rows is None:
-        return None
-    number = sum(file.metadata.row_group(group).num_rows for group in groups)
+    dim, entries = fixed_size(kind), list_of(kind)
+    if dim is not None and entries is not None and is_float(entries):
+        dtype = np.dtype(entries.to_pandas_dtype())
+    else:
+        rows = _head(file, groups, column, places.shown(path), first)
+        if rows is None:
+            return None
+        dim, dtype = int(rows.shape[1]), rows.dtype
+    shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
     size = rows_of_stretch(row_bytes)
-    shape = number, int(rows.shape[1])
-    return Stretched(shape, rows.dtype, partial(_stretches, path, column, footer, groups, first, size, shape))
+    return Stretched(shape, dtype, partial(_stretches, path, column, footer, groups, first, size, shape))
 
 
 def _stretches(
@@ -168,14 +181,14 @@ def _stretches(
     size: int,
     shape: tuple[int, int],
 ) -> Iterator[NDArray[Any]]:
-    (number, dim), start = shape, first
+    (number, dim), start, name = shape, first, places.shown(path)
     with places.reaching(path, DAMAGED), _open(path, footer) as file:
         for table in _batches(file, groups, [column], size):
-            rows = from_lists(table.column(0), column, places.shown(path), first)
+            rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:
                 if table.column(0).null_count < table.num_rows:
                     raise InputError(
-                        f"column {column!r} of {places.shown(path)} holds vectors of unequal length, {dim} entries"
+                        f"column {column!r} of {name} holds vectors of unequal length, {dim} entries"
                         f" before row {first} and {rows.shape[1]} from there on: pad or drop them"
                     )
                 rows = np.full((len(rows), dim), np.nan)

@@ -21,6 +21,13 @@ def is_number(kind: "pa.DataType") -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
+def is_float(kind: "pa.DataType") -> bool:
+    """Whether values of this type are floats, whose memory NumPy can share."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind))
+
+
 def is_text(kind: "pa.DataType") -> bool:
     """Whether values of this type are text."""
     import pyarrow as pa
@@ -80,6 +87,11 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
 
     lists = _plain_lists(column, name, holder, first)
     gone = lists.null_count
+    if not gone and pa.types.is_fixed_size_list(lists.type) and is_float(lists.type.value_type):
+        dim = lists.type.list_size
+        entries = lists.values.slice(lists.offset * dim, len(lists) * dim)
+        if not entries.null_count:
+            return np.asarray(entries.to_numpy()).reshape(len(lists), dim)
     present = pc.is_valid(lists).to_numpy(zero_copy_only=False) if gone else np.ones(0, bool)
     filled = lists.drop_null() if gone else lists
     dim = _dim(filled)

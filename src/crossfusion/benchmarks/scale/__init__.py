@@ -36,7 +36,7 @@ def run(
     dim : int
         Number of features.
     repeats : int
-        Rounds, in which the sides alternate; the best of each side counts.
+        Rounds, in which the sides alternate: of plain reads the median ratio counts, else the best of each side.
     only : tuple of {"storages", "memory", "processes"}
         What to measure.
     folder : Path, optional
@@ -66,6 +66,6 @@ def run(
         with tempfile.TemporaryDirectory(prefix="crossfusion-scale-", dir=folder) as place:
             rows += measures[name](Path(place))
     rate = next((float(value) for what, value, _ in rows if what == processes.RATE), None)
-    title = f"{gigabytes:g} GB of float32, {dim} features, {threads} cores, best of {repeats}"
+    title = f"{gigabytes:g} GB of float32, {dim} features, {threads} cores, {repeats} rounds"
     costs = [] if rate is None else model.table(rate * 1e9)
     return {"title": title, "header": HEADER, "rows": rows, "rate": rate, "model": costs}

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from crossfusion import kernels, optional
 from crossfusion.benchmarks.scale import files
-from crossfusion.benchmarks.timing import best_times
+from crossfusion.benchmarks.timing import best_times, rounds
 from crossfusion.collect import collect, summarize
 from crossfusion.compare import cfd
 from crossfusion.sources import open_file
@@ -147,7 +148,7 @@ def _exhaust(values: Iterable[Any]) -> None:
 
 
 def _beside(what: str, path: Path, vectors: str, plain: Sides, repeats: int, aim: str) -> list[str]:
-    """Time of a summary, as a multiple of that of the fastest plain read."""
+    """Time of a summary, as a multiple of that of the fastest plain read: the median over rounds of both."""
 
     def ours() -> None:
         summarize(path, by="site", vectors=vectors)
@@ -155,7 +156,7 @@ def _beside(what: str, path: Path, vectors: str, plain: Sides, repeats: int, aim
     for read in plain.values():
         read()
     ours()  # compilers start
-    best = best_times(plain | {"ours": ours}, repeats)
-    fastest = min(plain, key=lambda name: best[name])
-    ratio = f"{best['ours'] / best[fastest]:.2f}"
-    return [f"{what}: time beside the fastest plain read ({fastest})", ratio, aim]
+    times = rounds(plain | {"ours": ours}, repeats)
+    fastest = min(plain, key=lambda name: median(times[name]))
+    ratio = median(own / other for own, other in zip(times["ours"], times[fastest], strict=True))
+    return [f"{what}: time beside the fastest plain read ({fastest})", f"{ratio:.2f}", aim]

@@ -56,7 +56,7 @@ def test_files_hold_the_numbers_and_the_papers(found):
     assert kept == found.to_dict()
     study = (found.folder / "study.md").read_text()
     assert "| paper: Macenko |" in study
-    assert "<C> & \\| co" in (found.folder / "rdr.md").read_text()
+    assert "&lt;C&gt; &amp; \\| co" in (found.folder / "rdr.md").read_text()
     cells = [row for row in (found.folder / "rdr.md").read_text().splitlines() if row.startswith("| cfd |")]
     stands, root = (row.split(" | ")[-1].rstrip(" |") for row in cells[:2])
     assert float(root) == pytest.approx(float(stands) ** 0.5, abs=1e-4), "the paper's ratios are brought to our scale"

@@ -1,0 +1,152 @@
+"""The distance of a batch as a differentiable number."""
+
+import torch
+from torch import Tensor
+
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.torch.moments import CellMoments, cell_moments
+from crossfusion.validation import check_option
+
+
+def cfd(
+    x: Tensor,
+    labels: Tensor,
+    given: Tensor | None = None,
+    *,
+    num_groups: int | None = None,
+    num_given: int | None = None,
+    weights: str = "pooled",
+    unbiased: bool = False,
+    eps: float = 0.0,
+) -> Tensor:
+    r"""Cross-Fusion Distance between the groups of a batch, as a tensor with a gradient.
+
+    .. math:: \mathrm{CFD} = \log\Bigl(1 + \frac{B}{W + \varepsilon}\Bigr)
+
+    with the variance W within the groups and B between them, as in :func:`crossfusion.cfd`.
+
+    Parameters
+    ----------
+    x : tensor of shape (rows, dim)
+        Floating point, on any device. Narrower types than float32 are added up in float32.
+    labels : tensor of shape (rows,)
+        The group of each row as a whole number. Rows of a negative label are left out.
+    given : tensor of shape (rows,), optional
+        The stratum of each row: groups are compared within strata. Rows of a negative stratum are left out.
+    num_groups, num_given : int, optional
+        How many groups and strata there are, numbered from 0. Then nothing is counted, so that
+        :func:`torch.compile` makes one graph. Without it any whole numbers will do.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Take off what B has from sampling alone, about (groups - 1) / rows of W: a fair value for small batches. It may
+        be negative. A group of one row does not show its variance: that of the other rows is taken for it.
+    eps : float
+        A variance that is added to W, in units of `x` squared. With 0, the distance of groups that have no variance
+        within is infinite, with a gradient of 0; any positive value makes it finite, with a gradient that pulls.
+
+    Returns
+    -------
+    tensor
+        One number. Groups without a row in the batch do not count; fewer than two give 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crossfusion.torch import cfd
+    >>> x = torch.tensor([[0.0], [2.0], [4.0], [6.0]], dtype=torch.float64, requires_grad=True)
+    >>> distance = cfd(x, torch.tensor([0, 0, 1, 1]))
+    >>> distance.backward()
+    >>> f"{distance.item():.4f}"  # log((1 + 4) / 1)
+    '1.6094'
+    """
+    check_option(weights, WEIGHTS, "weights")
+    check_eps(eps)
+    group, groups = coded(labels, num_groups, x, "labels", "num_groups")
+    if given is None:
+        return distance(cell_moments(x, group, groups), 1, weights, unbiased, eps)
+    part, parts = coded(given, num_given, x, "given", "num_given")
+    return distance(cell_moments(x, crossed(group, groups, part, parts), parts * groups), parts, weights, unbiased, eps)
+
+
+def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
+    """Codes of groups within parts; a code beyond the last stays beyond the last and is not another cell."""
+    cell = torch.where((group < 0) | (part < 0), -1, part * groups + group)
+    return torch.where((group >= groups) | (part >= parts), parts * groups, cell)
+
+
+def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
+    """Codes from 0 of each row, negative where it is left out, and how many codes there are."""
+    if x.ndim != 2 or not x.is_floating_point():
+        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
+    if labels.shape != x.shape[:1] or labels.is_floating_point() or labels.is_complex():
+        raise InputError(f"{name} must be whole numbers of shape ({x.shape[0]},), one a row of x, not {_shown(labels)}")
+    labels = labels.to(torch.int64)
+    if number is None:
+        values, codes = torch.unique(labels.clamp(min=-1), return_inverse=True)
+        left_out = int((values < 0).sum())
+        return codes - left_out, len(values) - left_out
+    if number < 1:
+        raise InputError(f"{option}={number} must be at least 1: leave it out to have them counted")
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling() and bool((labels >= number).any()):
+        raise InputError(f"{name} has {int(labels.max())}, but {option}={number} numbers them 0 to {number - 1}")
+    return labels, number
+
+
+def check_eps(eps: float) -> None:
+    """Refuse a variance below 0."""
+    if not eps >= 0:
+        raise InputError(f"eps={eps} must be 0 or a positive variance")
+
+
+def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
+    """Distance from the moments of cells, the groups of a part standing side by side."""
+    count = moments.count.reshape(num_parts, -1)
+    mean = moments.mean.reshape(*count.shape, -1)
+    weight = _weights(count, weights)
+    share = weight / _filled(weight.sum(dim=1, keepdim=True))
+    apart = (mean - (share.unsqueeze(2) * mean).sum(dim=1, keepdim=True)).square().sum(dim=2)
+    between = (weight * apart).sum()
+    sumsq = moments.sumsq.reshape(count.shape)
+    if not unbiased:
+        return _log_ratio(between, (weight * sumsq / _filled(count)).sum() + eps)
+    variance = _unbiased_variance(count, sumsq)
+    chance = (weight * (1 - share) * variance / _filled(count)).sum()
+    return _log_ratio(between - chance, (weight * variance).sum() + eps)
+
+
+def _weights(count: Tensor, weights: str) -> Tensor:
+    """Weights of the cells (parts × groups), summing to 1; empty cells have none."""
+    if weights == "pooled":
+        return count / _filled(count.sum())
+    in_group = count.sum(dim=0)
+    share = count / _filled(in_group)
+    present = (count > 0).to(count.dtype)
+    of_part = share.sum(dim=1, keepdim=True) / _filled((in_group > 0).to(count.dtype).sum())
+    return of_part * present / _filled(present.sum(dim=1, keepdim=True))
+
+
+def _unbiased_variance(count: Tensor, sumsq: Tensor) -> Tensor:
+    """Variance of each cell with n - 1; of a cell of one row, that of all others together."""
+    freedom = (count - 1).clamp(min=0)
+    pooled = sumsq.sum() / _filled(freedom.sum())
+    return torch.where(freedom > 0, sumsq / _filled(freedom), torch.where(count > 0, pooled, 0))
+
+
+def _log_ratio(between: Tensor, within: Tensor) -> Tensor:
+    """log((within + between) / within); without any variance within 0, or infinite if the groups are apart."""
+    none = within == 0
+    value = torch.log1p(between / torch.where(none, 1, within))
+    apart = torch.where(between > 0, torch.inf, 0.0).to(value.dtype)
+    return torch.where(none, apart, value)
+
+
+def _filled(values: Tensor) -> Tensor:
+    """The same values with 1 for 0, to divide by."""
+    return torch.where(values == 0, 1, values)
+
+
+def _shown(values: Tensor) -> str:
+    """Type and shape for a message."""
+    return f"{values.dtype} of shape {tuple(values.shape)}"

@@ -139,6 +139,12 @@ def student(normal: float, freedom: FloatArray) -> FloatArray:
     return np.where(free < 2, one / abs(normal), np.where(free < 3, two / abs(normal), series))
 
 
+def half_width(level: float, freedom: float) -> float:
+    """Standard errors in half an interval, by Student's t."""
+    normal = NormalDist().inv_cdf((1 + level) / 2)
+    return float(normal * student(normal, np.array(float(freedom))))
+
+
 def _crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray) -> FloatArray:
     """Where a falling function crosses zero between 0 and `top`; 0 where it is negative from the start."""
     low, high = np.zeros_like(top), top

@@ -11,6 +11,9 @@ from crossfusion.cli.histopathology import run as run_histopathology
 from crossfusion.cli.histopathology import study_options
 from crossfusion.cli.options import PATH, json_option, names_option, numbers_option
 
+_data = click.option(
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+)
 WIDE = 130  # columns of a terminal that the whole table of claims takes
 _workers = click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
 _quick = click.option("--quick", is_flag=True, is_eager=True, help="Small settings, for a first look within a minute.")
@@ -170,9 +173,7 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
 
 
 @reproduce.command()
-@click.option(
-    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
-)
+@_data
 @names_option("--only", "Data sets, such as mitos_he,pacs.  [default: all]")
 @_workers
 @_quick
@@ -197,6 +198,45 @@ def real(data: Path | None, only: list[str], workers: int | None, quick: bool, o
         return
     click.echo((out / "reading.md").read_text(encoding="utf-8"), nl=False)
     _show_files([out / f"real.{ending}" for ending in ("html", "md", "json")])
+
+
+@reproduce.command()
+@_data
+@click.option("--seed", default=0, show_default=True, help="The first of the seeds.")
+@_workers
+@click.option("--cost-again", is_flag=True, help="Time the steps again; what was trained is kept.")
+@_quick
+@_out("training")
+@json_option
+def training(
+    data: Path | None,
+    seed: int,
+    workers: int | None,
+    cost_again: bool,
+    quick: bool,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Train networks against CFD, CORAL, MMD and an adversary: accuracy on another domain, and the cost of a step.
+
+    Digits under two simulated scanners, and where the data are there domains of pictures. An interrupted study goes on
+    where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion reproduce training --quick
+      crossfusion reproduce training --data ../shared/data --out study
+    """
+    from crossfusion.experiments import training as study
+
+    settings = study.Settings.quick(seed) if quick else study.Settings(seed=seed)
+    with output.steps("reading") as tell:
+        found = study.run(out, data, settings=settings, workers=workers, cost_again=cost_again, progress=tell)
+    if as_json:
+        output.show_json({"outcomes": [outcome.to_dict() for outcome in found]})
+        return
+    click.echo((out / "reading.md").read_text(encoding="utf-8"), nl=False)
+    _show_files([out / f"training.{ending}" for ending in ("html", "md", "json")])
 
 
 def _show_files(paths: list[Path]) -> None:

@@ -1,19 +1,18 @@
 """An evaluation in pieces: ratios of a version by some distances, study of a version; each is kept as one file."""
 
-import json
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crossfusion import __version__, storage
+from crossfusion import __version__
 from crossfusion.errors import CrossfusionWarning
 from crossfusion.experiments.evaluation.model import Dataset, Plan, Rows
+from crossfusion.experiments.kept import digest
 from crossfusion.protocols.outcomes import Outcome
 from crossfusion.protocols.ratios import Ratio
 from crossfusion.protocols.relative import rdr
@@ -85,7 +84,7 @@ class Piece:
     def path(self, out: Path) -> Path:
         """Its file."""
         plain = re.sub(r"[^A-Za-z0-9]+", "-", self.version).strip("-")[:40]
-        name = f"{self.kind}{self.first or ''}-{plain}-{_digest([self.version])[:8]}.json"
+        name = f"{self.kind}{self.first or ''}-{plain}-{digest([self.version])[:8]}.json"
         return out / self.data.name / "pieces" / name
 
     def made_with(self) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class Piece:
             "format": FORMAT,
             "version": __version__,
             "correction": None if is_rows else self.value,
-            "data": _digest([*columns, self.value if is_rows else self.data.x]),
+            "data": digest([*columns, self.value if is_rows else self.data.x]),
             "distances": self.distances,
             **{name: settings[name] for name in USED[self.kind]},
         }
@@ -162,24 +161,6 @@ def _outcomes(piece: Piece) -> dict[str, Any]:
     return {name: found[name] for name in ("outcomes", "domains", "rows", "repeats")}
 
 
-def keep(out: Path, piece: Piece, found: Mapping[str, Any]) -> None:
-    """Keep a finished piece."""
-    path = piece.path(out)
-    text = json.dumps({"made_with": piece.made_with(), "found": found}, ensure_ascii=False, allow_nan=False)
-    storage.write_text(path, text + "\n")
-
-
-def kept(out: Path, piece: Piece) -> dict[str, Any] | None:
-    """A piece that was kept; None if it is missing, damaged, or of other rows or settings."""
-    try:
-        there = json.loads(piece.path(out).read_text(encoding="utf-8"))
-        same = there["made_with"] == json.loads(json.dumps(piece.made_with()))
-        found: dict[str, Any] = there["found"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return found if same else None
-
-
 def as_ratio(entry: Mapping[str, Any]) -> Ratio:
     """A ratio as it was before it was kept."""
     return Ratio(**_numbers(Ratio, entry) | {"pair": tuple(entry["pair"])})
@@ -201,15 +182,3 @@ def _numbers(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(value: float | str | None) -> float:
     return float("nan") if value is None else float(value)
-
-
-def _digest(parts: Sequence[Any]) -> str:
-    """A short name for arrays and texts."""
-    found = blake2b(digest_size=12)
-    for part in parts:
-        if isinstance(part, np.ndarray) and part.dtype.kind == "f":
-            found.update(f"{part.dtype.str}{part.shape}".encode())
-            found.update(np.ascontiguousarray(part).data)
-        else:
-            found.update(json.dumps(part if isinstance(part, str) else [str(value) for value in part]).encode())
-    return found.hexdigest()

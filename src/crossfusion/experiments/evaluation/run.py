@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,9 @@ from crossfusion.experiments.evaluation.pieces import (
     as_outcome,
     as_ratio,
     compute,
-    keep,
-    kept,
     pieces_of,
 )
-from crossfusion.experiments.workers import computed
+from crossfusion.experiments.kept import all_found
 from crossfusion.kernels import thread_count
 from crossfusion.protocols.association import associations
 from crossfusion.protocols.outcomes import Study
@@ -108,30 +105,12 @@ def evaluate_all(
     for data, _ in tasks:
         output.make_folder(out / data.name / "pieces")
     pieces = [piece for data, plan in tasks for piece in pieces_of(data, plan)]
-    found = _all_found(out, pieces, workers or thread_count(), progress or (lambda _: None))
+    found = all_found(out, pieces, compute, workers or thread_count(), progress or (lambda _: None))
     by_name = [[one for one in found if one[0].data is data] for data, _ in tasks]
     results = [_put_together(data, plan, own, out) for (data, plan), own in zip(tasks, by_name, strict=True)]
     for result in results:
         write_files(result)
     return results
-
-
-def _all_found(
-    out: Path, pieces: Sequence[Piece], workers: int, tell: Callable[[str], None]
-) -> list[tuple[Piece, Found]]:
-    """What every piece found, in their order; the longest that are missing begin first."""
-    results = [kept(out, piece) for piece in pieces]
-    missing = sorted((k for k, result in enumerate(results) if result is None), key=lambda k: -pieces[k].cost)
-    at = {id(pieces[k]): k for k in missing}
-    todo = [pieces[k] for k in missing]
-    tell(f"{len(pieces) - len(todo)} of {len(pieces)} pieces done")
-    source = ((piece, compute(piece)) for piece in todo) if workers == 1 else computed(compute, todo, workers)
-    with closing(source) as finished:
-        for piece, result in finished:
-            keep(out, piece, result)
-            results[at.pop(id(piece))] = result
-            tell(f"{len(pieces) - len(at)} of {len(pieces)} pieces done, last {piece.title}")
-    return [(piece, result) for piece, result in zip(pieces, results, strict=True) if result is not None]
 
 
 def _put_together(data: Dataset, plan: Plan, found: Sequence[tuple[Piece, Found]], out: Path) -> Evaluated:

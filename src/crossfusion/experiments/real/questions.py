@@ -1,14 +1,13 @@
 """Questions to the images of tissue beyond ratios and degradation: intervals by slides, centres before and after."""
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 import crossfusion as cf
 from crossfusion.experiments.evaluation import Dataset
-from crossfusion.interval import student
+from crossfusion.interval import half_width
 from crossfusion.page.markup import Table
 from crossfusion.text import number_text
 
@@ -47,7 +46,7 @@ def jackknife_table(data: Dataset, distances: Sequence[str]) -> Table:
     slide, scanner = np.array(data.label), np.array(data.domain)
     first, second = np.unique(scanner)
     kept = [np.full(len(slide), True), *(slide != name for name in np.unique(slide))]
-    half = _half(len(kept) - 1)
+    half = half_width(LEVEL, len(kept) - 2)
     columns = []
     for x in map(np.asarray, data.all_versions.values()):
         clouds = [(x[keep & (scanner == first)], x[keep & (scanner == second)]) for keep in kept]
@@ -58,12 +57,6 @@ def jackknife_table(data: Dataset, distances: Sequence[str]) -> Table:
         " at once; rough for Hausdorff, which one tile decides, and for the classifier, which sits at its limit"
     )
     return Table("All distances of the scanners with intervals", caption, ["distance", *data.all_versions], rows)
-
-
-def _half(units: int) -> float:
-    """Errors in half an interval."""
-    normal = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    return float(normal * student(normal, np.array(float(units - 1))))
 
 
 def _spread(values: Sequence[float], half: float) -> str:

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crossfusion import __version__
 from crossfusion.errors import CrossfusionWarning
 from crossfusion.experiments.evaluation.model import Dataset, Plan, Rows

@@ -17,6 +17,7 @@ from crossfusion.experiments.training.tasks import UNKNOWN, Ready, Rows
 
 SLOPE = 10.0  # of the growth of the penalty (Ganin et al. 2016)
 CALIBRATED = 20  # batches by which the size of a penalty is found
+QUICKER = 10  # times the rate of the network that an adversary learns at: one that lags behind drives domains apart
 LEAST = 1e-6  # size that a penalty is taken to have at least
 Added = Callable[[Tensor, Tensor, Rows, float], Tensor]
 UNITS = (NONE, "dann")  # methods that are measured in nats as they are
@@ -100,15 +101,17 @@ def continued(start: State, settings: Settings) -> State:
     return State(network, optimiser)
 
 
-def penalised(state: State, method: str, domains: int, classes: int, settings: Settings) -> Added | None:
+def penalised(
+    state: State, method: str, domains: int, classes: int, settings: Settings, *, unbiased: bool = True
+) -> Added | None:
     """What a method adds to the loss; an adversary joins the network in training."""
     if method == NONE:
         return None
     if method == "dann":
         adversary = Adversary(settings.width, domains)
-        state.optimiser.add_param_group({"params": list(adversary.parameters())})
+        state.optimiser.add_param_group({"params": list(adversary.parameters()), "lr": QUICKER * settings.rate})
         return lambda features, _scores, rows, strength: adversary(features, rows.domain, strength)
-    penalty = penalty_of(method, domains, classes)
+    penalty = penalty_of(method, domains, classes, unbiased=unbiased)
 
     def added(features: Tensor, scores: Tensor, rows: Rows, strength: float) -> Tensor:
         label = with_guesses(scores, rows.label, settings.confidence) if method == "cfd_given_label" else rows.label
@@ -125,8 +128,8 @@ def with_guesses(scores: Tensor, label: Tensor, confidence: float) -> Tensor:
 
 
 def size(start: State, method: str, drawn: Batches, classes: int, settings: Settings) -> float:
-    """Mean of a penalty over some batches, before it is trained against."""
-    penalise = penalised(start, method, len(drawn.train), classes, settings)
+    """Mean of a penalty over some batches, before it is trained against; never 0, as sampling alone has a size."""
+    penalise = penalised(start, method, len(drawn.train), classes, settings, unbiased=False)
     assert penalise is not None
     with reproducible(0), torch.no_grad():
         steps = map(drawn.at, range(settings.warm_up, settings.warm_up + min(CALIBRATED, settings.steps)))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 class Network(nn.Module):
     """A small network: features, and the scores of the labels from them.
 
-    Images pass two convolutions, vectors none. There is no normalisation by batches, which would align domains by itself.
+    Images pass two convolutions, vectors none. There is no normalisation by batches, which aligns domains by itself.
 
     Parameters
     ----------

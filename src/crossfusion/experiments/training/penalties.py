@@ -151,19 +151,15 @@ def over_pairs(pair: Pair, domains: int) -> Penalty:
     return penalty
 
 
-def penalty_of(method: str, domains: int, classes: int) -> Penalty:
-    """The penalty of a method, other than DANN's."""
+def penalty_of(method: str, domains: int, classes: int, *, unbiased: bool = True) -> Penalty:
+    """The penalty of a method, other than DANN's; CFD unbiased, as batches are small, unless its size is wanted."""
     pairs = {"coral": coral, "mmd_linear": linear_mmd, "mmd_rbf": rbf_mmd}
     if method in pairs:
         return over_pairs(pairs[method], domains)
-    return _fusing(method == "cfd_given_label", domains, classes)
-
-
-def _fusing(has_labels: bool, domains: int, classes: int) -> Penalty:
-    """CFD of the domains, unbiased as batches are small; plain, or within labels, rows without one left out."""
+    has_labels = method == "cfd_given_label"
 
     def penalty(features: Tensor, domain: Tensor, label: Tensor) -> Tensor:
         given, strata = (label, classes) if has_labels else (None, None)
-        return cfd(features, domain, given, num_groups=domains, num_given=strata, unbiased=True, eps=EPS)
+        return cfd(features, domain, given, num_groups=domains, num_given=strata, unbiased=unbiased, eps=EPS)
 
     return penalty

@@ -6,7 +6,7 @@ from typing import Any
 from crossfusion.experiments.training.outcomes import Outcome
 from crossfusion.experiments.training.settings import LEVEL, METHODS, NONE, OURS, Settings
 from crossfusion.experiments.training.tables import share
-from crossfusion.text import number_text
+from crossfusion.text import percent
 
 Ratios = Sequence[Mapping[str, Any]]
 
@@ -60,8 +60,8 @@ def _of_ours(found: Sequence[Outcome], groups: Sequence[str]) -> str:
         undecided = [g for g in groups if own[g].difference.sign == 0]
         places = ", ".join(f"{_place(found, own[g])} on {g}" for g in groups)
         said.append(
-            f"{METHODS[method]} beats no regulariser on {listed(wins)}, loses to it on {listed(losses)}, and is not told"
-            f" from it on {listed(undecided)}; its place by mean accuracy among all {len(METHODS)}: {places}."
+            f"{METHODS[method]} beats no regulariser on {listed(wins)}, loses to it on {listed(losses)}, and is not"
+            f" told from it on {listed(undecided)}; its place by mean accuracy among all {len(METHODS)}: {places}."
         )
     return " ".join(said)
 
@@ -74,9 +74,9 @@ def _by_chance(found: Sequence[Outcome], settings: Settings) -> str:
     compared = [outcome for outcome in found if outcome.method != NONE]
     apart = sum(outcome.difference.sign != 0 for outcome in compared)
     return (
-        f"{apart} of {len(compared)} differences lie beyond their {LEVEL:.0%} interval; if no method did anything, about"
-        f" {(1 - LEVEL) * len(compared):.1f} would. Intervals are over {settings.seeds} seeds, which differ in splits,"
-        " weights and batches, not over data sets."
+        f"{apart} of {len(compared)} differences lie beyond their {LEVEL:.0%} interval; if no method did anything,"
+        f" about {(1 - LEVEL) * len(compared):.1f} would. Intervals are over {settings.seeds} seeds, which differ in"
+        " splits, weights and batches, not over data sets."
     )
 
 
@@ -89,7 +89,7 @@ def _means(found: Sequence[Outcome], groups: Sequence[str]) -> str:
         said.append(f"on {group}, {', '.join(cells)}")
     return (
         "CFD sees means only. Training against it takes, from no regulariser to CFD: "
-        f"{'; '.join(said)}. What is left with the means taken off, CFD neither measures nor pulls at."
+        f"{'; '.join(said)}. Of what is left with the means taken off, CFD knows nothing."
     )
 
 
@@ -101,17 +101,17 @@ KINDS = {
 
 
 def _change(base: Outcome, own: Outcome, what: str) -> str:
-    return f"{number_text(base.distances[what], 3)} to {number_text(own.distances[what], 3)}"
+    return " to ".join(f"{o.distances[what] + 0.0:.3f}".replace("-0.000", "0.000") for o in (base, own))
 
 
 def _guessing(found: Sequence[Outcome]) -> str:
     """What the labels within which domains were fused are worth."""
     own = [o for o in found if o.method == "cfd_given_label" and o.group != "pacs_left_out"]
-    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {o.right:.0%} of them right" for o in own)
+    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {percent(o.right)} of them right" for o in own)
     more = " Where a domain is left out, the labels are the sources' true ones." if len(own) < _groups(found) else ""
     return (
-        "CFD given label has no labels of the target: it takes the network's own where they are confident. On the target"
-        f" at the end: {cells}. What is confidently wrong is fused with the wrong class.{more}"
+        "CFD given label has no labels of the target: it takes the network's own where they are confident. On the"
+        f" target at the end: {cells}. What is confidently wrong is fused with the wrong class.{more}"
     )
 
 
@@ -125,11 +125,12 @@ def _oracle(found: Sequence[Outcome]) -> str:
     gap, most = max(gaps, key=lambda entry: entry[0])
     same = sum(o.best == o.strength for _, o in gaps)
     apart = sum(o.best_difference.sign > 0 for _, o in gaps)
+    wins = sum(o.difference.sign > 0 for _, o in gaps)
     return (
         f"The strength chosen without labels of the target is the best of the grid in {same} of {len(gaps)} cases; at"
-        f" most it costs {100 * gap:.1f} points ({METHODS[most.method]} on {most.group}). Chosen with the target's labels,"
-        f" {apart} methods would beat no regulariser instead of {sum(o.difference.sign > 0 for _, o in gaps)}: studies that"
-        " choose so report more than can be had."
+        f" most it costs {100 * gap:.1f} points ({METHODS[most.method]} on {most.group}). Chosen with the target's"
+        f" labels, {apart} would beat no regulariser beyond the interval instead of {wins}: a study that chooses so"
+        " reports more than can be had."
     )
 
 

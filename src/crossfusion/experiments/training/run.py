@@ -99,7 +99,6 @@ def _notes(pools: dict[str, Pool], folder: Path, settings: Settings) -> list[str
     missing = [PLACES[name] for name in TABLES if name not in pools]
     notes = [] if settings.whole else [QUICK]
     if missing:
-        notes.append(
-            f"{' and '.join(missing)} are not in {folder}, so they are left out: {VARIABLE} or --data names it."
-        )
+        what = " and ".join(missing)
+        notes.append(f"Left out, as not in the folder {folder}: {what}. {VARIABLE} or --data names another.")
     return notes

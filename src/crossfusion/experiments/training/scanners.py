@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from crossfusion import optional
 
-GAMMA, CONTRAST, OFFSET = 0.6, 0.55, 0.3  # of the second scanner: paler, and on a grey ground
-SHADING = 0.45  # by which its light grows from one side to the other
+GAMMA, CONTRAST, OFFSET = 0.7, 0.7, 0.2  # of the second scanner: paler, and on a grey ground
+SHADING = 0.3  # by which its light grows from one side to the other
 NOISE = 0.08
 KERNEL = (0.25, 0.5, 0.25)  # of its blur, along both axes
 SCANNERS = ("scanner A", "scanner B")

@@ -62,8 +62,8 @@ class Settings:
     seed: int = 0
     seeds: int = 5
     strengths: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
-    warm_up: int = 150
-    steps: int = 350
+    warm_up: int = 100
+    steps: int = 250
     batch: int = 64
     width: int = 64
     rate: float = 1e-3
@@ -90,4 +90,4 @@ class Settings:
         Settings
             Of which the results say nothing about the methods.
         """
-        return replace(cls(seed=seed), seeds=2, strengths=(0.3, 1.0), warm_up=40, steps=60, rounds=15, whole=False)
+        return replace(cls(seed=seed), seeds=2, strengths=(0.3, 1.0), warm_up=30, steps=40, rounds=10, whole=False)

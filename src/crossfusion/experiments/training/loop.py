@@ -133,7 +133,8 @@ def size(start: State, method: str, drawn: Batches, classes: int, settings: Sett
     assert penalise is not None
     with reproducible(0), torch.no_grad():
         steps = map(drawn.at, range(settings.warm_up, settings.warm_up + min(CALIBRATED, settings.steps)))
-        found = [float(penalise(*start.network(rows.x), rows, 1.0)) for rows in steps]
+        outputs = ((start.network(rows.x), rows) for rows in steps)
+        found = [float(penalise(features, scores, rows, 1.0)) for (features, scores), rows in outputs]
     return max(float(np.mean(found)), LEAST)
 
 
@@ -146,7 +147,7 @@ def learn(state: State, rows: Rows, penalise: Added | None = None, strength: flo
     if penalise is not None:
         loss = loss + penalise(features, scores, rows, strength)
     state.optimiser.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     state.optimiser.step()
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crossfusion.torch import cfd
+from crossfusion.torch import CrossFusionLoss
 
 Penalty = Callable[[Tensor, Tensor, Tensor], Tensor]
 Pair = Callable[[Tensor, Tensor], Tensor]
-EPS = 1e-6  # variance that is added within: a batch that collapses has a gradient still
 
 
 def coral(a: Tensor, b: Tensor) -> Tensor:
@@ -95,7 +94,7 @@ def _squares(x: Tensor) -> Tensor:
 
 def _median_square(squares: Tensor) -> Tensor:
     """Square of the median distance of the pairs i < j: the mean of both middle ones where their number is even."""
-    rows, columns = torch.triu_indices(*squares.shape, offset=1)
+    rows, columns = torch.triu_indices(len(squares), len(squares), offset=1)
     gaps = squares[rows, columns].sqrt()
     return ((gaps.median() - (-gaps).median()) / 2).square()
 
@@ -156,10 +155,8 @@ def penalty_of(method: str, domains: int, classes: int, *, unbiased: bool = True
     pairs = {"coral": coral, "mmd_linear": linear_mmd, "mmd_rbf": rbf_mmd}
     if method in pairs:
         return over_pairs(pairs[method], domains)
-    has_labels = method == "cfd_given_label"
-
-    def penalty(features: Tensor, domain: Tensor, label: Tensor) -> Tensor:
-        given, strata = (label, classes) if has_labels else (None, None)
-        return cfd(features, domain, given, num_groups=domains, num_given=strata, unbiased=unbiased, eps=EPS)
-
-    return penalty
+    if method == "cfd":
+        fusing = CrossFusionLoss("domain", num_groups=domains, unbiased=unbiased)
+        return lambda features, domain, _label: fusing(features, domain=domain)
+    within = CrossFusionLoss("domain", given="label", num_groups=domains, num_given=classes, unbiased=unbiased)
+    return lambda features, domain, label: within(features, domain=domain, label=label)

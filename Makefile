@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -55,6 +55,12 @@ real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA
 	for set in mitos_he sc_mixology pacs office_caltech office_caltech_surf; do \
 		cp reproduction/real/$$set/scatter.png docs/real/$$set.png; done
 	for part in rdr cddr; do cp reproduction/real/mitos_he/$$part.md docs/real/mitos_he_$$part.md; done
+
+training-study: $(STAMP) ## training against distances; tables of embeddings too where the data are (CROSSFUSION_DATA)
+	$(BIN)/crossfusion reproduce training --out reproduction/training
+	mkdir -p docs/training
+	rm -f docs/training/*
+	cp reproduction/training/reading.md reproduction/training/tables/*.md reproduction/training/*.png docs/training
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

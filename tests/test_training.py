@@ -91,17 +91,18 @@ def test_an_adversary_turns_the_gradient_of_the_features_only():
     torch.manual_seed(0)
     adversary = Adversary(5, 2)
     x, domain = torch.cat([cloud(8, 1), cloud(8, 2, 1.0)]).float(), torch.arange(16) // 8
-    found = {}
-    for strength in (0.0, 1.0, 2.5):
+    own = list(adversary.parameters())
+
+    def gradients(loss_of):
         features = x.clone().requires_grad_()
-        adversary.zero_grad()
-        adversary(features, domain, strength).backward()
-        found[strength] = features.grad, torch.cat([p.grad.flatten() for p in adversary.parameters()])
-    plain = x.clone().requires_grad_()
-    torch.nn.functional.cross_entropy(adversary.layers(plain), domain).backward()
-    for strength, (of_features, own) in found.items():
-        torch.testing.assert_close(of_features, -strength * plain.grad)
-        torch.testing.assert_close(own, found[1.0][1])
+        first, *rest = torch.autograd.grad(loss_of(features), [features, *own])
+        return first, rest
+
+    plain, of_adversary = gradients(lambda f: torch.nn.functional.cross_entropy(adversary.layers(f), domain))
+    for strength in (0.0, 1.0, 2.5):
+        turned, rest = gradients(lambda f, strength=strength: adversary(f, domain, strength))
+        torch.testing.assert_close(turned, -strength * plain)
+        torch.testing.assert_close(rest, of_adversary)
 
 
 def test_only_confident_guesses_stand_for_labels():

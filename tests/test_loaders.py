@@ -1,18 +1,19 @@
 """Rows of a PyTorch DataLoader and of Hugging Face data sets give the same summary as the array they came from."""
 
 from collections import namedtuple
+from pathlib import Path
+from typing import Any
 
+import datasets as hf
 import numpy as np
 import pytest
+import torch
+from torch.utils import data
 
 import crossfusion as cf
 from crossfusion.collect import collect
 from crossfusion.sources import block, open_source
 from tests.test_imports import without
-
-torch = pytest.importorskip("torch")
-hf = pytest.importorskip("datasets")
-data = torch.utils.data
 
 ROWS, DIM = 211, 5
 rng = np.random.default_rng(5)
@@ -23,7 +24,7 @@ EXPECTED = cf.summarize(X, by={"site": SITE, "day": DAY})
 Sample = namedtuple("Sample", ["embedding", "site", "day"])
 
 
-class Rows(data.Dataset):
+class Rows(data.Dataset[Any]):
     """Samples as dictionaries, tuples or named tuples."""
 
     def __init__(self, kind=dict, x=None):
@@ -40,7 +41,7 @@ class Rows(data.Dataset):
         return Sample(*values) if self.kind is Sample else values
 
 
-class Stream(data.IterableDataset):
+class Stream(data.IterableDataset[Any]):
     """Samples that show as they are read, shared out among the workers."""
 
     def __iter__(self):
@@ -50,6 +51,12 @@ class Stream(data.IterableDataset):
             yield {"embedding": torch.asarray(X[k]), "site": str(SITE[k]), "day": int(DAY[k])}
 
 
+def batches(*entries: Any):
+    """A loader of batches that are there already."""
+    samples: Any = list(entries)
+    return data.DataLoader(samples, batch_size=None)
+
+
 def assert_same(summary, expected=EXPECTED, tolerance=1e-12):
     assert summary.keys.to_pylist() == expected.keys.to_pylist()
     np.testing.assert_array_equal(summary.moments.count, expected.moments.count)
@@ -57,15 +64,10 @@ def assert_same(summary, expected=EXPECTED, tolerance=1e-12):
     np.testing.assert_allclose(summary.moments.sumsq, expected.moments.sumsq, rtol=tolerance, atol=1e-13)
 
 
-def numbered():
-    days = data.TensorDataset(torch.asarray(X), torch.asarray(DAY))
-    return data.DataLoader(days, batch_size=32), {"by": {"day": 1}, "vectors": 0}
-
-
-NAMED = {"by": ["site", "day"], "vectors": "embedding"}
-FOUND = {"by": ["site", "day"]}
-MAPPED = {"by": {"site": 1, "day": "2"}, "vectors": 0}
-LOADERS = {
+NAMED: dict[str, Any] = {"by": ["site", "day"], "vectors": "embedding"}
+FOUND: dict[str, Any] = {"by": ["site", "day"]}
+MAPPED: dict[str, Any] = {"by": {"site": 1, "day": "2"}, "vectors": 0}
+LOADERS: dict[str, Any] = {
     "dictionaries": lambda: (data.DataLoader(Rows(), batch_size=32), NAMED),
     "vectors found": lambda: (data.DataLoader(Rows(), batch_size=32), FOUND),
     "factors renamed": lambda: (data.DataLoader(Rows(), batch_size=32), {"by": {"site": "site", "day": "day"}}),
@@ -73,7 +75,10 @@ LOADERS = {
     "named tuples": lambda: (data.DataLoader(Rows(Sample), batch_size=50), NAMED),
     "shuffled": lambda: (data.DataLoader(Rows(), batch_size=32, shuffle=True), NAMED),
     "one by one": lambda: (data.DataLoader(Rows(), batch_size=1), NAMED),
-    "whole batches": lambda: (data.DataLoader([dict(embedding=torch.asarray(X), site=SITE, day=DAY)], batch_size=None), NAMED),
+    "whole batches": lambda: (
+        batches({"embedding": torch.asarray(X), "site": SITE, "day": DAY}),
+        NAMED,
+    ),
     "stream": lambda: (data.DataLoader(Stream(), batch_size=32), NAMED),
     "gradients": lambda: (data.DataLoader(Rows(x=torch.asarray(X).requires_grad_()), batch_size=32), NAMED),
 }
@@ -88,28 +93,19 @@ def test_every_loader_gives_the_same_summary(name, size, monkeypatch):
 
 
 WORKERS = """
-import torch, crossfusion as cf
+import crossfusion as cf
 from tests import test_loaders as t
-if __name__ == "__main__":
-    for rows in (t.Rows(), t.Stream()):
-        loader = t.data.DataLoader(rows, batch_size=20, num_workers=2, multiprocessing_context="spawn")
-        t.assert_same(cf.summarize(loader, **t.NAMED), tolerance=1e-10)
-    print("same")
+for rows in (t.Rows(), t.Stream()):
+    loader = t.data.DataLoader(rows, batch_size=20, num_workers=2)
+    t.assert_same(cf.summarize(loader, **t.NAMED), tolerance=1e-10)
+print("same")
 """
 
 
-def test_workers_give_the_same_summary(tmp_path, monkeypatch):
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    (tmp_path / "workers.py").write_text(WORKERS)
+def test_workers_give_the_same_summary(python):
+    """In a process of its own, as workers are forks of it."""
     root = Path(__file__).parents[1]
-    environment = {"PYTHONPATH": f"{root}:{root / 'src'}", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin"}
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "workers.py")], capture_output=True, text=True, timeout=120, env=environment
-    )
-    assert done.stdout.strip() == "same", done.stderr
+    assert python(WORKERS, PYTHONPATH=f"{root}:{root / 'src'}", OMP_NUM_THREADS="1") == "same"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int32"])
@@ -149,33 +145,32 @@ def test_rows_are_known_where_they_can_be(make, rows):
         assert sum(seen) == rows
 
 
-def batches(*entries):
-    return data.DataLoader(list(entries), batch_size=None)
+V = {"by": "site", "vectors": "v"}
 
 
 def entry(**change):
     return {"v": torch.ones(4, 2), "site": ["a", "a", "b", "b"], "w": torch.ones(4, 3)} | change
 
 
-BAD_LOADERS = {
+BAD_LOADERS: dict[str, Any] = {
     "no such factor": (batches(entry()), {"by": "sites", "vectors": "v"}, "no entry 'sites': did you mean 'site'"),
-    "no such vectors": (batches(entry()), {"by": "site", "vectors": "emb"}, "no entry 'emb': there are 'v', 'site', 'w'"),
+    "no such vectors": (batches(entry()), {"by": "site", "vectors": "emb"}, "'emb': there are 'v', 'site', 'w'"),
     "two candidates": (batches(entry()), {"by": "site"}, "2 entries of rows × features"),
     "no candidate": (batches(entry(v=1, w=2)), {"by": "site"}, "no entry of rows × features"),
     "vectors as factor": (batches(entry()), {"by": "v", "vectors": "v"}, "in vectors and in by"),
-    "images": (batches(entry(v=torch.ones(4, 2, 2))), {"by": "site", "vectors": "v"}, r"shape \(4, 2, 2\)"),
-    "samples": (batches(entry(v=torch.ones(4))), {"by": "site", "vectors": "v"}, r"shape \(4,\)"),
-    "a list": (batches(entry(v=[torch.ones(4)] * 2)), {"by": "site", "vectors": "v"}, "with_format"),
-    "complex": (batches(entry(v=torch.ones(4, 2) * 1j)), {"by": "site", "vectors": "v"}, "complex"),
-    "too few factors": (batches(entry(site=["a"])), {"by": "site", "vectors": "v"}, "1 entries for 4 rows"),
-    "a table as factor": (batches(entry(site=torch.ones(4, 1))), {"by": "site", "vectors": "v"}, "one plain value a row"),
-    "one factor for all": (batches(entry(site="a")), {"by": "site", "vectors": "v"}, "one value a row"),
+    "images": (batches(entry(v=torch.ones(4, 2, 2))), V, r"shape \(4, 2, 2\)"),
+    "samples": (batches(entry(v=torch.ones(4))), V, r"shape \(4,\)"),
+    "a list": (batches(entry(v=[torch.ones(4)] * 2)), V, "with_format"),
+    "complex": (batches(entry(v=torch.ones(4, 2) * 1j)), V, "complex"),
+    "too few factors": (batches(entry(site=["a"])), V, "1 entries for 4 rows"),
+    "a table as factor": (batches(entry(site=torch.ones(4, 1))), V, "one plain value a row"),
+    "one factor for all": (batches(entry(site="a")), V, "one value a row"),
     "a bare tensor": (batches(torch.ones(4, 2)), {"by": "site"}, "is a Tensor"),
     "unequal batches": (
-        batches(entry(), entry(v=torch.ones(4, 3))), {"by": "site", "vectors": "v"}, "unequal length, 2 .* row 3 and 3",
+        batches(entry(), entry(v=torch.ones(4, 3))), V, "unequal length, 2 .* row 3 and 3",
     ),
-    "not finite": (batches(entry(v=torch.tensor([[1.0, np.nan]] * 4))), {"by": "site", "vectors": "v"}, "row 0, feature 1"),
-    "no batches": (batches(), {"by": "site", "vectors": "v"}, "no rows"),
+    "not finite": (batches(entry(v=torch.tensor([[1.0, np.nan]] * 4))), V, "row 0, feature 1"),
+    "no batches": (batches(), V, "no rows"),
     "several vectors": (batches(entry()), {"by": "site", "vectors": ["v", "w"]}, "one entry"),
     "a position of what": (batches(entry()), {"by": {"site": None}, "vectors": "v"}, "by\\['site'\\]=None"),
     "no factor": (batches(entry()), {"by": {}, "vectors": "v"}, "by is empty"),
@@ -277,7 +272,7 @@ def matrices():
     return hf.Dataset.from_dict({"site": ["a"], "v": [[[1.0, 2.0], [3.0, 4.0]]]}, features=features)
 
 
-BAD_SETS = {
+BAD_SETS: dict[str, Any] = {
     "no such column": (table, {"by": "sites"}, "no column 'sites': did you mean 'site'"),
     "no such vectors": (table, {"by": "site", "vectors": "emb"}, "no column 'emb'"),
     "no such column of a stream": (DATASETS["stream of samples"], {"by": "place"}, "there are 'site', 'day', 'v'"),
@@ -286,7 +281,7 @@ BAD_SETS = {
     "matrices": (matrices, {"by": "site", "vectors": "v"}, "not numbers"),
     "splits": (lambda: hf.DatasetDict(train=table(), test=table()), {"by": "site"}, r"\('train', 'test'\): pass one"),
     "empty": (lambda: table().select([]), {"by": "site"}, "no rows"),
-    "empty stream": (lambda: table().select([]).to_iterable_dataset(), {"by": "site"}, "no rows"),
+    "empty stream": (lambda: hf.IterableDataset.from_generator(list), {"by": "site"}, "no rows"),
     "transformed": (lambda: table().with_transform(lambda rows: rows), {"by": "site"}, "set_transform"),
     "missing vectors": (
         lambda: hf.Dataset.from_dict({"site": ["a", "b"], "v": [[1.0], None]}), {"by": "site"}, "row 1, feature 0",

@@ -66,9 +66,9 @@ def cfd(
     Without spread within the groups (W + eps = 0) the distance is infinite, or 0 if the means are equal too; its
     gradient is 0 there. Rows are centred before they are squared, so float32 does at any offset.
 
-    Nothing can be raised while JAX traces: a label that is not below `num_groups` then makes the distance NaN, and so does
-    a row that is not finite, unless it is left out. A batch of one group, or of strata that hold one group each, has
-    distance 0.
+    Nothing can be raised while JAX traces: a label that is not below `num_groups` then makes the distance NaN, and so
+    does a row that is not finite, unless it is left out. A batch of one group, or of strata that hold one group each,
+    has distance 0.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def cfd(
     check_eps(eps)
     rows = _rows(x)
     group, groups = _codes(labels, num_groups, len(rows), "labels", "num_groups")
-    part, parts = (jnp.zeros_like(group), 1) if given is None else _codes(
-        given, num_given, len(rows), "given", "num_given"
+    part, parts = (
+        (jnp.zeros_like(group), 1) if given is None else _codes(given, num_given, len(rows), "given", "num_given")
     )
     kept = (group >= 0) & (part >= 0)
     cell = jnp.where(kept, group * parts + part, groups * parts)  # beyond the last: such rows are dropped
@@ -137,7 +137,7 @@ def _total(values: Any, axis_name: Any) -> Any:
 def _moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name: Any) -> Cells:
     """Moments of groups × strata over all devices, in two passes around a value that lies within each cell.
 
-    The means are relative to a common origin. Both origins are constants to a derivative, which does not depend on them.
+    Means are relative to a common origin. Both origins are constants to a derivative, which does not depend on them.
     """
     number = shape[0] * shape[1]
     safe = jnp.where(kept, jnp.minimum(cell, number - 1), 0)

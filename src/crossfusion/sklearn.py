@@ -1,6 +1,6 @@
 """Cross-Fusion Distance with scikit-learn's conventions, beside `silhouette_score`; scikit-learn itself is not needed.
 
-NumPy arrays, frames and sparse matrices are reduced by the kernel of `cfd`. Arrays of other libraries (PyTorch, JAX, CuPy,
+NumPy arrays, frames and sparse matrices are reduced by the kernel of `cfd`. Arrays of other libraries (PyTorch, JAX,
 whatever follows the array API) are reduced by their own library, where they are.
 """
 
@@ -33,8 +33,8 @@ def cross_fusion_distance(
     Parameters
     ----------
     X : array or sparse matrix of shape (rows, dim)
-        The rows: NumPy, pandas, Polars, SciPy; or an array of PyTorch, JAX or another library with the array API, which is
-        reduced on its device.
+        The rows: NumPy, pandas, Polars, SciPy; or an array of PyTorch, JAX or another library with the array API,
+        which is reduced on its device.
     labels : array of shape (rows,)
         The group or cluster of each row: numbers, text, anything of one type.
     given : array of shape (rows,), optional
@@ -51,9 +51,9 @@ def cross_fusion_distance(
 
     Notes
     -----
-    With N rows in K groups, ``(exp(distance) - 1) * (N - K) / (K - 1)`` is `sklearn.metrics.calinski_harabasz_score`, up to
-    rounding. More clusters are always further apart by this distance, as they are of a lower inertia: to choose K, compare
-    that score, or distances at the same K.
+    With N rows in K groups, ``(exp(distance) - 1) * (N - K) / (K - 1)`` is scikit-learn's `calinski_harabasz_score`, up
+    to rounding. Splitting a cluster never lowers the distance, just as it never raises the inertia: to choose K,
+    compare that score, or distances at the same K.
 
     Arrays of other libraries are reduced in their own type, at least float32; NumPy arrays in float64.
 
@@ -81,8 +81,8 @@ def cross_fusion_score(
 ) -> float:
     """Cross-Fusion Score of labelled rows: the share of the variance that lies within the groups, ``exp(-distance)``.
 
-    A **low** score means that the groups are apart: for clusters lower is better, unlike `silhouette_score`, and for batches
-    or domains that should be fused 1 is best.
+    A **low** score means that the groups are apart: for clusters lower is better, unlike `silhouette_score`; for
+    batches or domains that should be fused, 1 is best.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: b
 
 
 def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
-    """Numbers of groups beside the rows, and how many there are; text is numbered here, and its numbers are sent there."""
+    """Numbers of groups beside the rows, and how many there are; text is numbered here, and its numbers are sent."""
     beside = _is_foreign(values) and _namespace(values) is xp and _device(values) == _device(x)
     if beside and values.ndim == 1 and values.shape[0]:
         check_length(values.shape[0], x.shape[0], name, "X")

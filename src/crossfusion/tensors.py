@@ -1,7 +1,7 @@
-"""The distance of groups × strata in any array library: the formulas of `fusion`, written so that they can be differentiated.
+"""The distance of groups × strata in any array library: the formulas of `fusion`, fit to be differentiated.
 
-Every library that follows the array API will do, and PyTorch. Cells without rows weigh nothing, and no division has a zero
-below it even where its result is not used: a derivative would be NaN there.
+Every library that follows the array API will do, and PyTorch. Cells without rows weigh nothing, and no division has a
+zero below it even where its result is not used: a derivative would be NaN there.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from crossfusion.errors import InputError
 
 @dataclass(frozen=True)
 class Cells:
-    """Moments of groups × strata: rows, means (with a last axis of features), centred sums of squares over all features."""
+    """Moments of groups × strata: rows, means (a last axis of features), centred sums of squares over all features."""
 
     count: Any
     mean: Any

@@ -42,12 +42,14 @@ def from_dataset(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
     """Rows of a data set."""
     if _is_dictionary(source):
         splits = ", ".join(map(repr, source))
-        raise InputError(f"a {type(source).__name__} holds several data sets ({splits}): pass one, such as data['train']")
+        raise InputError(
+            f"a {type(source).__name__} holds several data sets ({splits}): pass one, such as data['train']"
+        )
     if _is(source, "iterable_dataset", "IterableDataset"):
         return from_stream(_stream(source), by, vectors, NAME)
     if source.format["type"] == "custom":
         raise InputError(
-            "the Dataset makes its rows when they are asked for (set_transform), which is not what its table holds: keep"
+            "the Dataset makes its rows when they are asked for (set_transform), but its table is what is read: keep"
             " them with Dataset.map, or pass a DataLoader"
         )
     schema = source.features.arrow_schema
@@ -74,7 +76,8 @@ def _stream(dataset: Any) -> Stream:
         schema = dataset.features.arrow_schema
     else:
         first = next(iter(dataset.with_format("arrow").iter(batch_size=1)), None)
-        check_some_rows(0 if first is None else 1, NAME)
+        if first is None:
+            raise InputError(f"{NAME} has no rows: nothing tells its columns")
         schema = first.schema
     return Stream(schema, partial(_batches, dataset, schema))
 

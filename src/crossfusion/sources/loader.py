@@ -121,8 +121,8 @@ def _vectors(value: Any, name: str) -> Any:
     """Rows of a batch in main memory, of a type that NumPy knows."""
     if not _is_array(value):
         raise InputError(
-            f"entry {name!r} of {HOLDER} is a {type(value).__name__}, not a tensor: stack the vectors in collate_fn, or,"
-            " of a Hugging Face data set, use with_format('torch')"
+            f"entry {name!r} of {HOLDER} is a {type(value).__name__}, not a tensor: stack the vectors in collate_fn,"
+            " or, of a Hugging Face data set, use with_format('torch')"
         )
     if len(value.shape) != 2:
         raise InputError(

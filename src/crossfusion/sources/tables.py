@@ -23,8 +23,8 @@ NAME = "the table"
 
 def is_table(source: Any) -> bool:
     """Whether this is a table, or a stream of the rows of one."""
-    named = hasattr(source, "columns") or hasattr(source, "column_names")
-    return named or streams.is_stream(source) or huggingface.is_dataset(source)
+    known = streams.is_stream(source) or huggingface.is_dataset(source)
+    return known or hasattr(source, "columns") or hasattr(source, "column_names")
 
 
 def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:

@@ -45,6 +45,7 @@ def test_equals_numpy_in_float64(weights, unbiased, conditional, double):
 
 def test_groups_are_counted_where_labels_are_known(double):
     x, labels, given = drawn()
+    labels = jnp.asarray(labels)
     found = cfd(x, labels, given, weights="balanced")
     assert float(found) == pytest.approx(cf.cfd(x, labels=labels, given=given, weights="balanced").distance, rel=1e-10)
     assert float(jax.jit(lambda x: cfd(x, labels, given, weights="balanced"))(x)) == pytest.approx(

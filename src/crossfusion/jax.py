@@ -123,7 +123,7 @@ def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -
         if number is None:
             raise InputError(f"{name} are traced, so how many there can be is not known: pass {option}=")
         return codes.astype(jnp.int32), number
-    most = int(codes.max(initial=-1)) + 1
+    most = int(np.asarray(codes).max(initial=-1)) + 1  # NumPy looks at them now, even while JAX traces the rows
     if number is not None and most > number:
         raise InputError(f"{name} go up to {most - 1}, beyond {option}={number}: number them from 0")
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number

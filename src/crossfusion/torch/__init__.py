@@ -5,5 +5,6 @@ from crossfusion.optional import load
 load("torch", "PyTorch", "torch", "crossfusion.torch")
 
 from crossfusion.torch.functional import cfd  # noqa: E402
+from crossfusion.torch.loss import CrossFusionLoss  # noqa: E402
 
-__all__ = ["cfd"]
+__all__ = ["CrossFusionLoss", "cfd"]

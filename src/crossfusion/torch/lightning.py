@@ -82,12 +82,17 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         if (given is None) != (num_given is None):
             raise InputError("given and num_given go together: pass both, or neither")
         self.between, self.given, self.pool = between, given, pool
-        self.options = {"num_groups": num_groups, "num_given": num_given, "weights": weights, "unbiased": unbiased}
+        self.options: dict[str, Any] = {
+            "num_groups": num_groups,
+            "num_given": num_given,
+            "weights": weights,
+            "unbiased": unbiased,
+        }
         CrossFusionDistance(dim=1, **self.options)  # refuses what it cannot use, before any training
         self._metrics: dict[str, dict[str, CrossFusionDistance]] = {stage: {} for stage in STAGES}
         self._watch: Watch | None = None
 
-    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
         """Watch the layers while they see a batch of training."""
         self._start("train", pl_module, batch)
 
@@ -99,14 +104,7 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         """Log the distances of an epoch of training."""
         self._log("train", pl_module)
 
-    def on_validation_batch_start(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,  # noqa: ARG002
-    ) -> None:
+    def on_validation_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:
         """Watch the layers while they see a batch of validation."""
         if not trainer.sanity_checking:
             self._start("val", pl_module, batch)

@@ -181,7 +181,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
     def _renew(self) -> None:
         """Forget the value of the state before, and that nothing was seen."""
         self._computed = None
-        self._update_count = max(self._update_count, int(bool(self.moments[:, 0].any())))
+        self._update_count = max(self.update_count, int(bool(self.moments[:, 0].any())))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         """Move the state; where it would become too narrow to count in, to float32."""

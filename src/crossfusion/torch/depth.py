@@ -119,12 +119,11 @@ class Layers:
                 _line(axes, depth, fusions, kind, self._title(kind))
         axes.axhline(0, color="#9aa3ad", linewidth=0.8, zorder=1)
         axes.set_ylabel("Cross-Fusion Distance")
+        axes.set_xlabel("layer, in the order of calls")
         axes.set_xlim(0.5, len(self) + 0.5)
         if len(self) <= NAMED:
             names = [shortened(label_text(name)) for name in self.names]
             axes.set_xticks(depth, names, rotation=45, ha="right", rotation_mode="anchor", fontsize="small")
-        else:
-            axes.set_xlabel("layer, in the order of calls")
         axes.legend(loc="best")
         return axes
 

@@ -10,12 +10,13 @@ load("torch", "PyTorch", "torch", "crossfusion.torch")
 from crossfusion.torch.depth import Layers  # noqa: E402
 from crossfusion.torch.functional import cfd  # noqa: E402
 from crossfusion.torch.layers import layerwise_cfd  # noqa: E402
+from crossfusion.torch.loss import CrossFusionLoss  # noqa: E402
 
 if TYPE_CHECKING:
     from crossfusion.torch.lightning import CrossFusionCallback
     from crossfusion.torch.metric import CrossFusionDistance
 
-__all__ = ["CrossFusionCallback", "CrossFusionDistance", "Layers", "cfd", "layerwise_cfd"]
+__all__ = ["CrossFusionCallback", "CrossFusionDistance", "CrossFusionLoss", "Layers", "cfd", "layerwise_cfd"]
 
 LATER = {"CrossFusionCallback": "lightning", "CrossFusionDistance": "metric"}  # need more than PyTorch
 

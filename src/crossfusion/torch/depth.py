@@ -42,15 +42,12 @@ class Layers:
     --------
     >>> import torch
     >>> from crossfusion.torch import layerwise_cfd
-    >>> _ = torch.manual_seed(0)
-    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
-    >>> domain = torch.arange(200) % 2
-    >>> x = torch.randn(200, 4) + domain[:, None]
-    >>> layers = layerwise_cfd(model, [(x, domain)], between=1)
-    >>> layers.names, layers.dims
-    (('0', '1', '2'), (8, 8, 2))
-    >>> sorted(layers.to_dict())
-    ['between', 'dims', 'fusions', 'given', 'names', 'skipped', 'strata']
+    >>> x = torch.arange(12.0).reshape(6, 2)
+    >>> layers = layerwise_cfd(torch.nn.ReLU(), [(x, [0, 0, 0, 1, 1, 1])], between=1)
+    >>> layers
+    CFD(between) of 1 layer
+    layer  depth  dim  distance  unbiased
+    model      1    2    1.4759    1.1260
     """
 
     names: tuple[str, ...]
@@ -72,13 +69,13 @@ class Layers:
         dict
             Plain Python values.
         """
-        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        for name in ("fusions", "strata"):
-            plain[name] = plain[name] and [fusion.to_dict() for fusion in plain[name]]
-        return {name: plain_value(value) for name, value in plain.items()}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values["fusions"] = [fusion.to_dict() for fusion in self.fusions]
+        values["strata"] = None if self.strata is None else [fusion.to_dict() for fusion in self.strata]
+        return {name: plain_value(value) for name, value in values.items()}
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a layer.
+        """Distances with their names and dims, a row a layer.
 
         Returns
         -------
@@ -142,7 +139,7 @@ class Layers:
                 row.append(" to ".join(map(number_text, fusion.interval)))
             rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
         said = f"\nleft out, for want of one vector a row: {', '.join(self.skipped)}" if self.skipped else ""
-        return f"{self._title('fusions')} of {len(self)} layers\n{text_table(header, rows)}{said}"
+        return f"{self._title('fusions')} of {len(self)} layer{'' if len(self) == 1 else 's'}\n{text_table(header, rows)}{said}"
 
 
 def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:

@@ -1,12 +1,16 @@
 """The distance of a batch as a differentiable number."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.torch.moments import CellMoments, cell_moments
-from crossfusion.validation import check_option
+from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments, filled
+from crossfusion.validation import check_option, check_whole
+
+NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
 
 
 def cfd(
@@ -49,7 +53,8 @@ def cfd(
     Returns
     -------
     tensor
-        One number. Groups without a row in the batch do not count; fewer than two give 0.
+        One number, in the type of `x` or float32, whichever is wider. Groups without a row in the batch do not count;
+        fewer than two give 0. A row that is not finite makes it NaN, unless its label is negative.
 
     Examples
     --------
@@ -63,11 +68,26 @@ def cfd(
     """
     check_option(weights, WEIGHTS, "weights")
     check_eps(eps)
-    group, groups = coded(labels, num_groups, x, "labels", "num_groups")
+    moments, parts = batch_moments(x, labels, given, num_groups, num_given)
+    return distance(moments, parts, weights, unbiased, eps)
+
+
+def batch_moments(
+    x: Tensor,
+    labels: Tensor,
+    given: Tensor | None,
+    num_groups: int | None,
+    num_given: int | None,
+    *,
+    names: tuple[str, str | None] = ("labels", "given"),
+    total: Total = alone,
+) -> tuple[CellMoments, int]:
+    """Moments of the groups within each stratum, side by side, and how many strata there are; errors use `names`."""
+    group, groups = coded(labels, num_groups, x, names[0], "num_groups")
     if given is None:
-        return distance(cell_moments(x, group, groups), 1, weights, unbiased, eps)
-    part, parts = coded(given, num_given, x, "given", "num_given")
-    return distance(cell_moments(x, crossed(group, groups, part, parts), parts * groups), parts, weights, unbiased, eps)
+        return cell_moments(x, group, groups, total), 1
+    part, parts = coded(given, num_given, x, str(names[1]), "num_given")
+    return cell_moments(x, crossed(group, groups, part, parts), parts * groups, total), parts
 
 
 def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
@@ -77,21 +97,33 @@ def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
 
 
 def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
-    """Codes from 0 of each row, negative where it is left out, and how many codes there are."""
-    if x.ndim != 2 or not x.is_floating_point():
-        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
-    if labels.shape != x.shape[:1] or labels.is_floating_point() or labels.is_complex():
-        raise InputError(f"{name} must be whole numbers of shape ({x.shape[0]},), one a row of x, not {_shown(labels)}")
+    """Codes from 0 of each row, negative where it is left out, and how many codes there are, at least 1."""
+    _check_rows(x)
+    _check_labels(labels, x, name)
     labels = labels.to(torch.int64)
     if number is None:
         values, codes = torch.unique(labels.clamp(min=-1), return_inverse=True)
         left_out = int((values < 0).sum())
-        return codes - left_out, len(values) - left_out
-    if number < 1:
-        raise InputError(f"{option}={number} must be at least 1: leave it out to have them counted")
+        return codes - left_out, max(1, len(values) - left_out)
+    check_whole(number, option)
     if labels.device.type == "cpu" and not torch.compiler.is_compiling() and bool((labels >= number).any()):
         raise InputError(f"{name} has {int(labels.max())}, but {option}={number} numbers them 0 to {number - 1}")
     return labels, number
+
+
+def _check_rows(x: Any) -> None:
+    """Refuse what is not a matrix of numbers."""
+    if not isinstance(x, Tensor) or x.ndim != 2 or not x.is_floating_point():
+        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
+
+
+def _check_labels(labels: Any, x: Tensor, name: str) -> None:
+    """Refuse what is not a whole number for each row."""
+    if not isinstance(labels, Tensor) or labels.shape != x.shape[:1] or not _is_whole(labels):
+        wanted = f"whole numbers of shape ({x.shape[0]},)"
+        raise InputError(f"{name} must be {wanted}, not {_shown(labels)}: pass one number for each row of x")
+    if labels.device != x.device:
+        raise InputError(f"{name} is on {labels.device} and x on {x.device}: move {name} to the device of x")
 
 
 def check_eps(eps: float) -> None:
@@ -103,50 +135,59 @@ def check_eps(eps: float) -> None:
 def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
     """Distance from the moments of cells, the groups of a part standing side by side."""
     count = moments.count.reshape(num_parts, -1)
-    mean = moments.mean.reshape(*count.shape, -1)
+    mean = moments.mean.reshape(*count.shape, moments.mean.shape[1])
     weight = _weights(count, weights)
-    share = weight / _filled(weight.sum(dim=1, keepdim=True))
+    share = weight / filled(weight.sum(dim=1, keepdim=True))
     apart = (mean - (share.unsqueeze(2) * mean).sum(dim=1, keepdim=True)).square().sum(dim=2)
     between = (weight * apart).sum()
     sumsq = moments.sumsq.reshape(count.shape)
     if not unbiased:
-        return _log_ratio(between, (weight * sumsq / _filled(count)).sum() + eps)
-    variance = _unbiased_variance(count, sumsq)
-    chance = (weight * (1 - share) * variance / _filled(count)).sum()
+        return _log_ratio(between, (weight * sumsq / filled(count)).sum() + eps)
+    of_a_row = moments.weight_of_a_row().reshape(count.shape)
+    variance = _unbiased_variance(count, sumsq, of_a_row)
+    chance = (weight * (1 - share) * variance * of_a_row / filled(count)).sum()
     return _log_ratio(between - chance, (weight * variance).sum() + eps)
 
 
 def _weights(count: Tensor, weights: str) -> Tensor:
     """Weights of the cells (parts × groups), summing to 1; empty cells have none."""
     if weights == "pooled":
-        return count / _filled(count.sum())
+        return count / filled(count.sum())
     in_group = count.sum(dim=0)
-    share = count / _filled(in_group)
+    share = count / filled(in_group)
     present = (count > 0).to(count.dtype)
-    of_part = share.sum(dim=1, keepdim=True) / _filled((in_group > 0).to(count.dtype).sum())
-    return of_part * present / _filled(present.sum(dim=1, keepdim=True))
+    of_part = share.sum(dim=1, keepdim=True) / filled((in_group > 0).to(count.dtype).sum())
+    return of_part * present / filled(present.sum(dim=1, keepdim=True))
 
 
-def _unbiased_variance(count: Tensor, sumsq: Tensor) -> Tensor:
-    """Variance of each cell with n - 1; of a cell of one row, that of all others together."""
-    freedom = (count - 1).clamp(min=0)
-    pooled = sumsq.sum() / _filled(freedom.sum())
-    return torch.where(freedom > 0, sumsq / _filled(freedom), torch.where(count > 0, pooled, 0))
+def _unbiased_variance(count: Tensor, sumsq: Tensor, of_a_row: Tensor) -> Tensor:
+    """Variance of each cell with one row less; of a cell of one row, that of all others together."""
+    freedom = count - of_a_row
+    freedom = torch.where(freedom > NO_FREEDOM * count, freedom, 0)
+    pooled = sumsq.sum() / filled(freedom.sum())
+    return torch.where(freedom > 0, sumsq / filled(freedom), torch.where(count > 0, pooled, 0))
 
 
 def _log_ratio(between: Tensor, within: Tensor) -> Tensor:
-    """log((within + between) / within); without any variance within 0, or infinite if the groups are apart."""
-    none = within == 0
-    value = torch.log1p(between / torch.where(none, 1, within))
-    apart = torch.where(between > 0, torch.inf, 0.0).to(value.dtype)
-    return torch.where(none, apart, value)
+    """log((within + between) / within); without any variance within 0, or infinite if the groups are apart.
+
+    Where between is the larger, a difference of logarithms: the square of a small `within` in the derivative of the
+    ratio would leave the range of float32. Branches not taken are fed 1 or 0, so that no NaN comes back from them.
+    """
+    none = within < torch.finfo(within.dtype).tiny
+    near = (between < within) & ~none
+    close = torch.log1p(torch.where(near, between, 0) / torch.where(near, within, 1))
+    far_off = ~near & ~none
+    far = torch.log(torch.where(far_off, within + between, 1)) - torch.log(torch.where(far_off, within, 1))
+    apart = torch.where(between > 0, torch.inf, 0.0).to(within.dtype)
+    return torch.where(none, apart, torch.where(near, close, far))
 
 
-def _filled(values: Tensor) -> Tensor:
-    """The same values with 1 for 0, to divide by."""
-    return torch.where(values == 0, 1, values)
-
-
-def _shown(values: Tensor) -> str:
+def _shown(values: Any) -> str:
     """Type and shape for a message."""
-    return f"{values.dtype} of shape {tuple(values.shape)}"
+    return f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else repr(values)[:40]
+
+
+def _is_whole(values: Tensor) -> bool:
+    """Whether a type holds whole numbers only."""
+    return not values.is_floating_point() and not values.is_complex()

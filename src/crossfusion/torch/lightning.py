@@ -50,8 +50,8 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
 
     Notes
     -----
-    Of a layer that is called several times for a batch each call is a value of its own: "relu", "relu:2". The rounds of
-    validation that a trainer makes before training, to find errors, do not count.
+    Of a layer that is called several times for a batch each call is a value of its own: "relu", "relu:2".
+    What a trainer does before training, to find errors in validation, is not logged.
 
     Examples
     --------
@@ -104,10 +104,9 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         """Log the distances of an epoch of training."""
         self._log("train", pl_module)
 
-    def on_validation_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:
+    def on_validation_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
         """Watch the layers while they see a batch of validation."""
-        if not trainer.sanity_checking:
-            self._start("val", pl_module, batch)
+        self._start("val", pl_module, batch)
 
     def on_validation_batch_end(self, *_: Any) -> None:
         """Stop watching."""

@@ -1,7 +1,7 @@
 """The distance of everything seen so far, as a metric of torchmetrics."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import torch
@@ -11,8 +11,8 @@ from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
 from crossfusion.operators import declare_operators
 from crossfusion.optional import load
-from crossfusion.torch.functional import check_eps, coded, crossed, distance
-from crossfusion.torch.moments import CellMoments, cell_moments
+from crossfusion.torch.functional import batch_moments, check_eps, distance
+from crossfusion.torch.moments import CellMoments, merged
 from crossfusion.validation import check_option, check_whole
 
 declare_operators()  # torchmetrics imports torchvision where it is installed
@@ -20,7 +20,6 @@ load("torchmetrics", "torchmetrics", "torch", "CrossFusionDistance")
 
 from torchmetrics import Metric  # noqa: E402
 
-NARROW = (torch.float16, torch.bfloat16)  # types that stop counting at a few thousand rows
 ALIKE = "merge metrics of the same groups, strata and features"
 
 
@@ -93,7 +92,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         self.num_groups, self.num_given, self.dim = num_groups, num_given, dim
         self.weights, self.unbiased, self.eps = weights, unbiased, eps
         empty = torch.zeros(num_groups * (num_given or 1), dim + 2, dtype=torch.float64)
-        self.add_state("moments", empty, dist_reduce_fx=merged)
+        self.add_state("moments", empty, dist_reduce_fx=added)
 
     def update(self, x: Tensor, labels: Tensor, given: Tensor | None = None) -> None:
         """Take in a batch.
@@ -107,17 +106,13 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         given : tensor of shape (rows,), optional
             The stratum of each row, where `num_given` says how many there are.
         """
-        cell, _ = coded(labels, self.num_groups, x, "labels", "num_groups")
+        self._check_given(given)
+        state = self.moments
+        rows = x.to(torch.promote_types(x.dtype, state.dtype)) if x.is_floating_point() else x
+        found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
         if x.shape[1] != self.dim:
             raise InputError(f"x has {x.shape[1]} features, but the metric was made for dim={self.dim}")
-        if self.num_given and given is not None:
-            part, _ = coded(given, self.num_given, x, "given", "num_given")
-            cell = crossed(cell, self.num_groups, part, self.num_given)
-        else:
-            self._check_given(given)
-        rows = x.to(torch.promote_types(x.dtype, self.moments.dtype))
-        piece = packed(cell_moments(rows, cell, len(self.moments)))
-        self.moments = merged(torch.stack([self.moments, piece.to(self.moments.dtype)]))
+        self.moments = added(torch.stack([state, packed(found).to(state.dtype)]))
 
     def _check_given(self, given: Tensor | None) -> None:
         if self.num_given and given is None:
@@ -189,7 +184,8 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         @wraps(fn)  # torchmetrics tells moves from casts by their names
         def moved(values: Tensor) -> Tensor:
             found = fn(values)
-            return values.to(found.device, torch.float32) if found.dtype in NARROW else found
+            narrow = found.is_floating_point() and torch.finfo(found.dtype).bits < 32
+            return values.to(found.device, torch.float32) if narrow else found
 
         return super()._apply(moved, *args, **kwargs)
 
@@ -205,13 +201,6 @@ def unpacked(state: Tensor) -> CellMoments:
     return CellMoments(state[:, 0], state[:, 2:], state[:, 1], torch.zeros_like(state[0, 2:]))
 
 
-def merged(states: Tensor) -> Tensor:
+def added(states: Tensor) -> Tensor:
     """Sum of packed moments, which are stacked: what batches, metrics and processes add up to."""
-    count, sumsq, mean = states[..., 0], states[..., 1], states[..., 2:]
-    total = count.sum(dim=0)
-    share = (count / total.clamp(min=1)).unsqueeze(2)
-    centre = (share * mean).sum(dim=0)
-    centre = centre + (share * (mean - centre)).sum(dim=0)  # once more, so that a far offset rounds off nothing
-    apart = (mean - centre).square().sum(dim=2)
-    spread = (sumsq + count * apart).sum(dim=0)
-    return torch.cat([total.unsqueeze(1), spread.unsqueeze(1), centre], dim=1)
+    return packed(reduce(merged, map(unpacked, states)))

@@ -139,7 +139,8 @@ class Layers:
                 row.append(" to ".join(map(number_text, fusion.interval)))
             rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
         said = f"\nleft out, for want of one vector a row: {', '.join(self.skipped)}" if self.skipped else ""
-        return f"{self._title('fusions')} of {len(self)} layer{'' if len(self) == 1 else 's'}\n{text_table(header, rows)}{said}"
+        counted = f"{len(self)} layer{'' if len(self) == 1 else 's'}"
+        return f"{self._title('fusions')} of {counted}\n{text_table(header, rows)}{said}"
 
 
 def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.torch.functional import batch_moments, check_eps, distance
+from crossfusion.tensors import check_eps
+from crossfusion.torch.functional import batch_moments, distance
 from crossfusion.torch.memory import Memory
 from crossfusion.torch.moments import Total, alone
 from crossfusion.torch.processes import over_processes, several

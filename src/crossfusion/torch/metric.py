@@ -11,7 +11,8 @@ from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
 from crossfusion.operators import declare_operators
 from crossfusion.optional import load
-from crossfusion.torch.functional import batch_moments, check_eps, distance
+from crossfusion.tensors import check_eps
+from crossfusion.torch.functional import batch_moments, distance
 from crossfusion.torch.moments import CellMoments, merged
 from crossfusion.validation import check_option, check_whole
 

@@ -242,7 +242,7 @@ def compared(
     batch = ask(between, given)
     biology = ask(given, between) if given is not None and as_names(given, "given") else None
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
-    difference = unbiased - unbiased[names.index(reference)]
+    difference = _beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
     ranks = _ranks(unbiased[None])[0]
     if not with_units:
         return Methods(names, reference, batch, biology, ranks, difference)
@@ -254,7 +254,8 @@ def compared(
         name: _Side(of_units(pieces, design, design.weights(weights)), fusion)
         for (name, (design, pieces)), fusion in zip(found.items(), batch, strict=True)
     }
-    below, above = np.array([_half_widths(sides[name], sides[reference], level) for name in names]).T
+    widths = np.array([_half_widths(sides[name], sides[reference], level) for name in names])
+    below, above = _beyond_rounding(widths, unbiased).T
     design, pieces = found[reference]
     times = multiplicities(pieces, design, draws, seed)
     resampled = np.array([replicates(own, d, d.weights(weights), times) for d, own in found.values()]).T
@@ -339,6 +340,12 @@ def _half_widths(method: _Side, reference: _Side, level: float) -> tuple[float, 
     below = shares @ np.square([method.longer(0), reference.longer(1)])
     above = shares @ np.square([method.longer(1), reference.longer(0)])
     return half * float(np.sqrt(below)), half * float(np.sqrt(above))
+
+
+def _beyond_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
+    """The same values, but 0 where rounding of the distances is all that is left of one."""
+    least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
+    return np.where(np.abs(values) < least, 0.0, values)
 
 
 def _ranks(values: FloatArray) -> Any:

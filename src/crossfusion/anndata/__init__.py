@@ -3,7 +3,8 @@
 Imported when asked for, as ``import crossfusion.anndata``; the extra ``anndata`` installs what it needs.
 """
 
-from crossfusion.anndata.leaderboard import Leaderboard, WithinLabel
+from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.measure import cfd
+from crossfusion.anndata.within import WithinLabel
 
 __all__ = ["Leaderboard", "WithinLabel", "cfd"]

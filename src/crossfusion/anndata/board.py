@@ -40,8 +40,8 @@ class Keys:
     @property
     def by_factor(self) -> dict[str, str]:
         """Name of the column for each factor that is asked for."""
-        found = {BATCH: self.batch, LABEL: self.label, DONOR: self.donor}
-        return {factor: name for factor, name in found.items() if factor == BATCH or name is not None}
+        others = {LABEL: self.label, DONOR: self.donor}
+        return {BATCH: self.batch} | {factor: name for factor, name in others.items() if name is not None}
 
     @property
     def compared(self) -> list[str]:
@@ -150,7 +150,7 @@ def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: s
             f"all combinations of {combined} have {what}, so that nothing can be told apart from them: leave donor_key"
             " out, or pass coarser labels"
         )
-    warn(f"{few} combinations of {combined} have {what}: their {small} cells are left out")
+    warn(f"{few} combinations of {combined} have {what} and are left out, with {small} of {_cells(summary)} cells")
 
 
 def _check_design(summary: Summary, keys: Keys) -> None:

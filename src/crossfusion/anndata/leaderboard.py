@@ -19,8 +19,6 @@ Fusions = tuple[Fusion, ...]
 DIGITS = 3  # of a number in a table, which has many
 
 
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
     """Embeddings of the same cells: how far they leave batches apart, and how far they keep labels apart.
@@ -199,7 +197,8 @@ class Leaderboard:
         """
         from crossfusion.anndata.plane import draw
 
-        return draw(self)
+        drawn: Figure = draw(self)
+        return drawn
 
     def __repr__(self) -> str:
         return f"{self.title()}\n{text_table(*self.table())}"

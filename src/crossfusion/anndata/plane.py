@@ -28,13 +28,14 @@ def draw(board: Leaderboard) -> Any:
     plane, strip = drawn.subplots(1, 2, width_ratios=(1.15, 1))
     _plane(plane, board)
     _strip(strip, board, labels)
-    handles, names = plane.get_legend_handles_labels()
-    drawn.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=10)
+    _, names = plane.get_legend_handles_labels()
+    points = [bars.lines[0] for bars in plane.containers]
+    drawn.legend(points, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=10)
     return drawn
 
 
 def _look(k: int) -> dict[str, Any]:
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k // len(COLOURS) % len(MARKERS)]}
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
 
 
 def _plain(axes: Any) -> None:
@@ -51,7 +52,7 @@ def _errors(columns: dict[str, Any], name: str) -> FloatArray | None:
     if f"{name}_lower" not in columns:
         return None
     ends = np.array([columns[name] - columns[f"{name}_lower"], columns[f"{name}_upper"] - columns[name]])
-    return np.maximum(ends, 0.0)
+    return np.asarray(np.maximum(ends, 0.0))
 
 
 def _plane(axes: Any, board: Leaderboard) -> None:
@@ -75,6 +76,7 @@ def _plane(axes: Any, board: Leaderboard) -> None:
     _plain(axes)
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
     axes.margins(0.12)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))  # half of the biology is half as high
     axes.set_xlabel(f"batches apart: CFD({board.batch_key} | {board.label_key})", color=INK, fontsize=11)
     axes.set_ylabel(f"labels apart: CFD({board.label_key} | {board.batch_key})", color=INK, fontsize=11)
     axes.set_title("← batches fused, ↑ biology kept", loc="left", color=INK, fontsize=11)

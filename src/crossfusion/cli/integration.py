@@ -52,7 +52,7 @@ def integration(
     \b
     Examples:
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
-      crossfusion integration cells.h5ad --batch batch --label cell_type --donor donor --obsm X_pca,X_scVI --plot board.png
+      crossfusion integration cells.h5ad --batch batch --label type --donor donor --obsm X_pca,X_scVI --plot board.png
     """
     if plot is not None:
         scatter.check_ending(plot)

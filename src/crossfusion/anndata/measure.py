@@ -133,8 +133,19 @@ def _factors(obs: Any, keys: Keys) -> "pa.Table":
             continue
         check_known([name], known, "column of obs", "adata")
         check_once([name], known, "adata.obs")
-        columns[factor] = factors.column(obs[name], f"{name} of adata.obs").dictionary_encode()
+        columns[factor] = _coded(obs[name], f"{name} of adata.obs")
     return pa.table(columns)
+
+
+def _coded(values: Any, name: str) -> "pa.Array":
+    """Values of a column by their number among the distinct ones; categories have theirs already."""
+    import pyarrow as pa
+
+    categories = getattr(values, "cat", None)
+    if categories is None:
+        return factors.column(values, name).dictionary_encode()
+    codes = categories.codes.to_numpy().astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), factors.column(categories.categories, name))
 
 
 def _store(adata: Any, key: str, board: Leaderboard) -> None:

@@ -14,7 +14,7 @@ OURS = ["embedding", "CFD(batch | label)", "CFD(label | batch)", "1 − CFS(batc
 NOTE = (
     "CFD unbiased, the most fused first. PCR over all components is 1 − CFS(batch), and PCR comparison is\n"
     "1 − (1 − CFS after) / (1 − CFS before): the same numbers, but for float32 on their side.\n"
-    "Lower is better for CFD(batch | label) and PCR, higher for all others."
+    "Lower is better for CFD(batch | label), 1 − CFS(batch) and PCR, higher for all others."
 )
 
 

@@ -6,6 +6,7 @@ import json
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,6 +51,29 @@ def test_every_directed_pair_after_every_correction(study):
         assert outcome.cddr == pytest.approx((outcome.within - outcome.cross) / outcome.within)
     assert cells["none", "S0", "S3"].cddr > 0.2 > cells["none", "S0", "S1"].cddr
     assert all(abs(outcome.cddr) < 0.15 for key, outcome in cells.items() if key[0] == "centre")
+
+
+def test_a_table_or_a_file_is_as_good_as_arrays(tmp_path):
+    x, y, domain = sites()
+    unit = np.arange(len(y)) // 2
+    asked = {"distances": ["cfd"], "corrections": ["none"], **QUICK}
+    columns = {"scanner": domain, "tumour": y, "patient": unit, "embedding": list(x)}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    expected = cf.degradation_study(x, y, domain, units=unit, **asked)
+    names = {"domain": "scanner", "label": "tumour", "units": "patient"}
+    for table in (pd.DataFrame(columns), pa.table(columns), tmp_path / "rows.parquet"):
+        assert cf.degradation_study(table, **names, **asked) == expected
+    with pytest.raises(cf.InputError, match="no column 'scaner'"):
+        cf.degradation_study(pa.table(columns), **names | {"domain": "scaner"}, **asked)
+
+
+def test_arrays_and_columns_do_not_mix():
+    x, y, domain = sites()
+    for call in (lambda: cf.degradation_study(x), lambda: cf.degradation_study(x, y, domain, label="tumour")):
+        with pytest.raises(cf.InputError, match=r"arrays, .* or a table with the names"):
+            call()
+    with pytest.raises(cf.InputError, match="units of a table is the name"):
+        cf.degradation_study(pa.table({"d": domain, "l": y}), domain="d", label="l", units=y)
 
 
 def test_centring_leaves_cfd_nothing_to_foresee_with(study):

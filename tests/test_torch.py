@@ -58,6 +58,8 @@ def test_values_are_those_of_numpy(seed, rows, groups, parts, weights, condition
     )
     found = cft.cfd(x, labels, strata, weights=weights, **numbers).item()
     assert found == pytest.approx(expected.distance, rel=1e-10, abs=1e-10)
+    found = cft.cfd(x, labels, strata, weights=weights, eps=0.5, **numbers).item()
+    assert found == pytest.approx(math.log1p(expected.between / (expected.within + 0.5)), rel=1e-10, abs=1e-10)
     if expected.unbiased is not None:
         found = cft.cfd(x, labels, strata, weights=weights, unbiased=True, **numbers).item()
         assert found == pytest.approx(expected.unbiased, rel=1e-10, abs=1e-10)
@@ -76,6 +78,15 @@ def test_rows_of_negative_codes_are_left_out_whatever_they_hold():
         assert value.item() == pytest.approx(alone.item(), abs=1e-14)
         assert torch.isfinite(gradient).all()
         assert (gradient[~kept] == 0).all()
+
+
+def test_a_group_of_one_row_has_the_variance_of_the_others():
+    x = torch.tensor([[0.0], [2.0], [3.0], [9.0], [5.0]], dtype=torch.float64)
+    variance = (2 + 18) / 2  # of two groups of two rows, with one row less each
+    between, chance = 0.2 * (2 * 2.8**2 + 2 * 2.2**2 + 1.2**2), 0.2 * ((0.6 * 2) + (0.6 * 18) + 0.8 * variance)
+    within = 0.2 * (2 * 2 + 2 * 18 + variance)
+    found = cft.cfd(x, torch.tensor([0, 0, 1, 1, 2]), unbiased=True).item()
+    assert found == pytest.approx(math.log1p((between - chance) / within), rel=1e-12)
 
 
 def test_any_whole_numbers_will_do_without_num_groups():

@@ -24,7 +24,8 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 
 def make_loss(name):
-    return CrossFusionLoss("domain", **{"given": "label", "num_groups": 3, "num_given": 2} | LOSSES[name])
+    options: dict[str, Any] = {"given": "label", "num_groups": 3, "num_given": 2}
+    return CrossFusionLoss("domain", **options | LOSSES[name])
 
 
 def make_model():

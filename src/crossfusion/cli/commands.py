@@ -12,6 +12,7 @@ from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
 from crossfusion.cli.embed import embed
+from crossfusion.cli.integration import integration
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
@@ -59,6 +60,7 @@ for command in (
     matrix,
     test,
     methods,
+    integration,
     rdr,
     cddr,
     degradation,

@@ -10,7 +10,6 @@ from crossfusion.alignment import corrections
 from crossfusion.cli import output
 from crossfusion.cli.domains import (
     UNITS,
-    Rows,
     chosen_distances,
     folds_option,
     label_option,
@@ -27,6 +26,7 @@ from crossfusion.experiments import scatter
 from crossfusion.protocols.measures import WITHIN_LABELS
 from crossfusion.protocols.outcomes import Study
 from crossfusion.protocols.study import CORRECTIONS, DISTANCES, degradation_study
+from crossfusion.sources.whole import Rows
 
 
 @click.command()

@@ -1,23 +1,17 @@
 """What the commands that judge distances share: rows with their domains, distances with options."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion import factors
 from crossfusion.baselines import distances
 from crossfusion.cli.options import names_option, settings
 from crossfusion.cli.reading import Reading
 from crossfusion.errors import InputError
 from crossfusion.protocols.drops import SCORES
-from crossfusion.text import label_text
+from crossfusion.sources.whole import Rows
 from crossfusion.validation import check_known
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LABEL = "Column of what a model predicts."
 UNITS = "Columns of the independent units, such as patients: "
@@ -38,27 +32,11 @@ seed_option = click.option("--seed", default=0, show_default=True, help="Seed of
 level_option = click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows with their factors, as the protocols take them."""
-
-    x: Any
-    keys: "pa.Table"
-
-    def values(self, names: Sequence[str]) -> Any:
-        """Values of one factor, or of several as text; None without any."""
-        if not names:
-            return None
-        if len(names) == 1:
-            return factors.values(self.keys.column(names[0]))
-        return [label_text(label) for label in factors.labels(self.keys.select(list(names)))]
-
-
 def rows_of(read: Reading, file: str | None, by: Sequence[str]) -> Rows:
     """All rows of a file with these factors."""
     if read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows: name the file that it was made of")
-    return Rows(*read.whole(file, list(dict.fromkeys(by))))
+    return read.whole(file, by)
 
 
 def chosen_distances(

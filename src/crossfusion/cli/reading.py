@@ -14,17 +14,16 @@ from crossfusion.cli.options import Decorator
 from crossfusion.collect import collect, opened
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
-from crossfusion.sources import READERS, Source, block, open_files, places
+from crossfusion.sources import READERS, Source, open_files, places
 from crossfusion.sources.block import in_memory
 from crossfusion.sources.manifest import Joined, join
 from crossfusion.sources.places import said
 from crossfusion.sources.sql import from_sql
+from crossfusion.sources.whole import Rows, whole
 from crossfusion.summary import Summary, read_summary
-from crossfusion.validation import NAN, FiniteCheck, check_option, check_some_rows, finite_rows
+from crossfusion.validation import NAN, check_option
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from crossfusion.kernels import CodeArray
 
 CONNECTING = 10  # seconds that a Dask scheduler has to answer
@@ -96,33 +95,22 @@ class Reading:
             with _connected(self.engine) as client:
                 return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
 
-    def whole(self, file: str | None, by: Sequence[str]) -> "tuple[Any, pa.Table]":
+    def whole(self, file: str | None, by: Sequence[str]) -> Rows:
         """All rows in one array, and their factors."""
-        import pyarrow as pa
-
         if self._check() != "local":
             raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
         sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
-        blocks = [entry for source in sources for entry in source.blocks()]
-        name = ", ".join(source.name for source in sources)
-        check_some_rows(len(blocks), name)
-        rows = block.joined(blocks)
-        if joined is not None:
-            joined.settle([entry.match for entry in blocks], len(rows))
-        keys = factors.concat([entry.keys for entry in blocks], name)
-        finite, check = finite_rows(rows), FiniteCheck(name)
-        check.see(rows, None if finite.all() else finite)
-        return (rows[finite], keys.filter(pa.array(finite))) if check.settle(self.nan) else (rows, keys)
+        return whole(sources, joined, self.nan)
 
     def grouped(
         self, file: str | None, between: Sequence[str], given: Sequence[str]
     ) -> "tuple[Summary, Any, CodeArray, CodeArray | None]":
         """Summary by some factors, the rows, and the code of each row's group and, if there are any, stratum."""
-        rows, keys = self.whole(file, [*between, *given])
-        group, _ = factors.encode(keys.select(list(between)))
-        stratum = factors.encode(keys.select(list(given)))[0] if given else None
-        return collect([in_memory(str(file), rows, keys)]), rows, group, stratum
+        rows = self.whole(file, [*between, *given])
+        group, _ = factors.encode(rows.keys.select(list(between)))
+        stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
+        return collect([in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
 
 
 def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:

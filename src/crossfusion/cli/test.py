@@ -88,11 +88,12 @@ def test(
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
         exchanged = "single rows"
-        rows, keys = read.whole(file, [*between, *given])
-        labels, strata = (_values(keys, names) for names in (between, given))
-        result = permutation_test(rows, labels, strata=strata, permutations=permutations, seed=seed)
+        rows = read.whole(file, [*between, *given])
+        labels, strata = (_values(rows.keys, names) for names in (between, given))
+        result = permutation_test(rows.x, labels, strata=strata, permutations=permutations, seed=seed)
         fusion = _estimate(
-            lambda: cfd(rows, labels=labels, given=strata, level=level), lambda: cfd(rows, labels=labels, given=strata)
+            lambda: cfd(rows.x, labels=labels, given=strata, level=level),
+            lambda: cfd(rows.x, labels=labels, given=strata),
         )
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}

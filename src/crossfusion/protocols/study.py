@@ -1,6 +1,6 @@
 """Do distances foresee what a model loses: every pair of domains, every correction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,8 @@ from crossfusion.protocols.folds import Trainer, as_model
 from crossfusion.protocols.measures import as_measures
 from crossfusion.protocols.measuring import as_versions, distances_of_pairs, with_drop
 from crossfusion.protocols.outcomes import Outcome, Study
+from crossfusion.sources import open_rows
+from crossfusion.sources.whole import whole
 from crossfusion.text import label_text
 from crossfusion.validation import check_whole
 
@@ -22,9 +24,11 @@ CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
 
 def degradation_study(
     x: Any,
-    y: Any,
-    domain: Any,
+    y: Any = None,
+    domain: Any = None,
     *,
+    label: str | None = None,
+    vectors: str | Sequence[str] | None = None,
     distances: Any = DISTANCES,
     corrections: Any = CORRECTIONS,
     units: Any = None,
@@ -43,19 +47,23 @@ def degradation_study(
 
     Parameters
     ----------
-    x : array of shape (rows, dim)
-        Rows of all domains.
-    y : array of shape (rows,)
+    x : array of shape (rows, dim), table or path
+        Rows of all domains; or what ``summarize`` reads by the names of columns, such as a frame or a Parquet file.
+    y : array of shape (rows,), optional
         The label of each row, which a model predicts.
-    domain : array of shape (rows,)
-        The domain of each row, such as its scanner.
+    domain : array of shape (rows,) or str
+        The domain of each row, such as its scanner; of a table, the column that holds it.
+    label : str, optional
+        Of a table, the column that holds what a model predicts, instead of `y`.
+    vectors : str or list of str, optional
+        Of a table, the column of vectors or a pattern of columns, as in ``summarize``; found where there is one.
     distances : str, sequence of str, or mapping of str to dict
         Names of ``crossfusion.distances``, or names with their options; besides those ``cfd_given_label`` and
         ``cfd_given_label_unbiased``, CFD between domains within labels.
     corrections : str, sequence of str, or mapping of str to array
         Names of ``crossfusion.corrections``; or names of your own with the corrected rows, in the order of `x`, such
         as embeddings of images after a stain normalisation (a value that is text is the name of a correction).
-    units : array of shape (rows,), optional
+    units : array of shape (rows,) or str, optional
         What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
         Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
     model, metric, folds, draws
@@ -120,6 +128,8 @@ def degradation_study(
     caution: correlations rest on 4 domains and 3 corrections; pairs share domains, so these are few points,
     however many the rows
     """
+    if label is not None or vectors is not None or y is None:
+        x, y, domain, units = _columns(x, y, domain, units, label, vectors)
     check_options(metric, folds, level, draws, seed)
     for value, name, least in ((rows, "rows", 2), (repeats, "repeats", 1), (permutations, "permutations", 1)):
         check_whole(value, name, least)
@@ -146,6 +156,20 @@ def degradation_study(
     tell("correlations")
     linked = associations(outcomes, found.names, level=level, permutations=permutations, seed=seed)
     return Study(tuple(outcomes), linked, found.names, metric, level, size, repeats)
+
+
+def _columns(x: Any, y: Any, domain: Any, units: Any, label: Any, vectors: Any) -> tuple[Any, Any, Any, Any]:
+    """Rows, labels, domains and units from the columns of a table."""
+    if y is not None or not all(isinstance(name, str) for name in (label, domain)):
+        raise InputError(
+            "pass arrays, degradation_study(x, y, domain), or a table with the names of its columns,"
+            " degradation_study(table, domain=..., label=...)"
+        )
+    if not (units is None or isinstance(units, str)):
+        raise InputError("units of a table is the name of a column, as domain and label are")
+    names = [domain, label] if units is None else [domain, label, units]
+    rows = whole(open_rows(x, list(dict.fromkeys(names)), vectors))
+    return rows.x, rows.values([label]), rows.values([domain]), None if units is None else rows.values([units])
 
 
 def _tell(tell: Callable[[str], None], name: str, text: str) -> None:

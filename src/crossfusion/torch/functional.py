@@ -5,12 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crossfusion import tensors
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments, filled
+from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments
 from crossfusion.validation import check_option, check_whole
-
-NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
 
 
 def cfd(
@@ -67,7 +66,7 @@ def cfd(
     '1.6094'
     """
     check_option(weights, WEIGHTS, "weights")
-    check_eps(eps)
+    tensors.check_eps(eps)
     moments, parts = batch_moments(x, labels, given, num_groups, num_given)
     return distance(moments, parts, weights, unbiased, eps)
 
@@ -126,61 +125,16 @@ def _check_labels(labels: Any, x: Tensor, name: str) -> None:
         raise InputError(f"{name} is on {labels.device} and x on {x.device}: move {name} to the device of x")
 
 
-def check_eps(eps: float) -> None:
-    """Refuse a variance below 0."""
-    if not eps >= 0:
-        raise InputError(f"eps={eps} must be 0 or a positive variance")
-
-
 def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
     """Distance from the moments of cells, the groups of a part standing side by side."""
-    count = moments.count.reshape(num_parts, -1)
-    mean = moments.mean.reshape(*count.shape, moments.mean.shape[1])
-    weight = _weights(count, weights)
-    share = weight / filled(weight.sum(dim=1, keepdim=True))
-    apart = (mean - (share.unsqueeze(2) * mean).sum(dim=1, keepdim=True)).square().sum(dim=2)
-    between = (weight * apart).sum()
-    sumsq = moments.sumsq.reshape(count.shape)
-    if not unbiased:
-        return _log_ratio(between, (weight * sumsq / filled(count)).sum() + eps)
-    of_a_row = moments.weight_of_a_row().reshape(count.shape)
-    variance = _unbiased_variance(count, sumsq, of_a_row)
-    chance = (weight * (1 - share) * variance * of_a_row / filled(count)).sum()
-    return _log_ratio(between - chance, (weight * variance).sum() + eps)
 
+    def crosswise(values: Tensor) -> Tensor:
+        return values.reshape(num_parts, -1, *values.shape[1:]).transpose(0, 1)
 
-def _weights(count: Tensor, weights: str) -> Tensor:
-    """Weights of the cells (parts × groups), summing to 1; empty cells have none."""
-    if weights == "pooled":
-        return count / filled(count.sum())
-    in_group = count.sum(dim=0)
-    share = count / filled(in_group)
-    present = (count > 0).to(count.dtype)
-    of_part = share.sum(dim=1, keepdim=True) / filled((in_group > 0).to(count.dtype).sum())
-    return of_part * present / filled(present.sum(dim=1, keepdim=True))
-
-
-def _unbiased_variance(count: Tensor, sumsq: Tensor, of_a_row: Tensor) -> Tensor:
-    """Variance of each cell with one row less; of a cell of one row, that of all others together."""
-    freedom = count - of_a_row
-    freedom = torch.where(freedom > NO_FREEDOM * count, freedom, 0)
-    pooled = sumsq.sum() / filled(freedom.sum())
-    return torch.where(freedom > 0, sumsq / filled(freedom), torch.where(count > 0, pooled, 0))
-
-
-def _log_ratio(between: Tensor, within: Tensor) -> Tensor:
-    """log((within + between) / within); without any variance within 0, or infinite if the groups are apart.
-
-    Where between is the larger, a difference of logarithms: the square of a small `within` in the derivative of the
-    ratio would leave the range of float32. Branches not taken are fed 1 or 0, so that no NaN comes back from them.
-    """
-    none = within < torch.finfo(within.dtype).tiny
-    near = (between < within) & ~none
-    close = torch.log1p(torch.where(near, between, 0) / torch.where(near, within, 1))
-    far_off = ~near & ~none
-    far = torch.log(torch.where(far_off, within + between, 1)) - torch.log(torch.where(far_off, within, 1))
-    apart = torch.where(between > 0, torch.inf, 0.0).to(within.dtype)
-    return torch.where(none, apart, torch.where(near, close, far))
+    row = 1.0 if moments.squares is None else crosswise(moments.weight_of_a_row())
+    cells = tensors.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
+    value: Tensor = tensors.distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
+    return value
 
 
 def _shown(values: Any) -> str:

@@ -1,0 +1,47 @@
+"""All rows at once, with their factors, for whatever cannot do with moments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossfusion import factors
+from crossfusion.sources.block import Source, joined
+from crossfusion.text import label_text
+from crossfusion.validation import FiniteCheck, check_some_rows, finite_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crossfusion.sources.manifest import Joined
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in one array, and the values of their factors."""
+
+    x: Any
+    keys: "pa.Table"
+
+    def values(self, names: Sequence[str]) -> Any:
+        """Values of one factor, or of several as text; None without any."""
+        if not names:
+            return None
+        if len(names) == 1:
+            return factors.values(self.keys.column(names[0]))
+        return [label_text(label) for label in factors.labels(self.keys.select(list(names)))]
+
+
+def whole(sources: Sequence[Source], manifest: "Joined | None" = None, nan: str = "raise") -> Rows:
+    """All rows of some sources, which a manifest may have joined; those that are not finite raise, or are dropped."""
+    import pyarrow as pa
+
+    blocks = [entry for source in sources for entry in source.blocks()]
+    name = ", ".join(source.name for source in sources)
+    check_some_rows(len(blocks), name)
+    rows = joined(blocks)
+    if manifest is not None:
+        manifest.settle([entry.match for entry in blocks], len(rows))
+    keys = factors.concat([entry.keys for entry in blocks], name)
+    finite, check = finite_rows(rows), FiniteCheck(name)
+    check.see(rows, None if finite.all() else finite)
+    return Rows(rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else Rows(rows, keys)

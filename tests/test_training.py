@@ -246,8 +246,16 @@ def test_the_reading_follows_from_the_runs():
     assert "in points: CFD (+10.0); worse: DANN (-10.0)" in said
     assert "CFD beats no regulariser on digits, loses to it on none" in said
     assert "2 of 6 differences lie beyond" in said
-    assert "at most it costs 5.0 points (DANN on digits)" in said
+    assert "At most the choice costs 5.0 points (DANN on digits)" in said
+    assert "Not every method" not in said
     assert "RBF MMD 1.50" in said
+
+
+def test_the_reading_names_methods_that_drive_domains_apart():
+    runs = [run | {"cfd": 0.1 + 0.4 * (run["method"] == "coral")} for run in made_up_runs()]
+    ratios = [{"group": "digits", "rows": 64, "method": m, "ratio": 1.5} for m in METHODS]
+    said = " ".join(reading(outcomes(runs, Settings()), ratios, Settings()))
+    assert "larger than without a regulariser with CORAL on digits." in said
 
 
 def test_every_method_is_timed_against_none():

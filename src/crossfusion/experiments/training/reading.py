@@ -32,7 +32,7 @@ def reading(found: Sequence[Outcome], ratios: Ratios, settings: Settings) -> lis
     said = [_of_group({o.method: o for o in found if o.group == group}) for group in groups]
     said.append(_of_ours(found, groups))
     said.append(_by_chance(found, settings))
-    said += [_means(found, groups), _guessing(found), _oracle(found)]
+    said += [_means(found, groups), _driven_apart(found), _guessing(found), _oracle(found, settings)]
     return [*(text for text in said if text), _cost(ratios)]
 
 
@@ -93,6 +93,22 @@ def _means(found: Sequence[Outcome], groups: Sequence[str]) -> str:
     )
 
 
+def _driven_apart(found: Sequence[Outcome]) -> str:
+    """Methods after which the means of the features lie farther apart than without them."""
+    base = {o.group: o.distances["cfd"] for o in found if o.method == NONE}
+    said = []
+    for method, title in METHODS.items():
+        own = [o.group for o in found if o.method == method and o.distances["cfd"] > base[o.group]]
+        said += [f"{title} on {listed(own)}"] if own else []
+    if not said:
+        return ""
+    return (
+        f"Not every method brings the features together: their CFD is larger than without a regulariser with"
+        f" {'; '.join(said)}. Such training has not done what it is meant to, and says little about the method at its"
+        " best."
+    )
+
+
 KINDS = {
     "cfd": " for CFD",
     "energy": " for the energy distance",
@@ -119,18 +135,19 @@ def _groups(found: Sequence[Outcome]) -> int:
     return len({outcome.group for outcome in found})
 
 
-def _oracle(found: Sequence[Outcome]) -> str:
+def _oracle(found: Sequence[Outcome], settings: Settings) -> str:
     """What the choice of the strength without labels costs."""
     gaps = [(o.best_target.mean - o.target.mean, o) for o in found if o.method != NONE]
     gap, most = max(gaps, key=lambda entry: entry[0])
+    weakest = sum(o.best == min(settings.strengths) for _, o in gaps)
     same = sum(o.best == o.strength for _, o in gaps)
     apart = sum(o.best_difference.sign > 0 for _, o in gaps)
     wins = sum(o.difference.sign > 0 for _, o in gaps)
     return (
-        f"The strength chosen without labels of the target is the best of the grid in {same} of {len(gaps)} cases; at"
-        f" most it costs {100 * gap:.1f} points ({METHODS[most.method]} on {most.group}). Chosen with the target's"
-        f" labels, {apart} would beat no regulariser beyond the interval instead of {wins}: a study that chooses so"
-        " reports more than can be had."
+        f"The strength chosen without labels of the target is the best of the grid in {same} of {len(gaps)} cases;"
+        f" the best is the weakest of the grid in {weakest}. At most the choice costs {100 * gap:.1f} points"
+        f" ({METHODS[most.method]} on {most.group}). Chosen with the target's labels, {apart} would beat no regulariser"
+        f" beyond the interval instead of {wins}: a study that chooses so reports more than can be had."
     )
 
 

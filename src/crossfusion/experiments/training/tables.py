@@ -102,8 +102,8 @@ def cost_table(ratios: Sequence[Mapping[str, Any]]) -> Table:
     rows = [[title, *(_ratio(cells[(*column, name)]) for column in columns)] for name, title in names.items()]
     header = ["method", *(f"{group}, {rows} rows a domain" for group, rows in columns)]
     caption = (
-        "time of a step over that of a step without a regulariser on the same rows, one thread, in turns: median of"
-        f" {ratios[0]['rounds']} rounds, in brackets the quartiles"
+        "processor time of a step over that of a step without a regulariser on the same rows, one thread, in turns:"
+        f" median of {ratios[0]['rounds']} rounds, in brackets the quartiles"
     )
     return Table("Cost of a step", caption, header, rows)
 

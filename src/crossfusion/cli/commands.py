@@ -15,6 +15,7 @@ from crossfusion.cli.embed import embed
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
+    ARGUMENTS,
     PATH,
     between_option,
     given_option,
@@ -24,6 +25,7 @@ from crossfusion.cli.options import (
 )
 from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.report import report
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
@@ -35,6 +37,11 @@ from crossfusion.text import label_text, number_text, percent
 
 class Commands(click.Group):
     """All commands; in a pipe, an interruption is one line, without the empty one that click puts before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, which a page names as the command that made it."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -59,6 +66,7 @@ for command in (
     matrix,
     test,
     methods,
+    report,
     rdr,
     cddr,
     degradation,

@@ -1,0 +1,30 @@
+"""Names inside of sentences: short, and kept apart from the words around them whatever their direction of writing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from crossfusion.page.markup import shortened
+
+ISOLATED = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
+LISTED = 6
+
+
+def named(name: Any) -> str:
+    """A group's name in a sentence."""
+    return ISOLATED.format(shortened(name))
+
+
+def crossed(names: Sequence[str]) -> str:
+    """The name of a factor in a sentence, or of the combinations of several."""
+    return " × ".join(map(named, names))
+
+
+def listed(names: Sequence[Any]) -> str:
+    """The first of some names, and how many more there are."""
+    shown = ", ".join(map(str, names[:LISTED]))
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED:,} more"
+
+
+def plain_text(sentence: str) -> str:
+    """A sentence for a terminal, without the marks that keep names apart."""
+    return sentence.replace(ISOLATED[0], "").replace(ISOLATED[-1], "")

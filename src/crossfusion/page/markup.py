@@ -9,6 +9,7 @@ from typing import Any
 from crossfusion.text import label_text
 from crossfusion.text import percent as plain_percent
 
+ISOLATED = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
 LONG = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
 
 
@@ -37,6 +38,16 @@ class Table:
 def escaped(value: Any) -> str:
     """A value as text that is safe in HTML, SVG and their attributes."""
     return html.escape(label_text(value), quote=True)
+
+
+def written(text: str) -> str:
+    """A text of our own as HTML; names in it, between isolates, keep their direction of writing to themselves."""
+    return html.escape(text, quote=True).replace(ISOLATED[0], "<bdi>").replace(ISOLATED[-1], "</bdi>")
+
+
+def isolated(label: Any) -> str:
+    """A name, short and between isolates, to put into a text."""
+    return ISOLATED.format(shortened(label))
 
 
 def attributes(**values: Any) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 from crossfusion import factors
 from crossfusion.attribution import Attribution
 from crossfusion.fusion import Fusion
-from crossfusion.page.markup import number, percent
+from crossfusion.page.markup import isolated, number, percent
 from crossfusion.report.evidence import Evidence
-from crossfusion.report.names import crossed, listed, named
+from crossfusion.report.names import crossed, listed
 from crossfusion.shape import SPREAD
 from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
@@ -121,7 +121,7 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
     for what, (count, least) in numbers.items():
         few = np.flatnonzero(count < least).tolist()
         if few:
-            said = listed([f"{named(labels[k])} ({int(count[k]):,})" for k in few])
+            said = listed([f"{isolated(labels[k])} ({int(count[k]):,})" for k in few])
             yield Concern(
                 f"small {what}",
                 what == "units",
@@ -140,7 +140,7 @@ def _imbalance(main: Fusion, balanced: Fusion) -> Iterator[Concern]:
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{named(largest)} has {count[largest]:,.0f} rows, {named(smallest)} {count[smallest]:,.0f}. Pooled weights"
+            f"{isolated(largest)} has {count[largest]:,.0f} rows, {isolated(smallest)} {count[smallest]:,.0f}. Pooled weights"
             f" follow the rows: the distance is {number(value(main))} as weighted here and {number(value(balanced))}"
             " with the same weight for every group.",
             "Use balanced weights where the sizes of the groups are an accident of sampling.",
@@ -175,8 +175,8 @@ def _dominant(units: Attribution | None) -> Iterator[Concern]:
         yield Concern(
             "one unit",
             False,
-            f"One {named(units.over)} makes up {percent(units.share[top])} of the variance between the groups",
-            f"Without {named(units.labels[top])} the distance is {number(units.without[top])}.",
+            f"One {isolated(units.over)} makes up {percent(units.share[top])} of the variance between the groups",
+            f"Without {isolated(units.labels[top])} the distance is {number(units.without[top])}.",
             "Look at this one: is it mislabelled, or of another kind?",
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._version import __version__
-from crossfusion.page.markup import element, escaped
+from crossfusion.page.markup import element, written
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 
@@ -42,13 +42,13 @@ def made(command: str) -> dict[str, Any]:
 def methods_section(question: Question, about: dict[str, Any], made_with: dict[str, Any]) -> str:
     """HTML of formulas, choices and versions."""
     formulas = files("crossfusion.report").joinpath("methods.html").read_text(encoding="utf-8")
-    choices = "".join(element("li", escaped(text)) for text in _choices(question, about))
+    choices = "".join(element("li", written(text)) for text in _choices(question, about))
     programs = f"crossfusion {made_with['crossfusion']}, NumPy {made_with['numpy']}, Python {made_with['python']}"
     return (
         formulas
         + element("ul", choices)
-        + element("p", f"Made with {escaped(programs)}, seed {question.seed}, by")
-        + element("pre", element("code", escaped(made_with["command"])), tabindex=0)
+        + element("p", f"Made with {written(programs)}, seed {question.seed}, by")
+        + element("pre", element("code", written(made_with["command"])), tabindex=0)
     )
 
 

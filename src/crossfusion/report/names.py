@@ -3,20 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from crossfusion.page.markup import shortened
+from crossfusion.page.markup import ISOLATED, isolated
 
-ISOLATED = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
 LISTED = 6
-
-
-def named(name: Any) -> str:
-    """A group's name in a sentence."""
-    return ISOLATED.format(shortened(name))
 
 
 def crossed(names: Sequence[str]) -> str:
     """The name of a factor in a sentence, or of the combinations of several."""
-    return " × ".join(map(named, names))
+    return " × ".join(map(isolated, names))
 
 
 def listed(names: Sequence[Any]) -> str:

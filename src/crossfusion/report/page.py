@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import Any
 
 from crossfusion.page.document import document
-from crossfusion.page.markup import element, escaped
+from crossfusion.page.markup import element, escaped, written
 from crossfusion.report.methods_text import methods_section
 from crossfusion.report.question import Question
 from crossfusion.report.sections import SECTIONS, Section
@@ -46,19 +46,19 @@ def _header(found: Mapping[str, Any], title: str) -> str:
     switch = element("button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden="")
     return element(
         "header",
-        element("div", element("p", escaped("Cross-Fusion report"), class_="kicker") + switch, class_="top")
+        element("div", element("p", written("Cross-Fusion report"), class_="kicker") + switch, class_="top")
         + element("h1", escaped(title), dir="auto")
-        + element("p", escaped(first), class_="lead")
-        + element("ul", "".join(element("li", escaped(text)) for text in others), class_="findings")
+        + element("p", written(first), class_="lead")
+        + element("ul", "".join(element("li", written(text)) for text in others), class_="findings")
         + element("dl", tiles, class_="tiles")
         + element("p", meaning, class_="note"),
     )
 
 
 def _tile(tile: Mapping[str, Any]) -> str:
-    interval = "" if tile["interval"] is None else element("small", escaped(tile["interval"]))
-    value = element("b", escaped(tile["value"])) + interval + element("span", escaped(tile["text"]))
-    return element("dt", escaped(tile["name"])) + element("dd", value)
+    interval = "" if tile["interval"] is None else element("small", written(tile["interval"]))
+    value = element("b", written(tile["value"])) + interval + element("span", written(tile["text"]))
+    return element("dt", written(tile["name"])) + element("dd", value)
 
 
 def _contents(shown: list[Section]) -> str:
@@ -73,8 +73,8 @@ def _section(section: Section, found: Mapping[str, Any], question: Question) -> 
     elif section.id == "methods":
         inner += methods_section(question, found["about"], found["made"])
     elif section.id == "citation":
-        inner += element("p", escaped(found["made"]["citation"]))
-        inner += element("pre", element("code", escaped(found["made"]["bibtex"])), tabindex=0)
+        inner += element("p", written(found["made"]["citation"]))
+        inner += element("pre", element("code", written(found["made"]["bibtex"])), tabindex=0)
     else:
         inner += element("div", id=f"{section.id}-body", class_="body")
     return element("section", inner, id=section.id, aria_labelledby=f"{section.id}-title")
@@ -87,16 +87,16 @@ def _warnings(found: Mapping[str, Any]) -> str:
         mark = element("span", "Look first" if concern["serious"] else "Keep in mind", class_="mark")
         entries += element(
             "li",
-            element("h3", mark + escaped(concern["title"]))
-            + element("p", escaped(concern["text"]))
-            + element("p", element("b", "What to do. ") + escaped(concern["advice"])),
+            element("h3", mark + written(concern["title"]))
+            + element("p", written(concern["text"]))
+            + element("p", element("b", "What to do. ") + written(concern["advice"])),
             class_="serious" if concern["serious"] else "mild",
         )
     for what, why in found["missing"].items():
         entries += element(
             "li",
-            element("h3", element("span", "Left out", class_="mark") + escaped(f"No {what}"))
-            + element("p", escaped(f"{why}.")),
+            element("h3", element("span", "Left out", class_="mark") + written(f"No {what}"))
+            + element("p", written(f"{why}.")),
             class_="mild",
         )
     return element("ul", entries, class_="warnings") if entries else element("p", "Nothing was found.", class_="note")
@@ -106,5 +106,5 @@ def _footer(found: Mapping[str, Any]) -> str:
     about = found["about"]
     return element(
         "footer",
-        f"{about['rows']:,} rows × {about['features']:,} features. crossfusion {escaped(found['made']['crossfusion'])}.",
+        f"{about['rows']:,} rows × {about['features']:,} features. crossfusion {written(found['made']['crossfusion'])}.",
     )

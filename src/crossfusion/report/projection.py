@@ -19,7 +19,7 @@ from crossfusion.text import label_text
 
 POINTS = 3000  # rows that are drawn one by one
 LOOKED_AT = 2000  # rows from which a second direction is found
-BINS = 44  # of the density, along the wider side
+BINS = 60  # of the density, along the wider side
 NAME = 200  # characters of a name that are kept: groups have theirs in full elsewhere
 UNITS = 1000  # coordinates are whole numbers of this part of the extent
 FLAT = 1e-12  # of the largest eigenvalue: what is smaller is rounding

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.page.markup import escaped, percent
+from crossfusion.page.markup import isolated, number, percent, written
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 
@@ -50,7 +50,7 @@ def _forest(found: Found, _question: Question) -> str:
 
 
 def _levels(_found: Found, question: Question) -> str:
-    held = f" Below, {escaped(crossed(question.given))} comes first." if question.given else ""
+    held = f" In the second bar {written(crossed(question.given))} comes first." if question.given else ""
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it. The parts"
         f" add up to the whole, exactly.{held}"
@@ -58,7 +58,7 @@ def _levels(_found: Found, question: Question) -> str:
 
 
 def _plane(found: Found, question: Question) -> str:
-    given = escaped(crossed(question.given)) or "biology"
+    given = written(crossed(question.given)) or "biology"
     what = "version of the rows" if found["methods"] else "batch factor"
     return (
         f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups stay apart"
@@ -76,11 +76,16 @@ def _cloud(found: Found, _question: Question) -> str:
     if view["points"] is None:
         return f"{text} Means of groups only: a summary has no rows."
     number = len(view["points"]["at"])
-    return f"{text} Dots are {number:,} rows drawn at random, rings the means of groups."
+    return f"{text} Dots are {number:,} rows drawn at random, large ones the means of groups."
 
 
-def _features(_found: Found, _question: Question) -> str:
-    return "Shares of the variance between the groups, and the distance that is left without each."
+def _features(found: Found, _question: Question) -> str:
+    main = found["distances"].get("adjusted", found["distances"]["plain"])["distance"]
+    whole = "∞" if isinstance(main, str) else number(main)
+    return (
+        "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of them"
+        f" it is {whole}."
+    )
 
 
 def _null(found: Found, _question: Question) -> str:
@@ -89,7 +94,7 @@ def _null(found: Found, _question: Question) -> str:
         return f"The distance under {test['permutations']:,} rearrangements of the labels of {test['number']:,} single rows."
     return (
         f"The distance under {test['permutations']:,} rearrangements of the labels, exchanging"
-        f" {escaped(test['exchanged'])} ({test['number']:,} units)."
+        f" {written(isolated(test['exchanged']))} ({test['number']:,} units)."
     )
 
 
@@ -101,6 +106,7 @@ SECTIONS = (
     Section("warnings", "Warnings", "What could mislead", _warnings),
     Section("matrix", "Matrix", "Which groups lie apart", _matrix),
     Section("forest", "Pairs", "Pairs with intervals", _forest),
+    Section("pair", "One pair", "The chosen pair", _fixed("Choose another one in the matrix or in the list of pairs.")),
     Section("levels", "Levels", "Where the variance lies", _levels),
     Section("plane", "Batch or biology", "Batch versus biology", _plane, lambda found: bool(found["plane"])),
     Section("cloud", "Cloud", "The fused cloud", _cloud),

@@ -8,10 +8,10 @@ import numpy as np
 
 from crossfusion.fusion import Fusion
 from crossfusion.judge import TestResult
-from crossfusion.page.markup import number, percent
+from crossfusion.page.markup import isolated, number, percent
 from crossfusion.pairwise import Pairwise
 from crossfusion.report.concerns import value
-from crossfusion.report.names import crossed, named
+from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 
 SIZES = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))
@@ -107,7 +107,7 @@ def _extremes(pairs: Pairwise, question: Question, adjusted: Fusion | None) -> l
         return []
 
     def pair(k: int) -> str:
-        return f"{named(pairs.labels[first[k]])} and {named(pairs.labels[second[k]])} ({number(found[k])})"
+        return f"{isolated(pairs.labels[first[k]])} and {isolated(pairs.labels[second[k]])} ({number(found[k])})"
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
     return [f"Farthest apart are {pair(int(most))}, closest {pair(int(least))}."]
@@ -127,7 +127,7 @@ def _chance(tested: tuple[TestResult, str, int] | None, question: Question) -> l
     said = (
         "Chance could have done that" if by_chance(test, question.level) else "Chance alone would hardly have done that"
     )
-    what = "single rows" if exchanged == "single rows" else named(exchanged)
+    what = "single rows" if exchanged == "single rows" else isolated(exchanged)
     return [f"{said}: p = {pvalue(test.pvalue)}, from {test.permutations:,} {kind} rearrangements of {what}."]
 
 

@@ -1,1 +1,2 @@
-
+// Distance of each period to the reference.
+function drift() {}

@@ -32,6 +32,7 @@ from crossfusion.protocols.outcomes import Study
 from crossfusion.protocols.ratios import Rdr
 from crossfusion.protocols.relative import rdr
 from crossfusion.protocols.study import degradation_study
+from crossfusion.report import Report
 from crossfusion.summary import Summary, read_summary
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "NonFiniteError",
     "Pairwise",
     "Rdr",
+    "Report",
     "Study",
     "Summary",
     "TestResult",

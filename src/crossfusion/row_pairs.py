@@ -54,9 +54,7 @@ def pairs_of_rows(
 
     def test_of(a: int, b: int) -> TestResult:
         x, labels, strata = chosen(a, b)
-        tested: TestResult = told(
-            permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed)
-        )
+        tested: TestResult = told(permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed))
         return tested
 
     if level is not None:

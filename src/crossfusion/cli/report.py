@@ -16,8 +16,8 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.report import Report, check_page, drawn
-from crossfusion.report.contents import Data
+from crossfusion.report import Report, check_page
+from crossfusion.report.data import Data, drawn
 from crossfusion.report.question import Question, asked
 
 
@@ -68,9 +68,7 @@ def report(
       crossfusion report summary.parquet --between site --units patient
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normaliser
     """
-    question = asked(
-        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed
-    )
+    question = asked(between, given, units, time, method, reference, levels or None, weights, level, permutations, seed)
     if not as_json:
         check_page(path)
     data = _read(file, question, read)

@@ -61,12 +61,6 @@ def element(tag: str, inner: str = "", **values: Any) -> str:
     return f"<{tag}{attributes(**values)}>{inner}</{tag}>"
 
 
-def named(label: Any) -> str:
-    """A group's name, whatever its direction of writing; a long one is shortened, and whole in its title."""
-    text, short = label_text(label), shortened(label)
-    return element("bdi", escaped(short), title=text if "…" in short else None)
-
-
 def shortened(label: Any, length: int = LONG) -> str:
     """A name on one line, of which the start and the end are kept if it is long."""
     text = " ".join(label_text(label).split())

@@ -5,16 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossfusion import storage
-from crossfusion.collect import collect, opened
-from crossfusion.errors import FileError, InputError
-from crossfusion.report.contents import Data, contents
+from crossfusion.errors import FileError
+from crossfusion.report.contents import contents
+from crossfusion.report.data import Data, read
 from crossfusion.report.methods_text import made
 from crossfusion.report.names import crossed, plain_text
 from crossfusion.report.page import page
 from crossfusion.report.question import Question, asked
-from crossfusion.sources.block import Source
-from crossfusion.sources.sampled import Sample
-from crossfusion.summary import Summary, read_summary
 from crossfusion.table import Factors
 
 __all__ = ["Report"]
@@ -101,10 +98,8 @@ class Report:
         vectors: str | Sequence[str] | None = None,
         nan: str = "raise",
     ) -> None:
-        question = asked(
-            between, given, units, time, method, reference, levels, weights, level, permutations, seed
-        )
-        data = _read(source, question, by, vectors, nan)
+        question = asked(between, given, units, time, method, reference, levels, weights, level, permutations, seed)
+        data = read(source, question, by, vectors, nan)
         self._finish(data, title, _call(question))
 
     @classmethod
@@ -159,32 +154,6 @@ def check_page(path: str | os.PathLike[str]) -> None:
     """Refuse a name that is not that of a page, so that no data are replaced by one."""
     if not os.fspath(path).lower().endswith(ENDINGS):
         raise FileError(f"{os.fspath(path)} has an ending that does not fit a page: use {' or '.join(ENDINGS)}")
-
-
-def _read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors: Any, nan: str) -> Data:
-    """A summary, and some of the rows if there are any."""
-    if isinstance(source, str | os.PathLike) and storage.is_summary(source):
-        source = read_summary(source)
-    if isinstance(source, Summary):
-        if by is not None or vectors is not None:
-            raise InputError("by and vectors go with rows: leave them out where source is a summary")
-        return Data(source, question)
-    if by is not None:
-        missing = [name for name in question.factors if name not in by]
-        if missing:
-            raise InputError(f"by lacks {missing[0]!r}: pass an array for each factor that is named")
-        by = {name: by[name] for name in question.factors}
-    sources, _ = opened(source, list(question.factors) if by is None else by, vectors)
-    return drawn(sources, question, lambda watched: collect(watched, nan=nan))
-
-
-def drawn(sources: Sequence[Any], question: Question, reduce: Any) -> Data:
-    """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
-    sample = Sample(question.seed)
-    here = all(isinstance(source, Source) for source in sources)
-    summary = reduce(sample.watched(sources) if here else sources)
-    features = next((source.features for source in sources if getattr(source, "features", ())), ())
-    return Data(summary, question, sample.rows(), sample.seen, features)
 
 
 def _call(question: Question) -> str:

@@ -113,7 +113,7 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
     asked, summary = evidence.question, evidence.summary
     groups = summary.rollup(asked.between)
     labels = factors.labels(groups.keys.select(list(asked.between)))
-    numbers = {"rows": (groups.moments.count, FEW_ROWS)}
+    numbers: dict[str, tuple[Any, int]] = {"rows": (groups.moments.count, FEW_ROWS)}
     if asked.units:
         both = summary.rollup(list(dict.fromkeys([*asked.between, *asked.units])))
         code, _ = factors.encode(both.keys.select(list(asked.between)))
@@ -140,9 +140,9 @@ def _imbalance(main: Fusion, balanced: Fusion) -> Iterator[Concern]:
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{isolated(largest)} has {count[largest]:,.0f} rows, {isolated(smallest)} {count[smallest]:,.0f}. Pooled weights"
-            f" follow the rows: the distance is {number(value(main))} as weighted here and {number(value(balanced))}"
-            " with the same weight for every group.",
+            f"{isolated(largest)} has {count[largest]:,.0f} rows, {isolated(smallest)} {count[smallest]:,.0f}. Pooled"
+            f" weights follow the rows: the distance is {number(value(main))} as weighted here and"
+            f" {number(value(balanced))} with the same weight for every group.",
             "Use balanced weights where the sizes of the groups are an accident of sampling.",
         )
 

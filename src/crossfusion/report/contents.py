@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from crossfusion.kernels import FloatArray
 from crossfusion.pairwise import Pairwise
 from crossfusion.report import versions, words
 from crossfusion.report.concerns import concerns
+from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence, group_labels
 from crossfusion.report.order import clustered
 from crossfusion.report.projection import projection
 from crossfusion.report.question import Question
-from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
 from crossfusion.text import label_text, plain_value
 from crossfusion.validation import check_known
@@ -30,17 +30,6 @@ GROUPS = 120  # that a page shows pair by pair; of more, those with the most row
 TOP = 40  # features or units that are listed
 COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
 DIGITS = 6  # of distances of pairs
-
-
-@dataclass(frozen=True)
-class Data:
-    """What a report is made of."""
-
-    summary: Summary
-    question: Question
-    rows: Rows | None = None  # some of the rows, of all versions
-    seen: int = 0  # rows that these were drawn from
-    features: tuple[str, ...] = ()  # names of the features, where they have any
 
 
 def contents(data: Data) -> dict[str, Any]:
@@ -76,7 +65,10 @@ def _contents(data: Data) -> dict[str, Any]:
         "question": asked.to_dict(),
         "about": _about(data, evidence),
         "verdict": words.verdict(main, tested[0] if tested else None, asked.level),
-        "headline": words.headline(asked, plain, adjusted, leading, tested, evidence.total),
+        "headline": [
+            *words.headline(asked, plain, adjusted, leading, tested, evidence.total),
+            *words.of_methods(methods),
+        ],
         "tiles": words.tiles(asked, shown),
         "distances": {name: _fusion(fusion) for name, fusion in shown},
         "groups": _groups(chosen, few, asked, leading, len(main.counts)),
@@ -130,13 +122,17 @@ def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
 
 
 def _groups(chosen: Sequence[int], few: Summary, question: Question, pairs: Pairwise, total: int) -> dict[str, Any]:
-    """Name, rows, weight, units, dispersion and mean distance of each group, and an order that puts close ones together."""
+    """Name, rows, units, variance and mean distance of each group, and an order that puts close ones together."""
     moments = few.rollup(question.between).moments
     found = words.shown(pairs)
     np.fill_diagonal(found, np.nan)
     defined = np.isfinite(found)
-    mean = np.divide(np.where(defined, found, 0).sum(axis=0), defined.sum(axis=0), where=defined.any(axis=0),
-                     out=np.full(len(found), np.nan))
+    mean = np.divide(
+        np.where(defined, found, 0).sum(axis=0),
+        defined.sum(axis=0),
+        where=defined.any(axis=0),
+        out=np.full(len(found), np.nan),
+    )
     units = None
     if question.units:
         both = few.rollup(list(dict.fromkeys([*question.between, *question.units])))

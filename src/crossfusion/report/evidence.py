@@ -41,7 +41,7 @@ class Evidence:
     @property
     def total(self) -> int:
         """Rows of the summary."""
-        return int(round(float(self.summary.moments.count.sum())))
+        return round(float(self.summary.moments.count.sum()))
 
     @property
     def by_rows(self) -> bool:
@@ -102,9 +102,7 @@ class Evidence:
 
         def ask() -> Pairwise:
             if asked.units:
-                return summary.pairwise(
-                    asked.between, given=given, units=asked.units, weights=asked.weights, **tests
-                )
+                return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
             group, stratum = self._codes(summary, given)
             assert self.rows is not None
             return pairs_of_rows(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
@@ -145,4 +143,3 @@ class Evidence:
 def group_labels(summary: Summary, between: tuple[str, ...]) -> list[Any]:
     """The compared groups, in the order of all results."""
     return factors.labels(summary.rollup(between).keys.select(list(between)))
-

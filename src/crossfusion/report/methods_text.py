@@ -58,8 +58,9 @@ def _choices(question: Question, about: dict[str, Any]) -> list[str]:
     found = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
     if question.units:
         found.append(
-            f"Intervals are at {level} confidence; they and the unbiased distances count {crossed(question.units)} units."
-            " They are of single distances, each at its level, and invert a test of every distance that might be true."
+            f"Intervals are at {level} confidence; they and the unbiased distances count {crossed(question.units)}"
+            " units. They are of single distances, each at its level, and invert a test of every distance that might be"
+            " true."
         )
     elif about["whole"]:
         found.append(f"Intervals are at {level} confidence and take rows to be independent.")
@@ -69,7 +70,7 @@ def _choices(question: Question, about: dict[str, Any]) -> list[str]:
     )
     if about["sampled"] is not None and not about["whole"]:
         found.append(
-            f"Distances are from all rows. Pictures of single rows, and the search for copies, are from {about['sampled']:,}"
-            f" rows drawn with the same chance each (seed {question.seed})."
+            f"Distances are from all rows. Pictures of single rows, and the search for copies, are from"
+            f" {about['sampled']:,} rows drawn with the same chance each (seed {question.seed})."
         )
     return found

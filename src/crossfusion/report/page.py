@@ -96,7 +96,7 @@ def _warnings(found: Mapping[str, Any]) -> str:
         entries += element(
             "li",
             element("h3", element("span", "Left out", class_="mark") + written(f"No {what}"))
-            + element("p", written(f"{why}.")),
+            + element("p", written(f"{why[:1].upper()}{why[1:]}.")),
             class_="mild",
         )
     return element("ul", entries, class_="warnings") if entries else element("p", "Nothing was found.", class_="note")
@@ -104,7 +104,5 @@ def _warnings(found: Mapping[str, Any]) -> str:
 
 def _footer(found: Mapping[str, Any]) -> str:
     about = found["about"]
-    return element(
-        "footer",
-        f"{about['rows']:,} rows × {about['features']:,} features. crossfusion {written(found['made']['crossfusion'])}.",
-    )
+    size = f"{about['rows']:,} rows × {about['features']:,} features"
+    return element("footer", f"{size}. crossfusion {written(found['made']['crossfusion'])}.")

@@ -82,7 +82,8 @@ def _turned(axes: FloatArray) -> FloatArray:
 
 def _whole(places: FloatArray, extent: float) -> list[list[int]]:
     """Coordinates as whole numbers; what lies far outside is put on the edge."""
-    return np.rint(np.clip(places / extent, -1.05, 1.05) * UNITS).astype(int).tolist()
+    found: list[list[int]] = np.rint(np.clip(places / extent, -1.05, 1.05) * UNITS).astype(int).tolist()
+    return found
 
 
 def _codes(summary: Summary, name: str, rows: Rows | None) -> tuple[list[str], list[int]]:

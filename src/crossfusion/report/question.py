@@ -67,7 +67,7 @@ def asked(
     _check_apart(compared, held, counted, single)
     if reference is not None and method is None:
         raise InputError(f"reference={reference!r} names one of several methods: name their column in method")
-    nested = [*compared, *counted] if levels is None else [name for name in as_names(levels, "levels")]
+    nested = [*compared, *counted] if levels is None else list(as_names(levels, "levels"))
     nested = [name for name in nested if name not in held and name != method]
     if not nested:
         raise InputError("levels is empty but for given and method: name factors from the outermost to the innermost")

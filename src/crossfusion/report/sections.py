@@ -29,16 +29,18 @@ class Section:
 def _warnings(found: Found, _question: Question) -> str:
     number = len(found["warnings"])
     if not number:
-        return "Imbalance, small groups, unequal spread or shape, confounding, copies and flat features were looked for."
+        return (
+            "Imbalance, small groups, unequal spread or shape, confounding, copies and flat features were looked for."
+        )
     return "Look at these before trusting the numbers." if number > 1 else "Look at this before trusting the numbers."
 
 
-def _matrix(found: Found, question: Question) -> str:
+def _matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
     more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
     return (
-        "Each cell is the unbiased distance of two groups; the darker, the farther apart. Point at a cell, or move with the"
-        f" arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
+        "Each cell is the unbiased distance of two groups; the darker, the farther apart. Point at a cell, or move with"
+        f" the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
     )
 
 
@@ -52,8 +54,8 @@ def _forest(found: Found, _question: Question) -> str:
 def _levels(_found: Found, question: Question) -> str:
     held = f" In the second bar {written(crossed(question.given))} comes first." if question.given else ""
     return (
-        "All variance is either within the finest groups or between groups of some level, given the levels above it. The parts"
-        f" add up to the whole, exactly.{held}"
+        "All variance is either within the finest groups or between groups of some level, given the levels above it."
+        f" The parts add up to the whole, exactly.{held}"
     )
 
 
@@ -61,8 +63,8 @@ def _plane(found: Found, question: Question) -> str:
     given = written(crossed(question.given)) or "biology"
     what = "version of the rows" if found["methods"] else "batch factor"
     return (
-        f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups stay apart"
-        " within one batch. The upper left corner is where one wants to be."
+        f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups"
+        " stay apart within one batch. The upper left corner is where one wants to be."
     )
 
 
@@ -83,15 +85,15 @@ def _features(found: Found, _question: Question) -> str:
     main = found["distances"].get("adjusted", found["distances"]["plain"])["distance"]
     whole = "∞" if isinstance(main, str) else number(main)
     return (
-        "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of them"
-        f" it is {whole}."
+        "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of"
+        f" them it is {whole}."
     )
 
 
 def _null(found: Found, _question: Question) -> str:
     test = found["test"]
     if test["exchanged"] == "single rows":
-        return f"The distance under {test['permutations']:,} rearrangements of the labels of {test['number']:,} single rows."
+        return f"The distance under {test['permutations']:,} rearrangements of the labels of {test['number']:,} rows."
     return (
         f"The distance under {test['permutations']:,} rearrangements of the labels, exchanging"
         f" {written(isolated(test['exchanged']))} ({test['number']:,} units)."
@@ -110,11 +112,20 @@ SECTIONS = (
     Section("levels", "Levels", "Where the variance lies", _levels),
     Section("plane", "Batch or biology", "Batch versus biology", _plane, lambda found: bool(found["plane"])),
     Section("cloud", "Cloud", "The fused cloud", _cloud),
-    Section("drift", "Drift", "Over time", _fixed("Distance of each period to the reference."),
-            lambda found: found["drift"] is not None),  # fmt: skip
+    Section(
+        "drift",
+        "Drift",
+        "Over time",
+        _fixed("Distance of each period to the reference."),
+        lambda found: found["drift"] is not None,
+    ),
     Section("attribution", "Attribution", "What separates the groups", _features),
     Section("null", "Chance", "Could it be chance?", _null, lambda found: found["test"] is not None),
-    Section("methods", "Methods", "How this was computed", _fixed("Moments of the groups from one pass over all rows.")),
-    Section("download", "Data", "Data of this page", _fixed("All numbers are inside this file. Save them to go on with.")),
+    Section(
+        "methods", "Methods", "How this was computed", _fixed("Moments of the groups from one pass over all rows.")
+    ),
+    Section(
+        "download", "Data", "Data of this page", _fixed("All numbers are inside this file. Save them to go on with.")
+    ),
     Section("citation", "Citation", "Citation", _fixed("The distance is due to")),
 )

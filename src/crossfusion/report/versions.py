@@ -1,7 +1,7 @@
 """Batch versus biology: of several versions of the same rows, or of the factors of one."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,22 +10,20 @@ from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
 from crossfusion.methods import compare_methods
 from crossfusion.report.concerns import value
+from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence
 from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
 from crossfusion.text import label_text, plain_value
 from crossfusion.validation import check_known
 
-if TYPE_CHECKING:
-    from crossfusion.report.contents import Data
 
-
-def reference(data: "Data") -> tuple[str | None, Evidence]:
+def reference(data: Data) -> tuple[str | None, Evidence]:
     """The version that all sections but one are about, the first if none is named, and the evidence on it."""
     asked, summary, rows = data.question, data.summary, data.rows
     if asked.method is None:
         kept = summary.rollup(asked.factors)
-        return None, Evidence(kept, asked, rows, rows is not None and len(rows.x) == data.seen - kept.dropped)
+        return None, Evidence(kept, asked, rows, data.whole)
     names = list(_versions(data))
     if asked.reference is not None:
         check_known([asked.reference], names, "reference", asked.method)
@@ -35,10 +33,10 @@ def reference(data: "Data") -> tuple[str | None, Evidence]:
     if rows is None:
         return chosen, Evidence(own, single)
     mine = _rows_of(rows, asked.method, chosen)
-    return chosen, Evidence(own, single, mine, len(rows.x) == data.seen - summary.dropped)
+    return chosen, Evidence(own, single, mine, data.whole)
 
 
-def _versions(data: "Data") -> dict[str, Summary]:
+def _versions(data: Data) -> dict[str, Summary]:
     """A summary of each version of the rows."""
     asked, summary = data.question, data.summary.rollup(data.question.factors)
     assert asked.method is not None
@@ -56,16 +54,14 @@ def _rows_of(rows: Rows, method: str, chosen: str) -> Rows | None:
     return Rows(rows.x[own], rows.keys.select(others).take(own)) if len(own) else None
 
 
-def methods(data: "Data", chosen: str | None) -> dict[str, Any] | None:
+def methods(data: Data, chosen: str | None) -> dict[str, Any] | None:
     """Distances of all versions, beside those of the reference."""
     asked = data.question
     if chosen is None:
         return None
     options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "seed": asked.seed, "reference": chosen}
     try:
-        found = compare_methods(
-            _versions(data), between=asked.between, given=asked.given, units=asked.units, **options
-        )
+        found = compare_methods(_versions(data), between=asked.between, given=asked.given, units=asked.units, **options)
     except InputError as problem:
         if not asked.units:
             raise

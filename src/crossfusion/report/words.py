@@ -60,7 +60,7 @@ def headline(
     return [
         _apart(question, plain, adjusted, tested),
         *_given(question, plain, adjusted),
-        *_extremes(pairs, question, adjusted),
+        *_extremes(pairs),
         *_chance(tested, question),
         _counted(question, tested, rows),
     ]
@@ -98,7 +98,7 @@ def _given(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[s
     return [f"{looks}; {share} of that is a different mix of {given}, not {between} itself."]
 
 
-def _extremes(pairs: Pairwise, question: Question, adjusted: Fusion | None) -> list[str]:
+def _extremes(pairs: Pairwise) -> list[str]:
     """The farthest and the closest pair."""
     first, second = np.triu_indices(len(pairs.labels), 1)
     found = shown(pairs)[first, second]
@@ -117,6 +117,21 @@ def shown(pairs: Pairwise) -> Any:
     """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
     values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
     return np.where(pairs.overlap == 0, np.nan, values)
+
+
+def of_methods(found: dict[str, Any] | None) -> list[str]:
+    """Which version of the rows leaves the groups closest, and which one all else is about."""
+    if found is None:
+        return []
+    best = found["names"][found["rank"].index(1)]
+    closest = found["batch"][found["names"].index(best)]["value"]
+    about = f"All sections but “batch versus biology” are about the version {isolated(found['reference'])}"
+    if best == found["reference"]:
+        return [f"{about}; no other version leaves the groups closer."]
+    kept = (
+        "" if found["best"] is None else f", first in {percent(found['best'][found['names'].index(best)])} of resamples"
+    )
+    return [f"{about}; {isolated(best)} leaves the groups closest ({number(closest)}{kept})."]
 
 
 def _chance(tested: tuple[TestResult, str, int] | None, question: Question) -> list[str]:

@@ -83,7 +83,7 @@ class Sample:
 
     def _most(self, rows: NDArray[Any]) -> int:
         """How many of such rows are kept."""
-        return max(1, min(self._rows, self._size // (rows.shape[1] * rows.dtype.itemsize)))
+        return max(1, min(self._rows, self._size // int(rows.shape[1] * rows.dtype.itemsize)))
 
     def _settle(self) -> None:
         """Of what is kept, keep the smallest numbers."""

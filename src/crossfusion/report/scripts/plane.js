@@ -79,7 +79,7 @@ function inNumbers(all) {
   const methods = data.plane === 'methods';
   const batch = methods ? joined(question.between) : 'batch';
   const header = [methods ? 'version' : 'batch', given ? `CFD(${batch} | ${given})` : `CFD(${batch})`,
-    ...(biology ? [`CFD(${given} | ${batch})`] : []), ...(methods ? ['less than reference by'] : [])];
+    ...(biology ? [`CFD(${given} | ${batch})`] : []), ...(methods ? ['closer by'] : [])];
   const rows = all.map((spot, k) => [
     make('span', {}, make('i', { class: `swatch c${k % 8}`, 'aria-hidden': 'true' }), named(spot.name, 24)),
     ended(spot.x), ...(biology ? [ended(spot.y)] : []),
@@ -93,5 +93,6 @@ function inNumbers(all) {
 function gain(k) {
   const found = data.methods;
   const value = number(-real(found.difference[k]));
-  return found.lower ? `${value} (${number(-real(found.upper[k]))} to ${number(-real(found.lower[k]))})` : value;
+  const limits = found.lower ? make('small', {}, `${number(-real(found.upper[k]))} to ${number(-real(found.lower[k]))}`) : null;
+  return make('span', {}, value, limits);
 }

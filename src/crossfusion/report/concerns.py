@@ -49,7 +49,7 @@ def concerns(evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribut
         *_small(evidence),
         *_imbalance(main, balanced),
         *_shape(main),
-        *_dominant(units),
+        *_dominant(units, main),
         *_duplicates(evidence),
         *_flat(evidence.summary),
         *_dropped(evidence.summary),
@@ -167,8 +167,8 @@ def _shape(main: Fusion) -> Iterator[Concern]:
         )
 
 
-def _dominant(units: Attribution | None) -> Iterator[Concern]:
-    if units is None or not len(units.share) or len(units.share) < 3:
+def _dominant(units: Attribution | None, main: Fusion) -> Iterator[Concern]:
+    if units is None or len(units.share) < 3 or not (value(main) or 0) > 0:
         return
     top = units.top(1)[0]
     if abs(units.share[top]) > DOMINANT:

@@ -21,7 +21,7 @@ from crossfusion.summary import Summary
 
 T = TypeVar("T")
 TESTED = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
-LIMITS = 8000  # pairs up to which each has an interval
+LIMITS = {"units": 8000, "rows": 2000}  # pairs up to which each has an interval, by units or by rows, which take longer
 ADJUST = "holm"
 ESTIMATE = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
@@ -93,7 +93,12 @@ class Evidence:
         asked = self.question
         plain = summary.pairwise(asked.between, given=given, weights=asked.weights)
         number = number_of_pairs(plain)
-        if not number or number > LIMITS or self.why_not is not None:
+        if not number or self.why_not is not None:
+            return plain
+        if number > LIMITS["units" if asked.units else "rows"]:
+            self.missing["intervals of pairs"] = (
+                f"there are {number:,} pairs, which would take long: select groups first"
+            )
             return plain
         tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUST}
         tests["permutations"] = asked.permutations if number <= TESTED else None

@@ -1,6 +1,4 @@
-"""The command `crossfusion`. Exit codes: 0, 1 for an alarm, or 2 for bad input, with one line that says
-what to do.
-"""
+"""The command `crossfusion`. Exit codes: 0, 1 for an alarm, 2 for bad input, with one line on what to do."""
 
 import os
 import re

@@ -5,7 +5,6 @@ squares estimate of a single change. How large B gets without drift is drawn fro
 has, K of `null` averaged over what the reference leaves open.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +34,7 @@ def located(history: History, count: FloatArray, null: Null | None, seed: int) -
     largest = float(between[best])
     pvalue = None
     if null is not None and len(count) <= LONGEST:
-        drawn = np.array(_drawn(history, contrast, null, seed))
+        drawn = _drawn(history, contrast, null, seed)
         pvalue = float(1 + np.sum(drawn >= largest)) / (DRAWS + 1)
     return Split(best + 1, largest, pvalue)
 
@@ -52,17 +51,19 @@ def _contrasts(count: FloatArray) -> FloatArray:
     )
 
 
-def _drawn(history: History, contrast: FloatArray, null: Null, seed: int) -> Sequence[float]:
+def _drawn(history: History, contrast: FloatArray, null: Null, seed: int) -> FloatArray:
     """The largest B of series without drift."""
     draw = np.random.default_rng(seed)
-    chosen = draw.choice(null.weight.size, DRAWS, p=null.weight.ravel())
+    chosen, times = np.unique(draw.choice(null.weight.size, DRAWS, p=null.weight.ravel()), return_counts=True)
     lag = np.abs(history.place[:, None] - history.place[None, :])
+    error = np.diag(np.maximum(history.error, 1e-9 * null.error))
     found = []
-    for node in chosen.tolist():
+    for node, repeats in zip(chosen.tolist(), times.tolist(), strict=True):
         direction, rho, variance = np.unravel_index(node, null.weight.shape)
         effects = null.variance[variance] * np.power(RHO[int(rho)], lag, dtype=np.float64)
-        root = np.linalg.cholesky(effects + np.diag(np.maximum(history.error, 1e-9 * null.error)))
         number = int(min(max(round(null.directions[direction]), 1), WIDEST))
-        noise = contrast @ (root @ draw.standard_normal((len(lag), number)))
-        found.append(float(np.einsum("ij,ij->i", noise, noise).max()) / number)
-    return found
+        noise = draw.standard_normal((len(lag), repeats * number))
+        drawn = (contrast @ np.linalg.cholesky(effects + error)) @ noise
+        squares = (drawn**2).reshape(len(contrast), repeats, number).sum(axis=2)
+        found.append(squares.max(axis=0) / number)
+    return np.concatenate(found)

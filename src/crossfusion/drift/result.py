@@ -30,7 +30,7 @@ class Change:
     period : value
         The first period after the change.
     distance, unbiased : float
-        Cross-Fusion Distance between all periods before and all from there on; `unbiased` is None where it is undefined.
+        Cross-Fusion Distance between all periods before and all from there on; the latter None where undefined.
     pvalue : float, optional
         Chance of as large a difference at any split if nothing drifts; None where the reference does not tell.
     """
@@ -68,7 +68,7 @@ class Drift:
     distance, unbiased : array
         Cross-Fusion Distance to the reference, plug-in and unbiased; the latter NaN where it is undefined.
     lower, upper : array, optional
-        Confidence limits of the distance at `level`, where units were named: of the groups as they are, for these units.
+        Confidence limits of the distance at `level`, where units were named.
     level : float, optional
         Confidence level of the limits.
     pvalue : array, optional

@@ -1,0 +1,24 @@
+"""The same streams through `Summary.drift`."""
+
+import numpy as np
+from harness import main
+
+import crossfusion as cf
+
+RATE = 0.01
+
+
+def fitted(reference):
+    """From the reference's rows (periods, rows, features) to a function of the rows of a window."""
+    periods, rows, dim = reference.shape
+    known = cf.summarize(reference.reshape(-1, dim), by={"period": np.repeat(np.arange(periods), rows)})
+
+    def alarm(window):
+        new = cf.summarize(window, by={"period": np.full(len(window), periods)})
+        return bool((known + new).drift("period", reference=f"first:{periods}", alarm=RATE).alarm[-1])
+
+    return alarm
+
+
+if __name__ == "__main__":
+    main({"crossfusion, alarm=0.01": fitted}, by_period=True)

@@ -61,7 +61,7 @@ def _drawn(history: History, contrast: FloatArray, null: Null, seed: int) -> Flo
     for node, repeats in zip(chosen.tolist(), times.tolist(), strict=True):
         direction, rho, variance = np.unravel_index(node, null.weight.shape)
         effects = null.variance[variance] * np.power(RHO[int(rho)], lag, dtype=np.float64)
-        number = int(min(max(round(null.directions[direction]), 1), WIDEST))
+        number = min(max(round(float(null.directions[direction])), 1), WIDEST)
         noise = draw.standard_normal((len(lag), repeats * number))
         drawn = (contrast @ np.linalg.cholesky(effects + error)) @ noise
         squares = (drawn**2).reshape(len(contrast), repeats, number).sum(axis=2)

@@ -195,7 +195,7 @@ class Null:
 
     def _fit(self, rho: float, variance: FloatArray) -> Fits:
         covariance = self._covariance(rho, variance)
-        inverse = np.linalg.inv(covariance)
+        inverse = np.asarray(np.linalg.inv(covariance), np.float64)
         sums = inverse.sum(axis=2)
         whole = sums.sum(axis=1)
         products = self.history.products

@@ -9,6 +9,7 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.errors import InputError
+from crossfusion.kernels import CodeArray
 from crossfusion.table import Table
 from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import check_whole
@@ -26,7 +27,7 @@ class Window:
     reference: tuple[int, ...]
 
 
-def periods_of(table: Table, time: str) -> tuple[factors.CodeArray, list[Hashable]]:
+def periods_of(table: Table, time: str) -> tuple[CodeArray, list[Hashable]]:
     """The number of the period of each group of a table, and the periods in order; numbers in text count as numbers."""
     if not isinstance(time, str):
         raise InputError(f"time={time!r} must be the name of one factor, such as 'week'")

@@ -33,6 +33,13 @@ class Change:
         Cross-Fusion Distance between all periods before and all from there on; the latter None where undefined.
     pvalue : float, optional
         Chance of as large a difference at any split if nothing drifts; None where the reference does not tell.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [0.0], [2.0], [5.0], [7.0]], by={"week": [1, 1, 2, 2, 3, 3]})
+    >>> summary.drift("week", reference=[1], alarm=None).change.period
+    3
     """
 
     period: Hashable
@@ -96,13 +103,13 @@ class Drift:
     --------
     >>> import numpy as np
     >>> import crossfusion as cf
-    >>> week = np.repeat(np.arange(1, 9), 50)
-    >>> x = np.random.default_rng(0).normal(size=(400, 4)) + np.where(week < 7, 0.0, 0.7)[:, None]
-    >>> drift = cf.summarize(x, by={"week": week}).drift("week", reference="first:4")
+    >>> week = np.repeat(np.arange(1, 13), 50)
+    >>> x = np.random.default_rng(0).normal(size=(600, 16)) + np.where(week < 11, 0.0, 0.5)[:, None]
+    >>> drift = cf.summarize(x, by={"week": week}).drift("week", reference="first:8")
     >>> drift.alarm
     array([False, False,  True,  True])
     >>> drift.change.period
-    7
+    11
     """
 
     time: str

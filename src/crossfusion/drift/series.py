@@ -1,6 +1,6 @@
 """Moments of periods within strata, and what the alarm asks of them: products of their means, and errors of these."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,7 +32,7 @@ class Series:
     period: Codes
     stratum: Codes
     unit: Codes | None
-    periods: list[object]
+    periods: list[Hashable]
     strata: int
 
     @cached_property
@@ -153,4 +153,4 @@ def series_of(table: Table, time: str, given: Factors | None, units: Factors | N
     if names:
         factors.check_units(fine.keys, names)
         unit = factors.encode(fine.keys.select(list(names)))[0]
-    return Series(fine.moments, period, stratum, unit, list(labels), int(stratum.max()) + 1)
+    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1)

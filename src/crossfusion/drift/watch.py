@@ -114,13 +114,13 @@ def _found(asked: Asked, series: Series, windows: list[Window], reference: tuple
         upper=upper,
         **_of_labels(asked, series, windows, designs),
         change=_change(asked, series, reference),
-        jump=series.periods[windows[jump].periods[-1]],  # type: ignore[arg-type]
+        jump=series.periods[windows[jump].periods[-1]],
         attributions={name: _attribution(asked, name, windows[jump], designs[jump]) for name in asked.over},
     )
 
 
 def _labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
-    return tuple(series.periods[number] for number in numbers)  # type: ignore[misc]
+    return tuple(series.periods[number] for number in numbers)
 
 
 def _fusions(asked: Asked, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
@@ -216,7 +216,7 @@ def _change(asked: Asked, series: Series, reference: tuple[int, ...] | None) -> 
     count = series.cells.count[series.place[:, list(strata)]].sum(axis=1)
     split = located(series.history(every, strata, weight), count, null, asked.seed)
     fusion = fuse(series.design(every[: split.period], every[split.period :]), weights=asked.weights)
-    return Change(series.periods[split.period], fusion.distance, fusion.unbiased, split.pvalue)  # type: ignore[arg-type]
+    return Change(series.periods[split.period], fusion.distance, fusion.unbiased, split.pvalue)
 
 
 def _attribution(asked: Asked, over: str, window: Window, design: Design) -> Attribution:

@@ -10,11 +10,15 @@ import sys
 import time
 import tracemalloc
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+Fitted = Callable[[Any], Callable[[Any], bool]]
 
-def main(detectors, by_period=False):
+
+def main(detectors: Mapping[str, Fitted], by_period: bool = False) -> None:
     """Run detectors on the files that are named: each stream a file of shape (streams, periods, rows, features).
 
     The first argument is the number of reference periods. A detector makes a function of a window's rows from the
@@ -30,8 +34,9 @@ def main(detectors, by_period=False):
     print(json.dumps(found))
 
 
-def _of(fitted, split, paths, by_period):
-    alarms, seconds = [], []
+def _of(fitted: Fitted, split: int, paths: Sequence[str], by_period: bool) -> dict[str, Any]:
+    alarms: list[list[list[bool]]] = []
+    seconds: list[float] = []
     for path in paths:
         alarms.append([])
         for stream in np.load(path):
@@ -50,6 +55,6 @@ def _of(fitted, split, paths, by_period):
     return {"alarms": alarms, "seconds": sorted(seconds)[len(seconds) // 2], "bytes": peak}
 
 
-def _reference(stream, split, by_period):
+def _reference(stream: Any, split: int, by_period: bool) -> Any:
     rows = stream[:split]
     return rows.copy() if by_period else rows.reshape(-1, rows.shape[-1]).copy()

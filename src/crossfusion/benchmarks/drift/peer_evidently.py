@@ -1,18 +1,16 @@
 """Runs in an environment of its own, without crossfusion: evidently's detectors on streams of embeddings."""
 
-import pandas as pd
-from evidently.legacy.metrics.data_drift import embedding_drift_methods as methods
-from evidently.legacy.metrics.data_drift.embeddings_drift import EmbeddingsDriftMetric  # the metric that applies them
-from harness import main
+from typing import Any
 
 
-def detectors():
+def detectors() -> dict[str, Any]:
     """Each detector: from the reference's rows to a function of the rows of a window."""
-    assert EmbeddingsDriftMetric is not None
+    import pandas as pd
+    from evidently.legacy.metrics.data_drift import embedding_drift_methods as methods
 
-    def of(method):
-        def fitted(reference):
-            # the metric's default is bootstrapped where the reference has fewer than 1000 rows
+    def of(method: Any) -> Any:
+        def fitted(reference: Any) -> Any:
+            # the default of EmbeddingsDriftMetric, which applies these, is bootstrapped where the reference has fewer than 1000 rows
             chosen = method or methods.model(bootstrap=len(reference) < 1000)
             return lambda window: bool(chosen(pd.DataFrame(window), pd.DataFrame(reference))[1])
 
@@ -27,4 +25,6 @@ def detectors():
 
 
 if __name__ == "__main__":
+    from harness import main
+
     main(detectors())

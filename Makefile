@@ -25,7 +25,7 @@ tests: $(STAMP) .venv/.browser
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
 	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
@@ -74,4 +74,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv demo docs/_build bench-peers

@@ -104,6 +104,8 @@ def pages(tmp_path_factory):
     twice = {name: np.tile(values, 2) for name, values in by.items()} | {"kind": np.repeat(["raw", "half"], len(x))}
     versions = np.concatenate([x, x - 0.15 * site[:, None]])
     z, group, _, owner = rows_of(2400, 45)
+    order = np.arange(len(x)) // 70
+    weeks, late = np.array([f"week {k + 1}" for k in order]), x + 4.0 * (order >= 17)[:, None]
     many = {"site": np.array([f"site {k:02d}" for k in group]), "patient": owner}
     found = {
         "plain": cf.Report(x, by=by, levels=["site", "scanner", "patient"], **asked),
@@ -111,6 +113,7 @@ def pages(tmp_path_factory):
         "summary": cf.Report(cf.summarize(x, by=by), **asked),
         "versions": cf.Report(versions, by=twice, method="kind", reference="raw", **asked),
         "many": cf.Report(z, by=many, between="site", units="patient"),
+        "time": cf.Report(late, by=by | {"week": weeks}, time="week", **asked),
         "rows": cf.Report(x[:, :2], by={"site": by["site"]}, between="site", permutations=99),
     }
     for name, report in found.items():
@@ -118,7 +121,7 @@ def pages(tmp_path_factory):
     return {name: (folder / f"{name}.html", report.to_dict()) for name, report in found.items()}
 
 
-PAGES = ("plain", "hostile", "summary", "versions", "many", "rows")
+PAGES = ("plain", "hostile", "summary", "versions", "many", "time", "rows")
 
 # Where boxes of words lie on each other, or words run out of theirs, or anything is wider than the page.
 LAYOUT = """() => {
@@ -332,6 +335,23 @@ def test_versions_and_batches_lie_where_the_axes_say(show, pages):
             x, y = (float(spots.nth(k).get_attribute(axis) or 0) for axis in ("cx", "cy"))
             assert np.polyval(to_x, x) == pytest.approx(max(0, expected[0]), abs=0.003)
             assert np.polyval(to_y, y) == pytest.approx(expected[1], abs=0.003)
+
+
+def test_periods_and_alarms_are_those_of_the_summary(show, pages):
+    path, found = pages["time"]
+    seen = show(path).page
+    drift = found["drift"]
+    assert drift["periods"] == [f"week {k}" for k in range(7, 21)]
+    assert [period for period, alarm in zip(drift["periods"], drift["alarm"], strict=True) if alarm] == drift[
+        "periods"
+    ][-3:]
+    assert seen.locator("svg.drift rect.point").count() == 3
+    assert seen.locator("svg.drift circle.point").count() == 11
+    seen.locator("svg.drift rect.point").first.hover()
+    tip = seen.locator(".tip").inner_text()
+    assert "week 18" in tip
+    assert f"{drift['distance'][11]:.4f}" in tip
+    assert "3 of 14 periods are alarms against the 6 first, from week 18 on" in seen.locator("header").inner_text()
 
 
 def test_the_cloud_is_coloured_by_any_factor(show, pages):

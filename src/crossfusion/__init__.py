@@ -9,6 +9,7 @@ from crossfusion.baselines import Decomposition, distance, distances, wasserstei
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
 from crossfusion.dispersion import dispersion_test
+from crossfusion.drift import Change, Drift
 from crossfusion.errors import (
     CrossfusionError,
     CrossfusionWarning,
@@ -38,9 +39,11 @@ from crossfusion.summary import Summary, read_summary
 __all__ = [
     "Attribution",
     "Cddr",
+    "Change",
     "CrossfusionError",
     "CrossfusionWarning",
     "Decomposition",
+    "Drift",
     "EngineError",
     "FileError",
     "Fusion",

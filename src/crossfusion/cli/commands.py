@@ -11,6 +11,7 @@ from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
+from crossfusion.cli.drift import drift
 from crossfusion.cli.embed import embed
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
@@ -67,6 +68,7 @@ for command in (
     test,
     methods,
     report,
+    drift,
     rdr,
     cddr,
     degradation,

@@ -34,7 +34,7 @@ class Report:
     units : str or list of str, optional
         What is independent, such as the patient. Intervals and tests count these and not rows.
     time : str, optional
-        A factor of periods, such as the week: how far each lies from the first.
+        A factor of periods, such as the week: how far each lies from the first third of them, with an alarm.
     method : str, optional
         A factor whose values are versions of the same rows, such as corrections. They are compared with each other;
         all else is about the reference.

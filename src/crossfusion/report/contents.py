@@ -19,6 +19,7 @@ from crossfusion.report.concerns import concerns
 from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence, group_labels
 from crossfusion.report.order import clustered
+from crossfusion.report.over_time import as_data, in_words, over_time
 from crossfusion.report.projection import projection
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
@@ -58,6 +59,7 @@ def _contents(data: Data) -> dict[str, Any]:
     by_feature, by_unit = _attributions(summary, asked, strata)
     balanced = summary.cfd(asked.between, given=asked.given, weights="balanced")
     batches, methods = versions.batches(evidence), versions.methods(data, reference)
+    drift = over_time(evidence)
     found = [("plain", plain), ("adjusted", adjusted), ("biology", biology)]
     shown = [(name, fusion) for name, fusion in found if fusion is not None]
     return {
@@ -67,6 +69,7 @@ def _contents(data: Data) -> dict[str, Any]:
         "verdict": words.verdict(main, tested[0] if tested else None, asked.level),
         "headline": [
             *words.headline(asked, plain, adjusted, leading, tested, evidence.total),
+            *in_words(drift),
             *words.of_methods(methods),
         ],
         "tiles": words.tiles(asked, shown),
@@ -83,7 +86,7 @@ def _contents(data: Data) -> dict[str, Any]:
         "test": None if tested is None else _test(*tested),
         "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit)],
         "missing": dict(evidence.missing),
-        "drift": None,
+        "drift": as_data(drift),
     }
 
 

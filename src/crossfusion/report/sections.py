@@ -100,6 +100,20 @@ def _null(found: Found, _question: Question) -> str:
     )
 
 
+def _drift(found: Found, question: Question) -> str:
+    drift = found["drift"]
+    fixed = f", within one {written(crossed(question.given))}" if question.given else ""
+    text = f"Distance (plug-in) of each period to the first {len(drift['reference'])} taken together{fixed}."
+    if drift["lower"] is not None:
+        text += " Lines are intervals of the unbiased distance."
+    if drift["rate"] is None:
+        return f"{text} An alarm needs more periods."
+    return (
+        f"{text} Above the dashed line is an alarm (diamonds): {100 * drift['rate']:g}\u202f% of periods would be above it"
+        " if nothing drifted."
+    )
+
+
 def _fixed(text: str) -> Callable[[Found, Question], str]:
     return lambda _found, _question: text
 
@@ -116,7 +130,7 @@ SECTIONS = (
         "drift",
         "Drift",
         "Over time",
-        _fixed("Distance of each period to the reference."),
+        _drift,
         lambda found: found["drift"] is not None,
     ),
     Section("attribution", "Attribution", "What separates the groups", _features),

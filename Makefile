@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners example-report clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -25,7 +25,7 @@ tests: $(STAMP) .venv/.browser
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
 	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
@@ -55,6 +55,9 @@ real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA
 	for set in mitos_he sc_mixology pacs office_caltech office_caltech_surf; do \
 		cp reproduction/real/$$set/scatter.png docs/real/$$set.png; done
 	for part in rdr cddr; do cp reproduction/real/mitos_he/$$part.md docs/real/mitos_he_$$part.md; done
+
+example-report: demo .venv/.browser ## pictures of the demo's report for the docs
+	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

@@ -202,6 +202,23 @@ def bench_drift(
         click.echo("\n".join([*table.get("missing", []), ""]))
 
 
+@bench.command("report")
+@click.option("--rows", default=1_000_000, show_default=True, help="Rows of the study.")
+@click.option("--groups", default=100, show_default=True, help="Groups that are compared.")
+@click.option("--repeats", default=3, show_default=True, help="How often the page is opened.")
+@json_option
+def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
+    """Show how large the page of a large study is, and how long Chromium takes to open it.
+
+    \b
+    Examples:
+      crossfusion bench report
+    """
+    from crossfusion.benchmarks import report
+
+    _show(report.run(rows=rows, groups=groups, repeats=repeats), as_json, left=(3,))
+
+
 def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
     """What was measured, as a table or as JSON."""
     if as_json:

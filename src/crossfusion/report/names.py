@@ -6,6 +6,7 @@ from typing import Any
 from crossfusion.page.markup import ISOLATED, isolated
 
 LISTED = 6
+PLAIN = str.maketrans({ISOLATED[0]: "", ISOLATED[-1]: "", "\u202f": "", "−": "-"})
 
 
 def crossed(names: Sequence[str]) -> str:
@@ -20,5 +21,5 @@ def listed(names: Sequence[Any]) -> str:
 
 
 def plain_text(sentence: str) -> str:
-    """A sentence for a terminal, without the marks that keep names apart."""
-    return sentence.replace(ISOLATED[0], "").replace(ISOLATED[-1], "")
+    """A sentence for a terminal: without the marks that keep names apart, numbers as everywhere else there."""
+    return sentence.translate(PLAIN)

@@ -108,10 +108,8 @@ def _drift(found: Found, question: Question) -> str:
         text += " Lines are intervals of the unbiased distance."
     if drift["rate"] is None:
         return f"{text} An alarm needs more periods."
-    return (
-        f"{text} Above the dashed line is an alarm (diamonds): {100 * drift['rate']:g}\u202f% of periods would be above it"
-        " if nothing drifted."
-    )
+    rate = f"{100 * drift['rate']:g}\u202f%"
+    return f"{text} Above the dashed line is an alarm (diamonds): {rate} of periods would be there if nothing drifted."
 
 
 def _fixed(text: str) -> Callable[[Found, Question], str]:

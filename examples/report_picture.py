@@ -10,12 +10,8 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
-PICTURES = {  # name: width, height, scheme, and the section that is scrolled to
-    "page": (1200, 1130, "light", None),
-    "cloud": (1200, 800, "light", "cloud"),
-    "pairs": (1200, 640, "light", "matrix"),
-    "phone": (390, 844, "dark", None),
-}
+PICTURES = {"page": (1130, None), "pairs": (960, "matrix"), "cloud": (930, "cloud")}  # height, and where it begins
+WIDTH = 1200
 
 
 def main() -> None:
@@ -27,9 +23,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for name, (width, height, scheme, section) in PICTURES.items():
-            dark = "dark" if scheme == "dark" else "light"
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=dark)
+        for name, (height, section) in PICTURES.items():
+            page = browser.new_page(viewport={"width": WIDTH, "height": height})
             page.goto(options.page.resolve().as_uri())
             if section:
                 page.evaluate("id => document.getElementById(id).scrollIntoView()", section)

@@ -25,11 +25,15 @@ def of_variance(distance: float | None) -> str:
 
 def with_interval(fusion: Fusion) -> str:
     """A distance for people, with its interval."""
-    found = number(value(fusion))
+    return ", ".join(filter(None, [number(value(fusion)), interval_of(fusion)]))
+
+
+def interval_of(fusion: Fusion) -> str | None:
+    """An interval for people."""
     if fusion.interval is None or fusion.level is None:
-        return found
+        return None
     low, high = map(number, fusion.interval)
-    return f"{found}, {percent(fusion.level).replace('.0', '')} interval {low} to {high}"
+    return f"{100 * fusion.level:.4g}\u202f% interval {low} to {high}"
 
 
 def by_chance(test: TestResult | None, level: float) -> bool | None:
@@ -171,7 +175,7 @@ def tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[
         {
             "name": names[kind][0],
             "value": number(value(fusion)),
-            "interval": None if fusion.interval is None else " to ".join(map(number, fusion.interval)),
+            "interval": interval_of(fusion),
             "text": f"{of_variance(value(fusion))} {names[kind][1]}",
         }
         for kind, fusion in found

@@ -25,12 +25,18 @@ tests: $(STAMP) .venv/.browser
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
 	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
 	mv docs/bench_$*.tmp docs/bench_$*.txt
 	cat docs/bench_$*.txt
+
+bench-integration: $(STAMP) ## with the picture of the leaderboard; needs the data (CROSSFUSION_DATA) for real cells
+	mkdir -p docs/single_cells
+	$(BIN)/crossfusion bench integration --plot docs/single_cells/leaderboard.png > docs/bench_integration.tmp
+	mv docs/bench_integration.tmp docs/bench_integration.txt
+	cat docs/bench_integration.txt
 
 coverage: $(STAMP) ## whether intervals and tests hold; goes on where it was interrupted
 	$(BIN)/crossfusion bench coverage --out coverage-study

@@ -5,6 +5,7 @@ import pickle
 import sys
 from itertools import pairwise
 
+import datasets as hf
 import duckdb
 import narwhals as nw
 import numpy as np
@@ -108,6 +109,10 @@ TABLES = {
     "duckdb wide": lambda: (duckdb.sql("select site, v[1] as d0, v[2] as d1, v[3] d2, v[4] d3, v[5] d4 from T"), "d*"),
     "duckdb result": lambda: executed("select * from t"),
     "arrow stream": lambda: Exported(chunked(arrow(), 50)),
+    "hugging face": lambda: hf.Dataset(chunked(arrow(), 3, 100)),
+    "hugging face wide": lambda: (hf.Dataset(wide()).with_format("torch"), "d*"),
+    "hugging face selected": lambda: hf.Dataset(arrow().take(np.arange(ROWS)[::-1])).select(range(ROWS)[::-1]),
+    "hugging face stream": lambda: hf.Dataset(arrow()).to_iterable_dataset(),
 }
 
 

@@ -21,7 +21,7 @@ def summarize(
     source: Any,
     by: str | Sequence[str] | Mapping[str, Any],
     *,
-    vectors: str | Sequence[str] | None = None,
+    vectors: str | int | Sequence[str] | None = None,
     manifest: Any = None,
     on: str | None = None,
     engine: Any = "auto",
@@ -34,15 +34,17 @@ def summarize(
 
     Parameters
     ----------
-    source : array, path, list of paths, or table
+    source : array, path, list of paths, table, or loader
         Rows × features; or files, folders, patterns such as ``"lake/*.parquet"`` and URLs; or a table of pandas,
-        Polars, PyArrow, DuckDB and others; or a collection of Dask or Spark.
+        Polars, PyArrow, DuckDB and others; or a collection of Dask or Spark; or a data set of Hugging Face, or a
+        DataLoader of PyTorch.
     by : mapping or names
         The factors that define the groups: arrays of values by name, or the names of columns. A missing value is a
-        group of its own.
-    vectors : str or list of str, optional
+        group of its own. Of a DataLoader, a mapping names or numbers the entries of its batches.
+    vectors : str, int or list of str, optional
         The column that holds the vectors, or a pattern of many numeric columns such as ``"dim_*"``. Found by itself
-        where there is one list column, and in text files where all numeric columns besides `by` are meant.
+        where there is one list column, and in text files where all numeric columns besides `by` are meant. Of a
+        DataLoader, the entry of its batches, by name or position.
     manifest : path or table, optional
         A table of its own that holds factors of `by`: its rows belong to the vectors of the same key, or of the same
         file, or in the same place.

@@ -17,7 +17,7 @@ from crossfusion.interval import student
 from crossfusion.kernels import FloatArray
 from crossfusion.summary import Summary
 from crossfusion.table import Factors
-from crossfusion.text import label_text, number_text, percent, plain_value, text_table
+from crossfusion.text import label_text, percent, plain_value, text_table, with_interval
 from crossfusion.unit_errors import UnitErrors, of_units
 from crossfusion.validation import as_names, check_known, check_level, check_whole
 
@@ -133,12 +133,12 @@ class Methods:
         header += [] if self.stability is None else ["rank holds in"]
         rows = []
         for k in np.argsort(self.rank, kind="stable").tolist():
-            row = [label_text(self.names[k]), _with_interval(self.batch[k].unbiased, self.batch[k].interval)]
+            row = [label_text(self.names[k]), with_interval(self.batch[k].unbiased, self.batch[k].interval)]
             if self.biology:
-                row.append(_with_interval(self.biology[k].unbiased, self.biology[k].interval))
+                row.append(with_interval(self.biology[k].unbiased, self.biology[k].interval))
             limits = None if self.lower is None or self.upper is None else (self.lower[k], self.upper[k])
             is_reference = self.names[k] == self.reference
-            row.append("reference" if is_reference else _with_interval(self.difference[k], limits))
+            row.append("reference" if is_reference else with_interval(self.difference[k], limits))
             rows.append(row + ([] if self.stability is None else [percent(self.stability[k])]))
         return header, rows
 
@@ -204,6 +204,24 @@ def compare_methods(
     half    0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
     raw     0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
     """
+    names = _checked(methods, reference)
+    asked: dict[str, Any] = {"weights": weights, "level": level, "draws": draws, "seed": seed}
+    return compared(methods, between, given, units, names[0] if reference is None else reference, **asked)
+
+
+def compared(
+    methods: Mapping[str, Summary],
+    between: Factors,
+    given: Factors | None,
+    units: Factors | None,
+    reference: str,
+    *,
+    weights: str,
+    level: float,
+    draws: int,
+    seed: int,
+) -> Methods:
+    """Compare methods, of which there may be one; `compare_methods` says what is asked."""
     check_level(level)
     if level is None:
         raise InputError(
@@ -211,21 +229,20 @@ def compare_methods(
         )
     check_whole(draws, "draws")
     check_whole(seed, "seed", least=0)
-    names = _checked(methods, reference)
-    reference = names[0] if reference is None else reference
+    names = tuple(methods)
     with_units = bool(as_names(units, "units"))
     asked = level if with_units else None
 
-    def ask(compared: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
+    def ask(groups: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
         return tuple(
-            methods[name].cfd(compared, given=strata, units=units, weights=weights, level=asked) for name in names
+            methods[name].cfd(groups, given=strata, units=units, weights=weights, level=asked) for name in names
         )
 
     _check_same(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
     batch = ask(between, given)
     biology = ask(given, between) if given is not None and as_names(given, "given") else None
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
-    difference = unbiased - unbiased[names.index(reference)]
+    difference = _beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
     ranks = _ranks(unbiased[None])[0]
     if not with_units:
         return Methods(names, reference, batch, biology, ranks, difference)
@@ -237,7 +254,8 @@ def compare_methods(
         name: _Side(of_units(pieces, design, design.weights(weights)), fusion)
         for (name, (design, pieces)), fusion in zip(found.items(), batch, strict=True)
     }
-    below, above = np.array([_half_widths(sides[name], sides[reference], level) for name in names]).T
+    widths = np.array([_half_widths(sides[name], sides[reference], level) for name in names])
+    below, above = _beyond_rounding(widths, unbiased).T
     design, pieces = found[reference]
     times = multiplicities(pieces, design, draws, seed)
     resampled = np.array([replicates(own, d, d.weights(weights), times) for d, own in found.values()]).T
@@ -324,12 +342,13 @@ def _half_widths(method: _Side, reference: _Side, level: float) -> tuple[float, 
     return half * float(np.sqrt(below)), half * float(np.sqrt(above))
 
 
+def _beyond_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
+    """The same values, but 0 where rounding of the distances is all that is left of one."""
+    least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
+    return np.where(np.abs(values) < least, 0.0, values)
+
+
 def _ranks(values: FloatArray) -> Any:
     """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
     rounding = 1e-12 * np.abs(values).max(axis=1)[:, None, None]
     return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)
-
-
-def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    text = number_text(value)
-    return text if interval is None else f"{text} ({number_text(interval[0])} to {number_text(interval[1])})"

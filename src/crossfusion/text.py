@@ -66,6 +66,14 @@ def number_text(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.{digits - 1}e}"
 
 
+def with_interval(value: float | None, interval: tuple[float, float] | None, digits: int = 4) -> str:
+    """A number for a table, with its interval if there is one."""
+    text = number_text(value, digits)
+    if interval is None:
+        return text
+    return f"{text} ({number_text(interval[0], digits)} to {number_text(interval[1], digits)})"
+
+
 def percent(share: float | None) -> str:
     """A share for a table; a dash where it is undefined."""
     return "–" if share is None or math.isnan(share) else f"{share:.1%}"

@@ -98,9 +98,11 @@ def _as_options(message: str) -> str:
         ("slide_mpp=", "--slide-mpp "),
         ("centres=", "--centres "),
         ("batch=", "--batch "),
+        ("min_cells=", "--min-cells "),
         ("workers=", "--workers "),
     ):
         message = message.replace(python, option)
+    message = re.sub(r"\b(batch|label|donor)_key(=?)", lambda found: f"--{found[1]}{' ' * len(found[2])}", message)
     options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors"
     message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)

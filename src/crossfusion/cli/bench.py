@@ -126,6 +126,47 @@ def bench_scale(
         output.show_table(title, scale.MODEL, found["model"], left=(0,))
 
 
+@bench.command("integration")
+@click.option("--quick", is_flag=True, help="Few cells, for a first look.")
+@names_option("--only", "Measure only these: values, times.")
+@click.option("--cap", default=75.0, show_default=True, help="Seconds that each metric of scib-metrics has.")
+@click.option("--data", type=PATH, help="Folder of sc_mixology.parquet.  [default: CROSSFUSION_DATA]")
+@click.option("--plot", type=PATH, metavar="FILE", help="Draw the leaderboard: .png, .svg or .pdf.")
+@json_option
+def bench_integration(
+    quick: bool, only: list[str], cap: float, data: Path | None, plot: Path | None, as_json: bool
+) -> None:
+    """Set embeddings of single cells beside scib-metrics: the same embeddings, values and time.
+
+    \b
+    Examples:
+      crossfusion bench integration --quick
+      crossfusion bench integration --only values --plot board.png
+    """
+    from crossfusion.benchmarks import integration
+    from crossfusion.experiments import scatter
+    from crossfusion.experiments.real.folder import data_folder
+
+    if plot is not None:
+        scatter.check_ending(plot)
+    with output.steps("measuring") as tell:
+        found = integration.run(
+            quick=quick,
+            only=tuple(only) or integration.PARTS,
+            cap=cap,
+            data=data_folder(data),
+            plot=None if plot is None else lambda board: scatter.write(board.plot(), plot),
+            tell=tell,
+        )
+    if as_json:
+        output.show_json(found)
+        return
+    for number, part in enumerate(found.values()):
+        click.echo("\n" * (number > 0), nl=False)
+        _show(part, as_json, left=(0,))
+        click.echo(part["note"])
+
+
 @bench.command("coverage")
 @click.option("--quick", is_flag=True, help="A few points, for a first look within a minute.")
 @click.option("--draws", type=int, metavar="N", help="Of each point.  [default: 2000, or 200]")

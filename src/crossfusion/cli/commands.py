@@ -13,6 +13,7 @@ from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
 from crossfusion.cli.drift import drift
 from crossfusion.cli.embed import embed
+from crossfusion.cli.integration import integration
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
@@ -69,6 +70,7 @@ for command in (
     methods,
     report,
     drift,
+    integration,
     rdr,
     cddr,
     degradation,

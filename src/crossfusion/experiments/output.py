@@ -1,39 +1,17 @@
-"""Figures and texts as files: no window, no global state of Matplotlib, the same bytes from the same numbers."""
+"""Figures and texts as files: the same bytes from the same numbers."""
 
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion import optional, storage
+from crossfusion import storage
+from crossfusion.drawing import STYLE, figure, matplotlib
 from crossfusion.errors import FileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STYLE = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e6ea",
-    "legend.frameon": False,
-    "svg.hashsalt": "crossfusion",  # else the names inside an SVG change from run to run
-}
-
-
-def matplotlib() -> Any:
-    """The library, or what installs it."""
-    return optional.load("matplotlib", "matplotlib", "reproduce", "drawing a figure")
-
-
-def figure(width: float, height: float) -> Any:
-    """An empty figure in inches."""
-    module = optional.load("matplotlib.figure", "matplotlib", "reproduce", "drawing a figure")
-    return module.Figure(figsize=(width, height), layout="constrained")
+__all__ = ["STYLE", "figure", "make_folder", "matplotlib", "save", "write_table"]
 
 
 def save(drawn: Any, folder: Path, name: str) -> list[Path]:

@@ -81,17 +81,27 @@ def save(study: Study, path: Path) -> None:
         Ends in .png, .svg or .pdf.
     """
     check_ending(path)
-    metadata: dict[str, Any] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}.get(
-        path.suffix.lower(), {"CreationDate": None}
-    )
     with output.matplotlib().rc_context(output.STYLE):
-        drawn = draw(study)
-        keywords = {
-            "format": path.suffix.lower()[1:],
-            "dpi": 150 if len(study.distances) <= MANY else 90,
-            "metadata": metadata,
-        }
-        storage.write_whole(path, partial(drawn.savefig, **keywords))
+        write(draw(study), path, 150 if len(study.distances) <= MANY else 90)
+
+
+def write(drawn: Any, path: Path, dpi: int = 150) -> None:
+    """Write any figure, whole or not at all, the same bytes from the same numbers.
+
+    Parameters
+    ----------
+    drawn : matplotlib.figure.Figure
+        The figure.
+    path : path
+        Ends in .png, .svg or .pdf.
+    dpi : int
+        Dots an inch.
+    """
+    ending = path.suffix.lower()
+    dates: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+    metadata = dates.get(ending, {"CreationDate": None})
+    with output.matplotlib().rc_context({"svg.hashsalt": output.STYLE["svg.hashsalt"]}):
+        storage.write_whole(path, partial(drawn.savefig, format=ending[1:], dpi=dpi, metadata=metadata))
 
 
 def check_ending(path: Path) -> None:

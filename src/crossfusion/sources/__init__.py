@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from crossfusion.errors import InputError, warn
-from crossfusion.sources import arrays, arrow, csv, hdf5, npy, npz, parquet, places, tables, torch, zarr
+from crossfusion.sources import arrays, arrow, csv, hdf5, loader, npy, npz, parquet, places, tables, torch, zarr
 from crossfusion.sources.block import Block, Source, in_memory, together, with_keys
 from crossfusion.sources.places import Found, Place
 from crossfusion.validation import as_names, as_rows, check_some_rows
@@ -120,13 +120,15 @@ def _one_of(place: Place, sources: Sequence[Source]) -> Source:
 
 def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
     """Sources of whatever a user passes: rows with `by` as arrays, or files and tables with `by` as column names."""
-    if isinstance(by, Mapping):
+    if isinstance(by, Mapping) and not loader.is_loader(source):
         if vectors is not None:
             raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
         return [arrays.from_rows(source, by)]
     names = as_names(by, "by")
     if not names:
         raise InputError("by is empty: name at least one factor")
+    if loader.is_loader(source):
+        return [loader.from_loader(source, by, vectors)]
     return open_rows(source, names, vectors)
 
 
@@ -139,6 +141,8 @@ def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[So
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
         _check_once(source)
         return open_files(source, names, vectors)
+    if loader.is_loader(source):
+        return [loader.from_loader(source, names, vectors)]
     if tables.is_table(source):
         return [tables.from_table(source, names, vectors)]
     if not names:

@@ -3,17 +3,21 @@
 Serves every source that arrives as Arrow: Parquet and CSV files, tables in memory, streams of record batches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crossfusion.errors import InputError
-from crossfusion.sources.block import Block
+from crossfusion.sources import block
+from crossfusion.sources.block import Block, Source, even_cuts, in_memory
 from crossfusion.sources.vectors import from_lists, from_numbers, is_number, is_text, is_vector, list_of
 from crossfusion.validation import as_names, check_known, check_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Cut = Callable[[int, int], Callable[[], "pa.Table"]]  # from a stretch of rows to what makes an Arrow table of it
 
 
 def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
@@ -95,3 +99,22 @@ def block_of(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holde
 def is_one_feature_each(schema: "pa.Schema", columns: Sequence[str]) -> bool:
     """Whether these columns hold a feature each, rather than one of them whole vectors."""
     return len(columns) > 1 or is_number(schema.field(columns[0]).type)
+
+
+def in_blocks(
+    cut: Cut, rows: int, size: int, schema: "pa.Schema", by: Sequence[str], columns: Sequence[str], name: str
+) -> Source:
+    """One block of a small table, which shares its memory where it can; stretches of a large one."""
+    features = tuple(columns) if is_one_feature_each(schema, columns) else ()
+    if size <= block.BLOCK:
+        whole = block_of(cut(0, rows)(), by, columns, name)
+        return in_memory(name, whole.rows, whole.keys, features)
+    cuts = even_cuts(rows, size // rows)
+    parts = [partial(_read, cut(start, stop), by, columns, name, start) for start, stop in cuts]
+    return Source(name, parts, rows, features=features, here=True)
+
+
+def _read(
+    table: "Callable[[], pa.Table]", by: Sequence[str], columns: Sequence[str], name: str, first: int
+) -> Iterator[Block]:
+    yield block_of(table(), by, columns, name, first)

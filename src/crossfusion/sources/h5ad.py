@@ -217,6 +217,11 @@ def _csc_rows(store: Store, entry: Any, _start: int, _stop: int, _size: int) -> 
         yield first, matrix[first:last]
 
 
+def sparse_rows(store: Store, entry: Any) -> Iterator[tuple[int, Any]]:
+    """All rows of a sparse matrix that is open already, some at a time, each with the index of the first."""
+    return _ROWS[_kind(entry)](store, entry, 0, _declared(entry)[0], 0)
+
+
 _ROWS = {"dataframe": _table_rows, "csr_matrix": _csr_rows, "csc_matrix": _csc_rows}
 
 

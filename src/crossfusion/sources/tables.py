@@ -4,31 +4,33 @@ Who passes a frame has imported its library, so libraries are looked up among th
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion.errors import InputError
-from crossfusion.sources import block, streams
-from crossfusion.sources.block import Block, Source, even_cuts, in_memory
-from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
+from crossfusion.sources import huggingface, streams
+from crossfusion.sources.block import Source
+from crossfusion.sources.frames import in_blocks, vector_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NAME = "the table"
-Cut = Callable[[int, int], Callable[[], "pa.Table"]]  # from a stretch of rows to what makes an Arrow table of it
 
 
 def is_table(source: Any) -> bool:
     """Whether this is a table, or a stream of the rows of one."""
-    return streams.is_stream(source) or hasattr(source, "columns") or hasattr(source, "column_names")
+    known = streams.is_stream(source) or huggingface.is_dataset(source)
+    return known or hasattr(source, "columns") or hasattr(source, "column_names")
 
 
 def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
-    """A table in memory, or a stream of record batches."""
+    """A table in memory, a data set of Hugging Face, or a stream of record batches."""
+    if huggingface.is_dataset(source):
+        return huggingface.from_dataset(source, by, vectors)
     if hasattr(source, "to_native") and hasattr(source, "implementation"):
         source = source.to_native()  # a frame that narwhals has wrapped
     pandas = sys.modules.get("pandas")
@@ -62,28 +64,11 @@ def _from_arrow(table: "pa.Table", by: Sequence[str], vectors: Any) -> Source:
     def cut(start: int, stop: int) -> Callable[[], "pa.Table"]:
         return partial(_itself, needed.slice(start, stop - start))
 
-    return _in_blocks(cut, needed.num_rows, needed.nbytes, needed.schema, by, columns)
+    return in_blocks(cut, needed.num_rows, needed.nbytes, needed.schema, by, columns, NAME)
 
 
 def _itself(table: "pa.Table") -> "pa.Table":
     return table
-
-
-def _in_blocks(
-    cut: Cut, rows: int, size: int, schema: "pa.Schema", by: Sequence[str], columns: Sequence[str]
-) -> Source:
-    """One block of a small table, which shares its memory where it can; stretches of a large one."""
-    features = tuple(columns) if is_one_feature_each(schema, columns) else ()
-    if size <= block.BLOCK:
-        whole = block_of(cut(0, rows)(), by, columns, NAME)
-        return in_memory(NAME, whole.rows, whole.keys, features)
-    cuts = even_cuts(rows, size // rows)
-    parts = [partial(_read, cut(start, stop), by, columns, start) for start, stop in cuts]
-    return Source(NAME, parts, rows, features=features, here=True)
-
-
-def _read(table: "Callable[[], pa.Table]", by: Sequence[str], columns: Sequence[str], first: int) -> Iterator[Block]:
-    yield block_of(table(), by, columns, NAME, first)
 
 
 def _from_pandas(frame: Any, by: Sequence[str], vectors: Any) -> Source:
@@ -104,7 +89,7 @@ def _from_pandas(frame: Any, by: Sequence[str], vectors: Any) -> Source:
     def cut(start: int, stop: int) -> Callable[[], "pa.Table"]:
         return partial(_converted, picked.iloc[start:stop], columns, keys.slice(start, stop - start))
 
-    return _in_blocks(cut, len(frame), len(frame) * width, schema, by, columns)
+    return in_blocks(cut, len(frame), len(frame) * width, schema, by, columns, NAME)
 
 
 def _pick(frame: Any, names: Sequence[str], name: str) -> Any:

@@ -1,12 +1,15 @@
 """The distance of a batch as a differentiable number."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from crossfusion import tensors
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.torch.moments import CellMoments, cell_moments
-from crossfusion.validation import check_option
+from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments
+from crossfusion.validation import check_option, check_whole
 
 
 def cfd(
@@ -49,7 +52,8 @@ def cfd(
     Returns
     -------
     tensor
-        One number. Groups without a row in the batch do not count; fewer than two give 0.
+        One number, in the type of `x` or float32, whichever is wider. Groups without a row in the batch do not count;
+        fewer than two give 0. A row that is not finite makes it NaN, unless its label is negative.
 
     Examples
     --------
@@ -62,12 +66,27 @@ def cfd(
     '1.6094'
     """
     check_option(weights, WEIGHTS, "weights")
-    check_eps(eps)
-    group, groups = coded(labels, num_groups, x, "labels", "num_groups")
+    tensors.check_eps(eps)
+    moments, parts = batch_moments(x, labels, given, num_groups, num_given)
+    return distance(moments, parts, weights, unbiased, eps)
+
+
+def batch_moments(
+    x: Tensor,
+    labels: Tensor,
+    given: Tensor | None,
+    num_groups: int | None,
+    num_given: int | None,
+    *,
+    names: tuple[str, str | None] = ("labels", "given"),
+    total: Total = alone,
+) -> tuple[CellMoments, int]:
+    """Moments of the groups within each stratum, side by side, and how many strata there are; errors use `names`."""
+    group, groups = coded(labels, num_groups, x, names[0], "num_groups")
     if given is None:
-        return distance(cell_moments(x, group, groups), 1, weights, unbiased, eps)
-    part, parts = coded(given, num_given, x, "given", "num_given")
-    return distance(cell_moments(x, crossed(group, groups, part, parts), parts * groups), parts, weights, unbiased, eps)
+        return cell_moments(x, group, groups, total), 1
+    part, parts = coded(given, num_given, x, str(names[1]), "num_given")
+    return cell_moments(x, crossed(group, groups, part, parts), parts * groups, total), parts
 
 
 def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
@@ -77,76 +96,52 @@ def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
 
 
 def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
-    """Codes from 0 of each row, negative where it is left out, and how many codes there are."""
-    if x.ndim != 2 or not x.is_floating_point():
-        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
-    if labels.shape != x.shape[:1] or labels.is_floating_point() or labels.is_complex():
-        raise InputError(f"{name} must be whole numbers of shape ({x.shape[0]},), one a row of x, not {_shown(labels)}")
+    """Codes from 0 of each row, negative where it is left out, and how many codes there are, at least 1."""
+    _check_rows(x)
+    _check_labels(labels, x, name)
     labels = labels.to(torch.int64)
     if number is None:
         values, codes = torch.unique(labels.clamp(min=-1), return_inverse=True)
         left_out = int((values < 0).sum())
-        return codes - left_out, len(values) - left_out
-    if number < 1:
-        raise InputError(f"{option}={number} must be at least 1: leave it out to have them counted")
+        return codes - left_out, max(1, len(values) - left_out)
+    check_whole(number, option)
     if labels.device.type == "cpu" and not torch.compiler.is_compiling() and bool((labels >= number).any()):
         raise InputError(f"{name} has {int(labels.max())}, but {option}={number} numbers them 0 to {number - 1}")
     return labels, number
 
 
-def check_eps(eps: float) -> None:
-    """Refuse a variance below 0."""
-    if not eps >= 0:
-        raise InputError(f"eps={eps} must be 0 or a positive variance")
+def _check_rows(x: Any) -> None:
+    """Refuse what is not a matrix of numbers."""
+    if not isinstance(x, Tensor) or x.ndim != 2 or not x.is_floating_point():
+        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
+
+
+def _check_labels(labels: Any, x: Tensor, name: str) -> None:
+    """Refuse what is not a whole number for each row."""
+    if not isinstance(labels, Tensor) or labels.shape != x.shape[:1] or not _is_whole(labels):
+        wanted = f"whole numbers of shape ({x.shape[0]},)"
+        raise InputError(f"{name} must be {wanted}, not {_shown(labels)}: pass one number for each row of x")
+    if labels.device != x.device:
+        raise InputError(f"{name} is on {labels.device} and x on {x.device}: move {name} to the device of x")
 
 
 def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
     """Distance from the moments of cells, the groups of a part standing side by side."""
-    count = moments.count.reshape(num_parts, -1)
-    mean = moments.mean.reshape(*count.shape, -1)
-    weight = _weights(count, weights)
-    share = weight / _filled(weight.sum(dim=1, keepdim=True))
-    apart = (mean - (share.unsqueeze(2) * mean).sum(dim=1, keepdim=True)).square().sum(dim=2)
-    between = (weight * apart).sum()
-    sumsq = moments.sumsq.reshape(count.shape)
-    if not unbiased:
-        return _log_ratio(between, (weight * sumsq / _filled(count)).sum() + eps)
-    variance = _unbiased_variance(count, sumsq)
-    chance = (weight * (1 - share) * variance / _filled(count)).sum()
-    return _log_ratio(between - chance, (weight * variance).sum() + eps)
+
+    def crosswise(values: Tensor) -> Tensor:
+        return values.reshape(num_parts, -1, *values.shape[1:]).transpose(0, 1)
+
+    row = 1.0 if moments.squares is None else crosswise(moments.weight_of_a_row())
+    cells = tensors.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
+    value: Tensor = tensors.distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
+    return value
 
 
-def _weights(count: Tensor, weights: str) -> Tensor:
-    """Weights of the cells (parts × groups), summing to 1; empty cells have none."""
-    if weights == "pooled":
-        return count / _filled(count.sum())
-    in_group = count.sum(dim=0)
-    share = count / _filled(in_group)
-    present = (count > 0).to(count.dtype)
-    of_part = share.sum(dim=1, keepdim=True) / _filled((in_group > 0).to(count.dtype).sum())
-    return of_part * present / _filled(present.sum(dim=1, keepdim=True))
-
-
-def _unbiased_variance(count: Tensor, sumsq: Tensor) -> Tensor:
-    """Variance of each cell with n - 1; of a cell of one row, that of all others together."""
-    freedom = (count - 1).clamp(min=0)
-    pooled = sumsq.sum() / _filled(freedom.sum())
-    return torch.where(freedom > 0, sumsq / _filled(freedom), torch.where(count > 0, pooled, 0))
-
-
-def _log_ratio(between: Tensor, within: Tensor) -> Tensor:
-    """log((within + between) / within); without any variance within 0, or infinite if the groups are apart."""
-    none = within == 0
-    value = torch.log1p(between / torch.where(none, 1, within))
-    apart = torch.where(between > 0, torch.inf, 0.0).to(value.dtype)
-    return torch.where(none, apart, value)
-
-
-def _filled(values: Tensor) -> Tensor:
-    """The same values with 1 for 0, to divide by."""
-    return torch.where(values == 0, 1, values)
-
-
-def _shown(values: Tensor) -> str:
+def _shown(values: Any) -> str:
     """Type and shape for a message."""
-    return f"{values.dtype} of shape {tuple(values.shape)}"
+    return f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else repr(values)[:40]
+
+
+def _is_whole(values: Tensor) -> bool:
+    """Whether a type holds whole numbers only."""
+    return not values.is_floating_point() and not values.is_complex()

@@ -10,12 +10,22 @@ Total = Callable[[Tensor], Tensor]
 
 
 class CellMoments(NamedTuple):
-    """Count, mean and centred sum of squares (over all features) of each cell; means are relative to `centre`."""
+    """Count, mean and centred sum of squares (over all features) of each cell; means are relative to `centre`.
 
-    count: Tensor
+    `squares` is the sum of the squared weights of the rows where they do not weigh the same; None: each counts once.
+    """
+
+    count: Tensor  # type: ignore[assignment]  # a tuple has a method of that name, which nobody needs here
     mean: Tensor
     sumsq: Tensor
     centre: Tensor
+    squares: Tensor | None = None
+
+    def weight_of_a_row(self) -> Tensor:
+        """Weight of the rows of each cell, averaged with these weights: count over it is how many rows there are."""
+        if self.squares is None:
+            return torch.ones_like(self.count)
+        return self.squares / filled(self.count)
 
 
 def alone(values: Tensor) -> Tensor:
@@ -30,20 +40,39 @@ def cell_moments(x: Tensor, cell: Tensor, num_cells: int, total: Total = alone) 
     """
     kept = (cell >= 0).unsqueeze(1)
     rows = torch.where(kept, accumulating(x), 0)
+    ones = kept.to(rows.dtype)
     slot = torch.where(cell < 0, num_cells, torch.where(cell >= num_cells, num_cells + 1, cell))  # beyond: an error
-    seen = total(kept.sum().to(rows.dtype))
-    centre = total(rows.detach().sum(dim=0)) / seen.clamp(min=1)
+    seen = total(torch.cat([ones.sum(dim=0), rows.detach().sum(dim=0)]))
+    centre = seen[1:] / seen[0].clamp(min=1)
     rows = torch.where(kept, rows - centre, 0)
-    count = total(_summed(torch.ones_like(rows[:, 0]), slot, num_cells))
-    mean = total(_summed(rows, slot, num_cells)) / count.clamp(min=1).unsqueeze(1)
-    own = torch.cat([mean, torch.zeros_like(mean[:1])])[slot]
+    sums = total(torch.cat([_summed(ones, slot, num_cells), _summed(rows, slot, num_cells)], dim=1))
+    count = sums[:, 0].detach()
+    mean = sums[:, 1:] / filled(count).unsqueeze(1)
+    own = torch.cat([mean, mean.new_zeros(1, mean.shape[1])])[slot]
     sumsq = total(_summed((rows - own).square().sum(dim=1), slot, num_cells))
     return CellMoments(count, mean, sumsq, centre)
 
 
+def merged(past: CellMoments, present: CellMoments) -> CellMoments:
+    """Moments of both together, cell by cell, around the centre of the present ones (Chan, Golub and LeVeque)."""
+    known = (past.count > 0).unsqueeze(1)
+    before = torch.where(known, past.mean + (past.centre - present.centre), 0)
+    count = past.count + present.count
+    share = present.count / filled(count)
+    apart = present.mean - before
+    sumsq = past.sumsq + present.sumsq + past.count * share * apart.square().sum(dim=1)
+    squares = past.count * past.weight_of_a_row() + present.count * present.weight_of_a_row()
+    return CellMoments(count, before + share.unsqueeze(1) * apart, sumsq, present.centre, squares)
+
+
 def accumulating(x: Tensor) -> Tensor:
     """The same values in a type to add them up in: float32 for narrower ones."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    return x.float() if torch.finfo(x.dtype).bits < 32 else x
+
+
+def filled(values: Tensor) -> Tensor:
+    """The same values with 1 for 0, to divide by."""
+    return torch.where(values == 0, 1, values)
 
 
 def _summed(values: Tensor, slot: Tensor, num_cells: int) -> Tensor:

@@ -2,13 +2,11 @@
 
 import json
 import logging
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy as np
 
 from crossfusion import optional
 from crossfusion.errors import CrossfusionError, FileError, InputError
+from crossfusion.operators import declare_operators
 from crossfusion.pathology.devices import first_line, torch
 from crossfusion.pathology.encoders.base import Array, Encoder, of_module
 from crossfusion.pathology.images import Image
@@ -148,39 +147,10 @@ def _loading(name: str, origin: str, folder: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-DECLARED: list[Any] = []
-
-
 @lru_cache(maxsize=1)
 def load_timm() -> Any:
     """Import timm, beside whichever build of torchvision is there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _declare_operators()
+        declare_operators()
         return optional.load("timm", "timm", "pathology", "this encoder")
-
-
-def _declare_operators() -> None:
-    """Let torchvision be imported beside a PyTorch that it was not built for.
-
-    timm needs torchvision, of which it uses the transforms, which are plain Python. The wheels of torchvision on PyPI
-    are built for CUDA; beside PyTorch for the CPU their compiled part does not load, and the import fails because
-    operators for detection, which nothing here uses, are not declared. Declaring them is enough.
-    """
-    library = torch()
-    for _ in range(9):
-        try:
-            import_module("torchvision")
-        except ModuleNotFoundError:
-            return  # timm will say so
-        except RuntimeError as problem:
-            missing = re.fullmatch(r"operator torchvision::(\w+) does not exist", str(problem))
-            if missing is None:
-                raise InputError(
-                    f"torchvision does not fit this PyTorch ({first_line(problem)}): install versions that go together"
-                ) from problem
-            declared = library.library.Library("torchvision", "FRAGMENT")
-            declared.define(f"{missing[1]}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-            DECLARED.append(declared)  # a declaration lasts as long as its library
-        else:
-            return

@@ -1,0 +1,10 @@
+"""Batch effect and biology of embeddings in AnnData: one row an embedding, from moments alone.
+
+Imported when asked for, as ``import crossfusion.anndata``; the extra ``anndata`` installs what it needs.
+"""
+
+from crossfusion.anndata.leaderboard import Leaderboard
+from crossfusion.anndata.measure import cfd
+from crossfusion.anndata.within import WithinLabel
+
+__all__ = ["Leaderboard", "WithinLabel", "cfd"]

@@ -1,0 +1,253 @@
+"""What was found of each embedding: how far its batches are apart, and what is left of its labels."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.anndata.within import WithinLabel, columns_of
+from crossfusion.frames import data_frame
+from crossfusion.fusion import Fusion
+from crossfusion.kernels import FloatArray
+from crossfusion.text import label_text, number_text, percent, plain_value, text_table, with_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Fusions = tuple[Fusion, ...]
+DIGITS = 3  # of a number in a table, which has many
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard:
+    """Embeddings of the same cells: how far they leave batches apart, and how far they keep labels apart.
+
+    Parameters
+    ----------
+    embeddings : tuple of str
+        Their names, in the order they were given.
+    batch_key, label_key, donor_key : str or None
+        Columns of obs that hold the batch, the label and what is independent.
+    weights : str
+        "pooled" or "balanced".
+    reference : str
+        The embedding that the others are compared with.
+    batch : tuple of Fusion
+        Batch removal: CFD(batch | label), or CFD(batch) without `label_key`. Lower is more fused.
+    biology : tuple of Fusion, optional
+        Biology kept: CFD(label | batch). Higher is more of it; None without `label_key`.
+    plain : tuple of Fusion
+        CFD(batch), which also counts that batches hold different labels.
+    rank : array of int
+        1 for the embedding whose batches are closest, by `batch`.
+    difference : array
+        `batch` less that of the reference, both unbiased.
+    kept : array, optional
+        `biology` less that of the reference, both unbiased.
+    labels : tuple of WithinLabel
+        For each embedding and each label, how far batches are apart among its cells; empty without `label_key`.
+    cells, left_out : int
+        Cells that were measured, and that were not: with a missing key, or too few of their kind.
+    level : float, optional
+        Confidence level of all intervals; None without `donor_key`.
+    lower, upper : array, optional
+        Confidence limits of `difference`, which account for what embeddings share, their donors.
+    kept_lower, kept_upper : array, optional
+        Confidence limits of `kept`.
+    stability, best : array, optional
+        Share of resamples of the donors in which the embedding has its rank, and in which it is first.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> import crossfusion.anndata
+    >>> rng = np.random.default_rng(0)
+    >>> batch, label = np.repeat(["b1", "b2"], 100), np.tile(["T", "B"], 100)
+    >>> x = rng.normal(size=(200, 4)) + 2 * (label == "T")[:, None]
+    >>> adata = anndata.AnnData(x, obs=pd.DataFrame({"batch": batch, "label": label}, index=map(str, range(200))))
+    >>> adata.obsm["X_shifted"] = x + (batch == "b2")[:, None]
+    >>> board = crossfusion.anndata.cfd(
+    ...     adata, batch_key="batch", label_key="label", embedding_obsm_keys=["X_shifted", "X"]
+    ... )
+    >>> board.rank
+    array([2, 1])
+    >>> board  # doctest: +ELLIPSIS
+    Leaderboard of 2 embeddings, the most fused first: batch = CFD(batch | label), ..., plain = CFD(batch)
+    embedding   batch  biology   plain  batch change  biology change
+    X          -0.007    0.708  -0.005        -0.230           0.000
+    X_shifted   0.223    0.708   0.115     reference       reference
+    """
+
+    embeddings: tuple[str, ...]
+    batch_key: str
+    label_key: str | None
+    donor_key: str | None
+    weights: str
+    reference: str
+    batch: Fusions
+    biology: Fusions | None
+    plain: Fusions
+    rank: Any
+    difference: FloatArray
+    kept: FloatArray | None
+    labels: tuple[WithinLabel, ...]
+    cells: int
+    left_out: int = 0
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    kept_lower: FloatArray | None = None
+    kept_upper: FloatArray | None = None
+    stability: FloatArray | None = None
+    best: FloatArray | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        for name in ("batch", "biology", "plain", "labels"):
+            plain[name] = plain[name] and [entry.to_dict() for entry in plain[name]]
+        return {name: plain_value(value) for name, value in plain.items()}
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of `to_frame`, one entry an embedding.
+
+        Returns
+        -------
+        dict
+            Arrays by name.
+        """
+        columns: dict[str, Any] = {"embedding": np.array(self.embeddings, object), "rank": np.asarray(self.rank)}
+        for name in ("batch", "biology", "plain"):
+            fusions: Fusions | None = getattr(self, name)
+            if fusions is not None:
+                columns |= columns_of(name, fusions, intervals=self.level is not None)
+        columns["overlap"] = np.array([fusion.overlap for fusion in self.batch])
+        for name in ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper", "stability", "best"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return columns
+
+    def label_columns(self) -> dict[str, Any]:
+        """Columns of `labels_frame`, one entry an embedding and label.
+
+        Returns
+        -------
+        dict
+            Arrays by name; labels as text.
+        """
+        columns: dict[str, Any] = {
+            "embedding": np.array([row.embedding for row in self.labels], object),
+            "label": np.array([label_text(row.label) for row in self.labels], object),
+            "cells": np.array([row.cells for row in self.labels], int),
+            "batches": np.array([row.batches for row in self.labels], int),
+        }
+        return columns | columns_of("batch", [row.fusion for row in self.labels], intervals=self.level is not None)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row an embedding.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns embedding, rank; batch, biology and plain, which are unbiased, with their plug-in values (as
+            batch_distance) and limits (batch_lower, batch_upper); overlap, difference, kept and what goes with them.
+        """
+        return data_frame(self.columns())
+
+    def labels_frame(self) -> "pd.DataFrame":
+        """One row an embedding and label.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns embedding, label, cells, batches, batch (unbiased), batch_distance (plug-in) and their limits.
+        """
+        return data_frame(self.label_columns())
+
+    def to_uns(self) -> dict[str, Any]:
+        """The form in which `cfd` stores a result in ``adata.uns``: what HDF5 and Zarr can hold.
+
+        Returns
+        -------
+        dict
+            "format" (1), "params" (what was asked, as text and numbers), "leaderboard" (columns of `to_frame`, as
+            arrays) and, with `label_key`, "labels" (columns of `labels_frame`).
+        """
+        asked = {name: getattr(self, name) for name in ("batch_key", "label_key", "donor_key", "weights", "reference")}
+        asked |= {"level": self.level, "cells": self.cells, "left_out": self.left_out}
+        params = {name: value for name, value in asked.items() if value is not None}
+        stored = {"format": 1, "params": params, "leaderboard": self.columns()}
+        return stored | ({"labels": self.label_columns()} if self.labels else {})
+
+    def plot(self) -> "Figure":
+        """Batches against biology, a point an embedding; beside it the batches within each label.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Better is to the left (batches fused) and up (labels apart). Lines are intervals, where there are any. Write
+            it with ``savefig``.
+        """
+        from crossfusion.anndata.plane import draw
+
+        drawn: Figure = draw(self)
+        return drawn
+
+    def __repr__(self) -> str:
+        return f"{self.title()}\n{text_table(*self.table())}"
+
+    def title(self) -> str:
+        """What the columns of `table` mean.
+
+        Returns
+        -------
+        str
+            One line.
+        """
+        number = len(self.embeddings)
+        what = f"Leaderboard of {number} embedding{'s' if number > 1 else ''}, the most fused first: batch = "
+        if self.label_key is None:
+            return f"{what}CFD({self.batch_key})"
+        both = f"CFD({self.batch_key} | {self.label_key}), biology = CFD({self.label_key} | {self.batch_key})"
+        return f"{what}{both}, plain = CFD({self.batch_key})"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people, the most fused embedding first.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        header = ["embedding", "batch"] + ([] if self.biology is None else ["biology", "plain"])
+        if len(self.embeddings) > 1:
+            header += ["batch change"] + ([] if self.kept is None else ["biology change"])
+            header += [] if self.stability is None else ["rank holds in"]
+        return header, [self._row(k) for k in np.argsort(self.rank, kind="stable").tolist()]
+
+    def _row(self, k: int) -> list[str]:
+        row = [label_text(self.embeddings[k]), _fusion_text(self.batch[k])]
+        if self.biology is not None:
+            row += [_fusion_text(self.biology[k]), number_text(self.plain[k].unbiased, DIGITS)]
+        if len(self.embeddings) == 1:
+            return row  # there is nothing to compare with
+        is_reference = self.embeddings[k] == self.reference
+        for change, low, high in (
+            (self.difference, self.lower, self.upper),
+            (self.kept, self.kept_lower, self.kept_upper),
+        ):
+            if change is not None:
+                limits = None if low is None or high is None else (low[k], high[k])
+                row.append("reference" if is_reference else with_interval(change[k], limits, DIGITS))
+        return row + ([] if self.stability is None else [percent(self.stability[k])])
+
+
+def _fusion_text(fusion: Fusion) -> str:
+    return with_interval(fusion.unbiased, fusion.interval, DIGITS)

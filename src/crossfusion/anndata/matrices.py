@@ -1,0 +1,110 @@
+"""Matrices of an AnnData as rows in blocks: in memory, on disk, or still to be made by Dask."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import engines
+from crossfusion.engines import dask
+from crossfusion.errors import InputError, warn
+from crossfusion.sources.block import Block, Source, in_memory
+from crossfusion.sources.h5ad import sparse_rows
+from crossfusion.sources.hdf5 import Hdf5
+from crossfusion.sources.stores import Store, cuts, dense
+from crossfusion.sources.zarr import Zarr
+from crossfusion.validation import as_names, as_rows, check_known
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DEFAULT = "X_pca"  # what is measured where it is there and nothing is named
+
+
+def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...]:
+    """Names of the embeddings to measure: those that are named, else the principal components, else X."""
+    if use_rep is not None and embedding_obsm_keys is not None:
+        raise InputError("use_rep names one embedding and embedding_obsm_keys several: pass one of the two")
+    if use_rep is None and embedding_obsm_keys is None:
+        return (DEFAULT if DEFAULT in adata.obsm else "X",)
+    if use_rep is not None and not isinstance(use_rep, str):
+        raise InputError(f"use_rep={use_rep!r} must be one name such as 'X_pca': name several in embedding_obsm_keys")
+    names = as_names(embedding_obsm_keys if use_rep is None else use_rep, "embedding_obsm_keys")
+    if not names:
+        raise InputError("embedding_obsm_keys is empty: name at least one entry of adata.obsm")
+    known = [*adata.obsm, "X", *(["raw/X"] if adata.raw is not None else [])]
+    known += [f"{place}/{name}" for place in ("layers", "obsm") for name in getattr(adata, place)]
+    check_known(names, known, "embedding", "adata")
+    return names
+
+
+def opened(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tuple[Any, Any]:
+    """Source of the rows of an embedding, or tasks of Dask, under these factors; and who is to reduce them."""
+    called = f"adata {name}"
+    if name == "X" and adata.isbacked and adata.is_view:
+        return _backed_view(adata, keys, called), engines.chosen(engine, None)
+    values = _matrix(adata, name)
+    who = engines.chosen(engine, values)
+    if dask.is_collection(values):
+        by = {factor: keys.column(factor).combine_chunks() for factor in keys.column_names}
+        return replace(dask.open_collection(values, by), name=called), who
+    if _is_stored(values):
+        return _in_stretches(values, keys, called), who
+    return in_memory(called, as_rows(values, called), keys), who
+
+
+def _matrix(adata: Any, name: str) -> Any:
+    if name in adata.obsm:
+        return adata.obsm[name]
+    place, _, inner = name.partition("/")
+    values = adata.X if name == "X" else adata.raw.X if name == "raw/X" else getattr(adata, place)[inner]
+    if values is None:
+        raise InputError("adata has no X: name an entry of obsm in use_rep or embedding_obsm_keys")
+    return values
+
+
+def _is_stored(values: Any) -> bool:
+    """Whether rows are on disk: a sparse matrix of anndata, or an array of HDF5 or Zarr."""
+    return hasattr(values, "group") or (hasattr(values, "chunks") and not isinstance(values, np.ndarray))
+
+
+def _backed_view(adata: Any, keys: "pa.Table", called: str) -> Source:
+    """Rows of a view of X on disk, which `adata.X` would read as a whole."""
+    whole = adata._adata_ref
+    rows, columns = np.arange(whole.n_obs)[adata._oidx], np.arange(whole.n_vars)[adata._vidx]
+    if np.all(np.diff(rows) > 0):
+        return _in_stretches(whole.X, keys, called, rows, columns)
+    order = np.argsort(rows, kind="stable")
+    return _in_stretches(whole.X, keys.take(order), f"{called}, in the order of the file,", rows[order], columns)
+
+
+def _in_stretches(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, columns: Any = None) -> Source:
+    """Rows on disk, read some at a time; only some, in ascending order, and some columns, where it says which."""
+    if getattr(matrix, "format", "") == "csc":
+        warn(f"{called} is stored by columns (CSC), so all of it is read into memory: write it as CSR to read pieces")
+    return Source(called, [partial(_blocks, matrix, keys, rows, columns)], keys.num_rows, here=True)
+
+
+def _blocks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[Block]:
+    for first, values in _stretches(matrix):
+        last = first + values.shape[0]
+        if rows is None:
+            yield Block(values, keys.slice(first, last - first), first)
+            continue
+        low, high = np.searchsorted(rows, [first, last])
+        if low < high:
+            yield Block(values[rows[low:high] - first][:, columns], keys.slice(low, high - low), int(low))
+
+
+def _stretches(matrix: Any) -> Iterator[tuple[int, Any]]:
+    """Rows that are on disk, some at a time, each with the index of the first; sparse ones from their arrays."""
+    group = getattr(matrix, "group", None)
+    store: Store = Zarr() if type(group or matrix).__module__.startswith("zarr") else Hdf5()
+    if group is not None:
+        yield from sparse_rows(store, group)
+        return
+    for start, stop, size in cuts(matrix.shape[0], matrix.shape[1] * matrix.dtype.itemsize, store.step(matrix)):
+        for first in range(start, stop, size):
+            yield first, dense(matrix, first, min(first + size, stop))

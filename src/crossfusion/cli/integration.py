@@ -1,0 +1,97 @@
+"""The command that compares embeddings of the same cells."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.anndata.board import Keys, leaderboard
+from crossfusion.anndata.leaderboard import Leaderboard
+from crossfusion.cli import output
+from crossfusion.cli.options import PATH, json_option, names_option, weights_option
+from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.errors import InputError
+from crossfusion.experiments import scatter
+from crossfusion.summary import Summary
+from crossfusion.text import label_text, with_interval
+
+LABELS_SHOWN = 40  # rows of the table of labels
+
+
+@click.command()
+@click.argument("file", metavar="FILE.h5ad")
+@click.option("--batch", required=True, metavar="COLUMN", help="Column of obs that should not matter.")
+@click.option("--label", metavar="COLUMN", help="Column of obs that should, such as the cell type.")
+@click.option("--donor", metavar="COLUMN", help="Column of what is independent, for intervals; 'index': the cells.")
+@names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
+@click.option("--reference", metavar="NAME", help="The embedding to compare with; the first one by default.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--min-cells", default=2, show_default=True, help="Smaller combinations of batch and label are left out.")
+@click.option("--draws", default=999, show_default=True, help="Resamples of the donors, for the stability of ranks.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
+@click.option("--plot", type=PATH, metavar="FILE", help="Draw batches against biology: .png, .svg or .pdf.")
+@weights_option
+@reading_options("nan", "engine")
+@json_option
+def integration(
+    file: str,
+    batch: str,
+    label: str | None,
+    donor: str | None,
+    obsm: list[str],
+    plot: Path | None,
+    read: Reading,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Embeddings of the same cells: how far batches are apart in each, and how far labels.
+
+    The file is AnnData, in HDF5 or Zarr, and is read in pieces.
+
+    \b
+    Examples:
+      crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
+      crossfusion integration cells.h5ad --batch batch --label type --donor donor --obsm X_pca,X_scVI --plot board.png
+    """
+    if plot is not None:
+        scatter.check_ending(plot)
+    keys = Keys(batch, label, donor)
+    if len(set(obsm)) < len(obsm):
+        raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
+    found = leaderboard({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
+    if plot is not None:
+        scatter.write(found.plot(), plot)
+    if as_json:
+        output.show_json(found.to_dict())
+    else:
+        _show(found, plot)
+
+
+def _summary(read: Reading, file: str, name: str, keys: Keys) -> Summary:
+    """Summary of an embedding, under the names that factors have in a leaderboard."""
+    by = keys.by_factor
+    summary = replace(read, vectors=name).summary(file, list(by.values()))
+    names = {column: factor for factor, column in by.items()}
+    return replace(summary, keys=summary.keys.rename_columns([names[column] for column in summary.factors]))
+
+
+def _show(found: Leaderboard, plot: Path | None) -> None:
+    output.show_table(found.title(), *found.table())
+    if found.labels:
+        rows = [
+            [
+                row.embedding,
+                label_text(row.label),
+                f"{row.cells:,}",
+                str(row.batches),
+                "–" if row.fusion is None else with_interval(row.fusion.unbiased, row.fusion.interval),
+            ]
+            for row in found.labels[:LABELS_SHOWN]
+        ]
+        more = f", {len(rows)} of {len(found.labels)} rows (--json has all)" if len(rows) < len(found.labels) else ""
+        click.echo()
+        title = f"CFD({found.batch_key}) among the cells of each {found.label_key}, unbiased{more}"
+        output.show_table(title, ["embedding", "label", "cells", "batches", "batch"], rows, left=(0, 1))
+    if plot is not None:
+        click.echo(f"written to {plot}")

@@ -1,0 +1,165 @@
+"""Cross-Fusion Distance in JAX: a pure function for `jit`, `grad`, `vmap` and several devices."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion import optional
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.tensors import Cells, check_eps, distance
+from crossfusion.validation import check_length, check_option, check_whole
+
+jax = optional.load("jax", "JAX", "jax", "crossfusion.jax")
+jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")
+
+__all__ = ["cfd"]
+
+
+def cfd(
+    x: Any,
+    labels: Any,
+    given: Any = None,
+    *,
+    num_groups: int | None = None,
+    num_given: int | None = None,
+    weights: str = "pooled",
+    unbiased: bool = False,
+    eps: Any = 0.0,
+    axis_name: Any = None,
+) -> Any:
+    r"""Cross-Fusion Distance of labelled rows as a JAX scalar that can be differentiated.
+
+    .. math:: \mathrm{CFD} = \log\Bigl(1 + \frac{B}{W + \varepsilon}\Bigr)
+
+    with the variance B between the groups' means, within the strata of `given`, and W within the groups.
+
+    Parameters
+    ----------
+    x : array of shape (rows, dim)
+        Rows of all groups. Floats below 32 bits are reduced in float32, whole numbers in JAX's usual float.
+    labels : array of shape (rows,)
+        The group of each row, as a whole number from 0 up; a row with a negative one is left out.
+    given : array of shape (rows,), optional
+        The stratum of each row, likewise: groups are compared within strata.
+    num_groups, num_given : int, optional
+        How many groups and strata there can be; needed while JAX traces the labels (`jit`, `vmap`, `shard_map`). Those
+        without a row in the batch count for nothing. Found from the labels elsewhere.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Whether to correct for small samples. In a batch, a group of one row in a stratum has no variance of its own; it
+        borrows that of the others together.
+    eps : float
+        A variance that is added to W, so that gradients stay bounded where groups collapse to points.
+    axis_name : str or tuple of str, optional
+        Names of the mesh axes over which rows are spread: counts and sums are added up over them, so that every device
+        has the distance of all rows.
+
+    Returns
+    -------
+    jax.Array
+        A scalar, of the type of `x` or of float32 if that is narrower.
+
+    Notes
+    -----
+    Without spread within the groups (W + eps = 0) the distance is infinite, or 0 if the means are equal too; its
+    gradient is 0 there. Rows are centred before they are squared, so float32 does at any offset.
+
+    Nothing can be raised while JAX traces: a label that is not below `num_groups` then makes the distance NaN, and so
+    does a row that is not finite, unless it is left out. A batch of one group, or of strata that hold one group each,
+    has distance 0.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from crossfusion.jax import cfd
+    >>> x = jnp.array([[0.0], [2.0], [2.0], [4.0]])
+    >>> labels = jnp.array([0, 0, 1, 1])
+    >>> print(f"{cfd(x, labels):.6f}")
+    0.693147
+    >>> jax.jit(jax.grad(lambda x: cfd(x, labels, num_groups=2)))(x).ravel().tolist()
+    [0.0, -0.5, 0.5, 0.0]
+    """
+    check_option(weights, WEIGHTS, "weights")
+    check_eps(eps)
+    rows = _rows(x)
+    group, groups = _codes(labels, num_groups, len(rows), "labels", "num_groups")
+    part, parts = (
+        (jnp.zeros_like(group), 1) if given is None else _codes(given, num_given, len(rows), "given", "num_given")
+    )
+    kept = (group >= 0) & (part >= 0)
+    cell = jnp.where(kept, group * parts + part, groups * parts)  # beyond the last: such rows are dropped
+    cells = _moments(rows, cell, kept, (groups, parts), axis_name)
+    value = distance(jnp, cells, weights=weights, unbiased=unbiased, eps=eps)
+    stray = _total(jnp.sum(kept & ((group >= groups) | (part >= parts))), axis_name)
+    return jnp.where(stray > 0, jnp.nan, value)
+
+
+def _rows(x: Any) -> Any:
+    """Rows × features of a type that sums can be taken in."""
+    rows = jnp.asarray(x)
+    if rows.ndim != 2:
+        raise InputError(f"x must be two-dimensional, rows × features, but has shape {rows.shape}: reshape it")
+    if jnp.issubdtype(rows.dtype, jnp.complexfloating):
+        raise InputError(f"x must hold real numbers, not {rows.dtype}: pass real and imaginary parts as features")
+    if not jnp.issubdtype(rows.dtype, jnp.floating):
+        return rows.astype(float)
+    return rows.astype(jnp.promote_types(rows.dtype, jnp.float32))
+
+
+def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -> tuple[Any, int]:
+    """Codes of groups or strata, and how many there can be."""
+    codes = values if isinstance(values, jax.Array) else np.asarray(values)
+    if codes.ndim != 1 or codes.dtype.kind not in "iub":
+        raise InputError(
+            f"{name} must be whole numbers 0, 1, ..., one a row, not {codes.dtype} of shape {codes.shape}: number them,"
+            " such as by numpy.unique(..., return_inverse=True)"
+        )
+    check_length(len(codes), rows, name, "x")
+    if number is not None:
+        check_whole(number, option)
+    if isinstance(codes, jax.core.Tracer):
+        if number is None:
+            raise InputError(f"{name} are traced, so how many there can be is not known: pass {option}=")
+        return codes.astype(jnp.int32), number
+    most = int(np.asarray(codes).max(initial=-1)) + 1  # NumPy looks at them now, even while JAX traces the rows
+    if number is not None and most > number:
+        raise InputError(f"{name} go up to {most - 1}, beyond {option}={number}: number them from 0")
+    return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number
+
+
+def _total(values: Any, axis_name: Any) -> Any:
+    """Sums over all devices."""
+    return values if axis_name is None else jax.lax.psum(values, axis_name)
+
+
+def _moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name: Any) -> Cells:
+    """Moments of groups × strata over all devices, in two passes around a value that lies within each cell.
+
+    Means are relative to a common origin. Both origins are constants to a derivative, which does not depend on them.
+    """
+    number = shape[0] * shape[1]
+    safe = jnp.where(kept, jnp.minimum(cell, number - 1), 0)
+
+    def sums(values: Any) -> Any:
+        return _total(jax.ops.segment_sum(values, cell, number), axis_name)
+
+    rows = jnp.where(kept[:, None], rows, 0.0)
+    count = sums(kept.astype(jnp.int32)).astype(rows.dtype)
+    origin, common = _origins(jax.lax.stop_gradient(rows), cell, number, axis_name)
+    shifted = rows - origin[safe]
+    mean = sums(shifted) / jnp.maximum(count, 1.0)[:, None]
+    centred = jnp.where(kept[:, None], shifted - mean[safe], 0.0)
+    scatter = sums(jnp.sum(centred * centred, axis=1))
+    mean = jnp.where(count[:, None] > 0, origin - common + mean, 0.0)
+    return Cells(count.reshape(shape), mean.reshape(*shape, -1), scatter.reshape(shape))
+
+
+def _origins(rows: Any, cell: Any, number: int, axis_name: Any) -> tuple[Any, Any]:
+    """The least value of each feature in each cell (so that equal rows differ by exactly 0), and in all of them."""
+    least = jax.ops.segment_min(rows, cell, number)
+    if axis_name is not None:
+        least = jax.lax.pmin(least, axis_name)
+    common = jnp.min(least, axis=0)
+    return jnp.where(jnp.isfinite(least), least, 0.0), jnp.where(jnp.isfinite(common), common, 0.0)

@@ -1,0 +1,217 @@
+"""Cross-Fusion Distance with scikit-learn's conventions, beside `silhouette_score`; scikit-learn itself is not needed.
+
+NumPy arrays, frames and sparse matrices are reduced by the kernel of `cfd`. Arrays of other libraries (PyTorch, JAX,
+whatever follows the array API) are reduced by their own library, where they are.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.compare import cfd
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError, NonFiniteError
+from crossfusion.tensors import Cells, distance
+from crossfusion.validation import check_length, check_option
+
+__all__ = ["cross_fusion_distance", "cross_fusion_score"]
+
+FLOATS = ("float32", "float64")
+NARROW = ("float16", "bfloat16")
+
+
+def cross_fusion_distance(
+    X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
+) -> float:
+    """Cross-Fusion Distance of labelled rows: 0 where the groups' means are equal, larger the further they are apart.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (rows, dim)
+        The rows: NumPy, pandas, Polars, SciPy; or an array of PyTorch, JAX or another library with the array API,
+        which is reduced on its device.
+    labels : array of shape (rows,)
+        The group or cluster of each row: numbers, text, anything of one type.
+    given : array of shape (rows,), optional
+        The stratum of each row: groups are compared within strata.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Whether to correct for small samples, which needs two rows in each group (and stratum).
+
+    Returns
+    -------
+    float
+        The distance, for clusters the larger the better apart; inf without any spread within the groups.
+
+    Notes
+    -----
+    With N rows in K groups, ``(exp(distance) - 1) * (N - K) / (K - 1)`` is scikit-learn's `calinski_harabasz_score`, up
+    to rounding. Splitting a cluster never lowers the distance, just as it never raises the inertia: to choose K,
+    compare that score, or distances at the same K.
+
+    Arrays of other libraries are reduced in their own type, at least float32; NumPy arrays in float64.
+
+    Examples
+    --------
+    >>> from crossfusion.sklearn import cross_fusion_distance
+    >>> X = [[0.0], [2.0], [2.0], [4.0]]
+    >>> round(cross_fusion_distance(X, ["a", "a", "b", "b"]), 6)
+    0.693147
+    """
+    check_option(weights, WEIGHTS, "weights")
+    if _is_foreign(X):
+        return _foreign_distance(X, labels, given, weights, unbiased)
+    fusion = cfd(X, labels=labels, given=given, weights=weights)
+    _check_groups(len(fusion.counts), int(sum(fusion.counts.values())))
+    if not unbiased:
+        return fusion.distance
+    if fusion.unbiased is None:
+        raise _one_row()
+    return fusion.unbiased
+
+
+def cross_fusion_score(
+    X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
+) -> float:
+    """Cross-Fusion Score of labelled rows: the share of the variance that lies within the groups, ``exp(-distance)``.
+
+    A **low** score means that the groups are apart: for clusters lower is better, unlike `silhouette_score`; for
+    batches or domains that should be fused, 1 is best.
+
+    Parameters
+    ----------
+    X, labels, given, weights, unbiased
+        As in `cross_fusion_distance`.
+
+    Returns
+    -------
+    float
+        From 0, groups without any spread, to 1, groups with equal means; slightly above 1 is possible if `unbiased`.
+
+    Examples
+    --------
+    >>> from crossfusion.sklearn import cross_fusion_score
+    >>> cross_fusion_score([[0.0], [2.0], [2.0], [4.0]], ["a", "a", "b", "b"])
+    0.5
+    """
+    return math.exp(-cross_fusion_distance(X, labels, given=given, weights=weights, unbiased=unbiased))
+
+
+def _check_groups(groups: int, rows: int) -> None:
+    """Refuse what scikit-learn's scores of clusters refuse."""
+    if not 2 <= groups < rows:
+        raise InputError(f"labels has {groups} different values for {rows} rows of X: pass from 2 up to {rows - 1}")
+
+
+def _one_row() -> InputError:
+    return InputError("a group has one row, so its variance is not known: use unbiased=False, or leave such groups out")
+
+
+def _torch() -> Any:
+    return sys.modules.get("torch")  # who passes a tensor has imported it
+
+
+def _is_tensor(values: Any) -> bool:
+    torch = _torch()
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def _is_foreign(values: Any) -> bool:
+    """Whether this is an array of another library than NumPy."""
+    own = isinstance(values, np.ndarray | np.generic)
+    return _is_tensor(values) or (not own and hasattr(values, "__array_namespace__"))
+
+
+def _namespace(values: Any) -> Any:
+    return _torch() if _is_tensor(values) else values.__array_namespace__()
+
+
+def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: bool) -> float:
+    """Distance of rows that stay where they are: only codes of labels and the result travel."""
+    xp = _namespace(x)
+    x = x.detach() if _is_tensor(x) else x
+    if x.ndim != 2:
+        raise InputError(f"X must be two-dimensional, rows × features, but has shape {tuple(x.shape)}: reshape it")
+    group, groups = _codes(xp, x, labels, "labels")
+    part, parts = (group * 0, 1) if given is None else _codes(xp, x, given, "given")
+    _check_groups(groups, x.shape[0])
+    counts, cells = _cells(xp, x, group * parts + part, (groups, parts))
+    if not bool(xp.all(xp.isfinite(cells.scatter))):
+        raise NonFiniteError("X has NaN or infinite values, or squares beyond its type: mend or scale the rows")
+    if unbiased and 1 in counts:
+        raise _one_row()
+    return float(distance(xp, cells, weights=weights, unbiased=unbiased))
+
+
+def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
+    """Numbers of groups beside the rows, and how many there are; text is numbered here, and its numbers are sent."""
+    beside = _is_foreign(values) and _namespace(values) is xp and _device(values) == _device(x)
+    if beside and values.ndim == 1 and values.shape[0]:
+        check_length(values.shape[0], x.shape[0], name, "X")
+        codes = xp.unique(values, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(values)[1]
+        return codes, int(xp.max(codes)) + 1
+    keys = factors.table({name: values})
+    check_length(keys.num_rows, x.shape[0], name, "X")
+    numbers, present = factors.encode(keys)
+    return xp.asarray(numbers, **_where(x)), present.num_rows
+
+
+def _device(values: Any) -> Any:
+    return None if hasattr(values, "sharding") else values.device  # JAX brings what has no place yet to what has one
+
+
+def _where(x: Any) -> dict[str, Any]:
+    """Option that makes a new array beside the rows."""
+    device = _device(x)
+    return {} if device is None else {"device": device}
+
+
+def _cells(xp: Any, x: Any, cell: Any, shape: tuple[int, int]) -> tuple[Sequence[int], Cells]:
+    """Rows of each cell that has some, and moments of all, from one cell after the other, around its first row."""
+    dtype = _sum_type(xp, x)
+    order = xp.argsort(cell)
+    edges = xp.searchsorted(_taken(xp, cell, order), xp.arange(shape[0] * shape[1] + 1, dtype=cell.dtype, **_where(x)))
+    means, scatters, counts = [], [], []
+    nothing = xp.zeros(x.shape[1], dtype=dtype, **_where(x))
+    origin = _typed(xp, x[0, :], dtype)
+    for start, stop in pairwise(int(edge) for edge in edges):
+        mean, scatter = nothing, xp.sum(nothing)
+        if stop > start:
+            rows = _typed(xp, _taken(xp, x, order[start:stop]), dtype)
+            shifted = rows - rows[:1, :]
+            mean = xp.sum(shifted, axis=0) / (stop - start)
+            centred = shifted - mean[None, :]
+            mean, scatter = mean + (rows[0, :] - origin), xp.sum(centred * centred)
+        means.append(mean)
+        scatters.append(scatter)
+        counts.append(stop - start)
+    count = xp.asarray([float(number) for number in counts], dtype=dtype, **_where(x))
+    mean = xp.reshape(xp.stack(means), (*shape, x.shape[1]))
+    return counts, Cells(xp.reshape(count, shape), mean, xp.reshape(xp.stack(scatters), shape))
+
+
+def _sum_type(xp: Any, x: Any) -> Any:
+    """Type in which the rows are reduced: their own, at least float32; of whole numbers, the library's usual float."""
+    name = str(x.dtype).rpartition(".")[2]
+    if name in FLOATS:
+        return x.dtype
+    if name in NARROW:
+        return xp.float32
+    if name != "bool" and not name.startswith(("int", "uint")):
+        raise InputError(f"X must hold real numbers, not {x.dtype}: convert it")
+    return xp.asarray(0.0).dtype
+
+
+def _typed(xp: Any, values: Any, dtype: Any) -> Any:
+    return values.to(dtype) if xp is _torch() else xp.astype(values, dtype)
+
+
+def _taken(xp: Any, values: Any, index: Any) -> Any:
+    """Some of the rows, or entries."""
+    return values[index] if xp is _torch() else xp.take(values, index, axis=0)

@@ -1,0 +1,165 @@
+"""Distances of the layers of a model, as a table and against depth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import drawing
+from crossfusion.frames import data_frame
+from crossfusion.fusion import Fusion
+from crossfusion.text import label_text, number_text, plain_value, shortened, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMED = 40  # layers, beyond which the axis has numbers for names
+COLOURS = {"fusions": "#0072b2", "strata": "#d55e00"}
+MARKERS = {"fusions": "o", "strata": "s"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layers:
+    """How far groups are apart in each layer of a model, in the order in which the layers are called.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The layers. One that is called again in a pass is there again: "relu", "relu:2".
+    dims : tuple of int
+        Number of features of each.
+    fusions : tuple of Fusion
+        Distance between the groups in each layer, given the strata if there are any.
+    strata : tuple of Fusion, optional
+        Distance between the strata given the groups; None without ``given``.
+    between, given : str
+        What groups and strata are called.
+    skipped : tuple of str
+        Layers that were found but do not give one vector for each row of every batch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crossfusion.torch import layerwise_cfd
+    >>> x = torch.arange(12.0).reshape(6, 2)
+    >>> layers = layerwise_cfd(torch.nn.ReLU(), [(x, [0, 0, 0, 1, 1, 1])], between=1)
+    >>> layers
+    CFD(between) of 1 layer
+    layer  depth  dim  distance  unbiased
+    model      1    2    1.4759    1.1260
+    """
+
+    names: tuple[str, ...]
+    dims: tuple[int, ...]
+    fusions: tuple[Fusion, ...]
+    strata: tuple[Fusion, ...] | None = None
+    between: str = "between"
+    given: str | None = None
+    skipped: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values["fusions"] = [fusion.to_dict() for fusion in self.fusions]
+        values["strata"] = None if self.strata is None else [fusion.to_dict() for fusion in self.strata]
+        return {name: plain_value(value) for name, value in values.items()}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Distances with their names and dims, a row a layer.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns layer, depth (from 1), dim, distance, unbiased, with a level also lower and upper; and with
+            ``given`` the same of the strata, as strata_distance and so on.
+        """
+        columns: dict[str, Any] = {"layer": list(self.names), "depth": range(1, len(self) + 1), "dim": list(self.dims)}
+        columns |= _columns(self.fusions)
+        if self.strata is not None:
+            columns |= {f"strata_{name}": values for name, values in _columns(self.strata).items()}
+        return data_frame(columns)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the unbiased distances against depth, with their intervals where there are any.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if it is left out, which ``.figure`` of the result is.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            What was drawn on.
+        """
+        if axes is not None:
+            return self._drawn(axes)
+        with drawing.matplotlib().rc_context(drawing.STYLE):
+            few = len(self) <= NAMED
+            drawn = drawing.figure(min(max(5.0, 2.0 + 0.3 * len(self)), 13.0) if few else 9.0, 4.2)
+            return self._drawn(drawn.subplots())
+
+    def _drawn(self, axes: Any) -> Any:
+        depth = np.arange(1, len(self) + 1)
+        for kind, fusions in (("fusions", self.fusions), ("strata", self.strata)):
+            if fusions is not None:
+                _line(axes, depth, fusions, kind, self._title(kind))
+        axes.axhline(0, color="#9aa3ad", linewidth=0.8, zorder=1)
+        axes.set_ylabel("Cross-Fusion Distance")
+        axes.set_xlabel("layer, in the order of calls")
+        axes.set_xlim(0.5, len(self) + 0.5)
+        if len(self) <= NAMED:
+            names = [shortened(label_text(name)) for name in self.names]
+            axes.set_xticks(depth, names, rotation=45, ha="right", rotation_mode="anchor", fontsize="small")
+        axes.legend(loc="best")
+        return axes
+
+    def _title(self, kind: str) -> str:
+        first, second = (self.between, self.given) if kind == "fusions" else (self.given, self.between)
+        return f"CFD({first})" if second is None else f"CFD({first} | {second})"
+
+    def __repr__(self) -> str:
+        header = ["layer", "depth", "dim", "distance", "unbiased"]
+        header += [] if self.fusions[0].interval is None else [f"{self.fusions[0].level:.4g} interval"]
+        header += [] if self.strata is None else [self._title("strata")]
+        rows = []
+        for depth, (name, dim, fusion) in enumerate(zip(self.names, self.dims, self.fusions, strict=True), 1):
+            row = [label_text(name), f"{depth}", f"{dim:,}", number_text(fusion.distance), number_text(fusion.unbiased)]
+            if fusion.interval is not None:
+                row.append(" to ".join(map(number_text, fusion.interval)))
+            rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
+        said = f"\nleft out, for want of one vector a row: {', '.join(self.skipped)}" if self.skipped else ""
+        counted = f"{len(self)} layer{'' if len(self) == 1 else 's'}"
+        return f"{self._title('fusions')} of {counted}\n{text_table(header, rows)}{said}"
+
+
+def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:
+    columns: dict[str, list[float | None]] = {
+        "distance": [fusion.distance for fusion in fusions],
+        "unbiased": [fusion.unbiased for fusion in fusions],
+    }
+    intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
+    if intervals:
+        columns["lower"], columns["upper"] = map(list, zip(*intervals, strict=True))
+    return columns
+
+
+def _line(axes: Any, depth: Any, fusions: Sequence[Fusion], kind: str, label: str) -> None:
+    """Values with markers, and their intervals as a band."""
+    values = [fusion.distance if fusion.unbiased is None else fusion.unbiased for fusion in fusions]
+    colour = COLOURS[kind]
+    limits = _columns(fusions)
+    if "lower" in limits:
+        axes.fill_between(depth, limits["lower"], limits["upper"], color=colour, alpha=0.18, linewidth=0)
+    size = 5 if len(fusions) <= NAMED else 3
+    axes.plot(depth, values, color=colour, marker=MARKERS[kind], markersize=size, linewidth=1.6, label=label, zorder=3)

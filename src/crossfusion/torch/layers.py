@@ -1,0 +1,238 @@
+"""Layer by layer: how far a model brings groups together or apart."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from crossfusion import factors
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.fusion import Fusion
+from crossfusion.reduction import Running, of_block, settled
+from crossfusion.sources.block import Block
+from crossfusion.summary import Summary
+from crossfusion.torch.depth import Layers
+from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
+from crossfusion.validation import NAN, check_level, check_option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def layerwise_cfd(
+    model: Module,
+    loader: Iterable[Any],
+    *,
+    between: Where,
+    given: Where | None = None,
+    units: Where | None = None,
+    inputs: Where | Sequence[str] | None = None,
+    layers: str | Sequence[str] | None = None,
+    pool: Pool = "mean",
+    weights: str = "pooled",
+    level: float | None = None,
+    nan: str = "raise",
+    progress: Callable[[int], None] | None = None,
+) -> Layers:
+    """Cross-Fusion Distance between groups in each layer of a model, in one pass over the data.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any model. It runs in evaluation mode and without gradients, and is left as it was.
+    loader : iterable of batches
+        Such as a ``DataLoader``; batches are tuples, dicts, or whatever the functions below understand.
+    between : str, int or callable
+        The group of each row: a key or a position of the batches, or a function of a batch. Numbers or strings.
+    given : str, int or callable, optional
+        The stratum of each row: groups are compared within strata, and strata within groups.
+    units : str, int or callable, optional
+        What is independent, such as the patient of each row: `unbiased` and intervals count these.
+    inputs : str, int, callable or list of str, optional
+        What the model is called with: the first entry of a tuple if it is left out. A mapping is passed as keywords,
+        a tuple as positions; a list of keys stands for a mapping of these.
+    layers : str or list of str, optional
+        Names of layers as in ``model.named_modules()``, or patterns such as ``"blocks.*"``, where a star is one step of
+        the path. All layers that have none inside, if left out.
+    pool : {"mean", "flatten"} or callable
+        How an activation becomes one vector a row: (rows, channels, height, width) is averaged over places,
+        (rows, tokens, features) over tokens; or it is laid out flat; or what a function of the tensor gives.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    level : float, optional
+        Confidence level of the intervals to give with the distances; needs `units`.
+    nan : {"raise", "drop"}
+        What to do about vectors with NaN or infinite values.
+    progress : callable, optional
+        Told the number of rows after each batch.
+
+    Returns
+    -------
+    Layers
+        One row a layer, in the order in which they are called.
+
+    Notes
+    -----
+    Activations become moments as soon as they are there, so memory grows with layers × groups × features and not with
+    the rows. Of a layer that gives a tuple or a dict the first tensor counts. A layer that is called several times in
+    a pass is several layers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crossfusion.torch import layerwise_cfd
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> domain = torch.arange(200) % 2
+    >>> x = torch.randn(200, 4) + domain[:, None]
+    >>> layers = layerwise_cfd(model, zip(x.split(50), domain.split(50)), between=1, layers=["0", "2"])
+    >>> [fusion.distance > 0.1 for fusion in layers.fusions]
+    [True, True]
+    """
+    check_pool(pool)
+    check_option(weights, WEIGHTS, "weights")
+    check_option(nan, NAN, "nan")
+    check_level(level)
+    if level is not None and units is None:
+        raise InputError(f"level={level} needs units, what is independent: activations are not kept for one of rows")
+    seen = _Seen(pool, named=layers is not None)
+    found = find_layers(model, layers)
+    parts = {"between": between, "given": given, "units": units}
+    with _measuring(model), Watch(found, seen.see) as watch:
+        for batch in loader:
+            watch.new_pass()
+            seen.begin(factors.table({name: _values(batch, at, name) for name, at in parts.items() if at is not None}))
+            _run(model, _inputs(batch, inputs))
+            if progress is not None:
+                progress(seen.keys.num_rows)
+    summaries = seen.summaries(found, nan)
+
+    def ask(compared: str, strata: str | None) -> tuple[Fusion, ...]:
+        by = None if units is None else "units"
+        return tuple(s.cfd(compared, given=strata, units=by, weights=weights, level=level) for s in summaries.values())
+
+    return Layers(
+        names=tuple(summaries),
+        dims=tuple(summary.dim for summary in summaries.values()),
+        fusions=ask("between", None if given is None else "given"),
+        strata=None if given is None else ask("given", "between"),
+        between=between if isinstance(between, str) else "between",
+        given=None if given is None else given if isinstance(given, str) else "given",
+        skipped=tuple(seen.skipped),
+    )
+
+
+class _Seen:
+    """Moments of the activations of each layer, by the groups of their rows.
+
+    Parameters
+    ----------
+    pool : str or callable
+        How an activation becomes one vector a row.
+    named : bool
+        Whether the layers were named, so that one that cannot be used is an error.
+    """
+
+    def __init__(self, pool: Pool, named: bool) -> None:
+        self.skipped: dict[str, None] = {}
+        self.keys: pa.Table
+        self._pool, self._named = pool, named
+        self._batches = self._rows = 0
+        self._running: dict[str, Running] = {}
+        self._dims: dict[str, int] = {}
+
+    def begin(self, keys: "pa.Table") -> None:
+        """A batch, by the groups of its rows."""
+        self._rows += self.keys.num_rows if self._batches else 0
+        self._batches += 1
+        self.keys = keys
+
+    def see(self, name: str, output: Any) -> None:
+        """What a layer gives for the batch."""
+        rows = vectors(output, self._pool)
+        if rows is None or misfit(rows, self.keys.num_rows):
+            self._leave(name, misfit(rows, self.keys.num_rows))
+            return
+        if self._dims.setdefault(name, rows.shape[1]) != rows.shape[1]:
+            raise InputError(
+                f"layer {name!r} gave {rows.shape[1]} features after {self._dims[name]} before: pool them to one number"
+                " of features with pool='mean' or a function"
+            )
+        running = self._running.setdefault(name, Running(name))
+        block = Block(rows.cpu().numpy(), self.keys, self._rows)
+        running.add(running.number, of_block(block, f"layer {name!r}"))
+
+    def _leave(self, name: str, why: str) -> None:
+        if self._named:
+            raise unusable(name, why)
+        self.skipped[name] = None
+
+    def summaries(self, layers: Mapping[str, Module], nan: str) -> dict[str, Summary]:
+        """Summary of each layer that gave one vector for every row, in the order of calls."""
+        if not self._batches:
+            raise InputError("loader has no batches: pass one that gives some")
+        for name in [*self._running, *(name for name in layers if name not in self._running)]:
+            times = self._running[name].number if name in self._running else 0
+            if times < self._batches and name not in self.skipped:
+                self._leave(name, f"was called for {times} of {self._batches} batches")
+        kept = {name: running for name, running in self._running.items() if name not in self.skipped}
+        if not kept:
+            raise InputError("no layer gives one vector for each row of a batch: name one in layers, and pool it")
+        return {name: settled([(f"layer {name!r}", running.total())], nan) for name, running in kept.items()}
+
+
+@contextmanager
+def _measuring(model: Module) -> Iterator[None]:
+    """Evaluation without gradients, after which each module is in the mode it was in."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _values(batch: Any, where: Where, name: str) -> Any:
+    """Values of a factor for the rows of a batch, in main memory."""
+    values = picked(batch, where, name)
+    return values.detach().cpu() if isinstance(values, Tensor) else values
+
+
+def _inputs(batch: Any, inputs: Where | Sequence[str] | None) -> Any:
+    """What the model is called with."""
+    if inputs is None:
+        if isinstance(batch, list | tuple):
+            return batch[0]
+        raise InputError(
+            f"inputs must say what the model is called with where a batch is of type {type(batch).__name__}:"
+            " pass a key, or a function of a batch"
+        )
+    if isinstance(inputs, list | tuple):
+        return {name: picked(batch, name, "inputs") for name in inputs}
+    return picked(batch, inputs, "inputs")  # type: ignore[arg-type]
+
+
+def _run(model: Module, values: Any) -> None:
+    """Call a model on its own device."""
+    first = next(model.parameters(), None)
+    placed = values if first is None else _placed(values, first.device)
+    if isinstance(placed, Mapping):
+        model(**placed)
+    elif isinstance(placed, list | tuple):
+        model(*placed)
+    else:
+        model(placed)
+
+
+def _placed(values: Any, device: torch.device) -> Any:
+    if isinstance(values, Tensor):
+        return values.to(device)
+    if isinstance(values, Mapping):
+        return {name: _placed(value, device) for name, value in values.items()}
+    return type(values)(_placed(value, device) for value in values) if isinstance(values, list | tuple) else values

@@ -1,0 +1,168 @@
+"""Distances between domains in the log of a Lightning trainer, epoch by epoch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crossfusion import optional
+from crossfusion.errors import InputError
+from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
+from crossfusion.torch.metric import CrossFusionDistance
+from crossfusion.validation import as_names
+
+try:
+    from lightning.pytorch import Callback
+except ModuleNotFoundError:  # the same library under its older name
+    Callback = optional.load("pytorch_lightning", "Lightning", "lightning", "CrossFusionCallback").Callback
+
+STAGES = ("train", "val")
+
+
+class CrossFusionCallback(Callback):  # type: ignore[misc]
+    """Logs the Cross-Fusion Distance between domains of named layers at the end of each epoch.
+
+    The values are ``val_cfd/<layer>`` and ``train_cfd/<layer>``, in ``trainer.callback_metrics`` and in every logger.
+    Under several processes they are those of all rows together.
+
+    Parameters
+    ----------
+    layers : str or list of str
+        Names of layers as in ``module.named_modules()``, or patterns such as ``"encoder.blocks.*"``, where a star is
+        one step of the path.
+    between : str, int or callable
+        The group of each row as a whole number: a key or a position of the batches, or a function of a batch.
+    num_groups : int
+        How many groups there are, numbered from 0.
+    given : str, int or callable, optional
+        The stratum of each row, in the same ways: groups are compared within strata.
+    num_given : int, optional
+        How many strata there are, numbered from 0.
+    stages : str or list of str
+        "val", "train", or both. Activations of training are those of the model as it changes.
+    pool : {"mean", "flatten"} or callable
+        How an activation becomes one vector a row; see :func:`crossfusion.torch.layerwise_cfd`.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
+
+    Notes
+    -----
+    Of a layer that is called several times for a batch each call is a value of its own: "relu", "relu:2".
+    What a trainer does before training, to find errors in validation, is not logged.
+
+    Examples
+    --------
+    >>> from crossfusion.torch import CrossFusionCallback
+    >>> callback = CrossFusionCallback("encoder.*", between="domain", num_groups=2, given="label", num_given=10)
+    >>> callback.stages
+    ('val',)
+    """
+
+    def __init__(
+        self,
+        layers: str | Sequence[str],
+        *,
+        between: Where,
+        num_groups: int,
+        given: Where | None = None,
+        num_given: int | None = None,
+        stages: str | Sequence[str] = "val",
+        pool: Pool = "mean",
+        weights: str = "pooled",
+        unbiased: bool = False,
+    ) -> None:
+        super().__init__()
+        check_pool(pool)
+        self.layers, self.stages = as_names(layers, "layers"), as_names(stages, "stages")
+        if not self.stages or not set(self.stages) <= set(STAGES):
+            raise InputError(f"stages={stages!r} must be 'val', 'train' or a list of both")
+        if (given is None) != (num_given is None):
+            raise InputError("given and num_given go together: pass both, or neither")
+        self.between, self.given, self.pool = between, given, pool
+        self.options: dict[str, Any] = {
+            "num_groups": num_groups,
+            "num_given": num_given,
+            "weights": weights,
+            "unbiased": unbiased,
+        }
+        CrossFusionDistance(dim=1, **self.options)  # refuses what it cannot use, before any training
+        self._metrics: dict[str, dict[str, CrossFusionDistance]] = {stage: {} for stage in STAGES}
+        self._watch: Watch | None = None
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
+        """Watch the layers while they see a batch of training."""
+        self._start("train", pl_module, batch)
+
+    def on_train_batch_end(self, *_: Any) -> None:
+        """Stop watching."""
+        self._stop()
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        """Log the distances of an epoch of training."""
+        self._log("train", pl_module)
+
+    def on_validation_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
+        """Watch the layers while they see a batch of validation."""
+        self._start("val", pl_module, batch)
+
+    def on_validation_batch_end(self, *_: Any) -> None:
+        """Stop watching."""
+        self._stop()
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        """Log the distances of a round of validation."""
+        self._log("val", pl_module)
+
+    def on_exception(self, *_: Any) -> None:
+        """Stop watching."""
+        self._stop()
+
+    def _start(self, stage: str, module: Any, batch: Any) -> None:
+        self._stop()
+        if stage not in self.stages:
+            return
+        labels = _codes(batch, self.between, "between")
+        given = None if self.given is None else _codes(batch, self.given, "given")
+
+        def see(name: str, output: Any) -> None:
+            rows = vectors(output, self.pool)
+            if rows is None or misfit(rows, len(labels)):
+                raise unusable(name, misfit(rows, len(labels)))
+            metric = self._metric(stage, name, rows)
+            metric.update(rows, labels.to(rows.device), None if given is None else given.to(rows.device))
+
+        self._watch = Watch(find_layers(module, self.layers), see)
+
+    def _metric(self, stage: str, name: str, rows: Tensor) -> CrossFusionDistance:
+        """The metric of a layer, made when the number of its features is known."""
+        if name not in self._metrics[stage]:
+            made = CrossFusionDistance(dim=rows.shape[1], **self.options)
+            if rows.device.type == "mps":  # which has no float64
+                made = made.set_dtype(torch.float32)
+            self._metrics[stage][name] = made.to(rows.device)
+        return self._metrics[stage][name]
+
+    def _log(self, stage: str, module: Any) -> None:
+        """Log what was seen, all processes together, and begin anew."""
+        for name, metric in self._metrics[stage].items():
+            module.log(f"{stage}_cfd/{name}", metric.compute(), on_step=False, on_epoch=True, sync_dist=True)
+        self._metrics[stage] = {}
+
+    def _stop(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+
+def _codes(batch: Any, where: Where, name: str) -> Tensor:
+    """Whole numbers of the rows of a batch."""
+    values = picked(batch, where, name)
+    try:
+        return torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise InputError(
+            f"{name} must give whole numbers from 0, one a row, not {type(values).__name__}: map them with a function"
+        ) from problem

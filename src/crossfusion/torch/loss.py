@@ -1,0 +1,205 @@
+"""A loss that pulls groups together, or apart."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.tensors import check_eps
+from crossfusion.torch.functional import batch_moments, distance
+from crossfusion.torch.memory import Memory
+from crossfusion.torch.moments import Total, alone
+from crossfusion.torch.processes import over_processes, several
+from crossfusion.validation import check_option, check_whole
+
+MODES = ("fuse", "separate")
+
+
+class CrossFusionLoss(nn.Module):
+    r"""Cross-Fusion Distance as a loss: fuse domains given the class, or separate classes.
+
+    Called with a batch and the factors by their names: ``loss(x, domain=domain, label=label)``.
+
+    Parameters
+    ----------
+    between : str
+        The factor whose groups are compared.
+    given : str, optional
+        The factor within whose strata they are compared: ``CrossFusionLoss("domain", given="label")`` fuses domains
+        without fusing the classes that they have in unlike shares.
+    mode : {"fuse", "separate"}
+        The loss is CFD, which is 0 where the means are equal; or the score CFS = exp(-CFD), the share of the variance
+        that lies within groups: from 1 where they are fused to 0 where they are apart, so it has an end.
+    num_groups, num_given : int, optional
+        How many groups and strata there are, numbered from 0. Needed for `memory`, for several processes, and for
+        :func:`torch.compile` to make one graph.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Take off what the distance has from sampling alone; see :func:`crossfusion.torch.cfd`.
+    eps : float
+        A variance that is added to that within the groups, in units of `x` squared. It bounds the gradient where groups
+        have none, and should be far below what they have: a loss that notices it can fall by shrinking `x`.
+    memory : float
+        Share of the weight of past batches that is left after each further one, from 0 (none is remembered) up to, but
+        not including, 1. Rows count as 1 / (1 - memory) times as many.
+    sync : bool
+        Whether rows of all processes of ``torch.distributed`` make one batch.
+
+    Notes
+    -----
+    *Memory.* The moments (count, mean, sum of squares) of each group are kept, in the state of the module, and merged
+    with those of the batch. Past rows have no gradient. That of the batch is multiplied by all rows over its own, as if
+    past rows moved like these, so that `memory` changes the bias of the loss but not its strength. Means of the past
+    lag behind: keep 1 / (1 - memory) batches short against the time in which the network changes.
+
+    *Several processes.* Moments are added up over processes, with their gradient. Each process has the loss of the
+    whole batch, and the average of gradients over processes, which DistributedDataParallel makes, is the gradient of
+    the whole batch. Who does without it averages the gradients, and does not add them up. All processes have to call
+    the loss, and backward; one may have no rows.
+
+    *Evaluation.* After ``eval()`` the loss is that of the rows at hand: nothing is remembered, and no process waits.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crossfusion.torch import CrossFusionLoss
+    >>> loss = CrossFusionLoss("domain", given="label", num_groups=2, num_given=3)
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> domain, label = torch.arange(600) % 2, torch.arange(600) % 3
+    >>> x = torch.randn(600, 8, generator=draw) + 3 * label[:, None] + domain[:, None]
+    >>> f"{loss(x, domain=domain, label=label).item():.2f}"
+    '0.23'
+    """
+
+    def __init__(
+        self,
+        between: str = "domain",
+        given: str | None = None,
+        *,
+        mode: str = "fuse",
+        num_groups: int | None = None,
+        num_given: int | None = None,
+        weights: str = "pooled",
+        unbiased: bool = False,
+        eps: float = 1e-6,
+        memory: float = 0.0,
+        sync: bool = True,
+    ) -> None:
+        super().__init__()
+        _check_names(between, given)
+        check_option(mode, MODES, "mode")
+        check_option(weights, WEIGHTS, "weights")
+        check_eps(eps)
+        _check_numbers(num_groups, num_given, given)
+        self.between, self.given, self.mode = between, given, mode
+        self.num_groups, self.num_given = num_groups, num_given
+        self.weights, self.unbiased, self.eps, self.sync = weights, unbiased, eps, sync
+        self.memory = memory
+        self.past = self._past()
+
+    def _past(self) -> Memory | None:
+        """Room for past batches, if they are to be remembered."""
+        keep = self.memory
+        if isinstance(keep, bool) or not isinstance(keep, int | float) or not 0 <= keep < 1:
+            raise InputError(f"memory={keep!r} must be a share from 0 up to, but not including, 1")
+        if keep == 0:
+            return None
+        self._check_numbered(f"memory={keep}", "batches")
+        return Memory(keep, (self.num_groups or 1) * (self.num_given or 1))
+
+    def _check_numbered(self, what: str, which: str) -> None:
+        """Refuse groups that are numbered anew in each batch where batches are to be added up."""
+        missing = "num_groups" if self.num_groups is None else "num_given"
+        if self.num_groups is None or (self.given is not None and self.num_given is None):
+            raise InputError(
+                f"{what} needs {missing}=, so that all {which} number the groups alike: pass how many there are"
+            )
+
+    def forward(self, x: Tensor, /, **factors: Tensor) -> Tensor:
+        """Loss of a batch.
+
+        Parameters
+        ----------
+        x : tensor of shape (rows, dim)
+            One vector a row.
+        **factors : tensor of shape (rows,)
+            The group of each row under the name of `between`, and its stratum under that of `given`, as whole numbers.
+            Rows of a negative number are left out.
+
+        Returns
+        -------
+        tensor
+            One number.
+        """
+        self._check_factors(factors)
+        given = None if self.given is None else factors[self.given]
+        numbers = self.num_groups, self.num_given
+        names = self.between, self.given
+        moments, parts = batch_moments(x, factors[self.between], given, *numbers, names=names, total=self._total())
+        if self.training and self.past is not None:
+            moments = self.past.join(moments)
+        value = distance(moments, parts, self.weights, self.unbiased, self.eps)
+        return value if self.mode == "fuse" else torch.exp(-value)
+
+    def _total(self) -> Total:
+        """How moments add up over processes."""
+        if not (self.training and self.sync and several()):
+            return alone
+        self._check_numbered("a loss of several processes", "processes")
+        return over_processes
+
+    def _check_factors(self, factors: dict[str, Tensor]) -> None:
+        """Refuse a call without a factor, or with one that would be passed over."""
+        used = [self.between] if self.given is None else [self.between, self.given]
+        for name in used:
+            if name not in factors:
+                raise InputError(f"the loss needs the {name} of each row: call it as loss(x, {_call(used)})")
+        for name in factors:
+            if name not in used:
+                raise InputError(
+                    f"the loss does not use {name}: call it as loss(x, {_call(used)}), or make it with given={name!r}"
+                )
+
+    def reset(self) -> None:
+        """Forget past batches."""
+        if self.past is not None:
+            self.past.reset()
+
+    def extra_repr(self) -> str:
+        """What is printed in the brackets.
+
+        Returns
+        -------
+        str
+            The options by name.
+        """
+        shown = ("between", "given", "mode", "num_groups", "num_given", "weights", "unbiased", "eps", "memory", "sync")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+
+
+def _check_names(between: Any, given: Any) -> None:
+    """Refuse factors that cannot be told apart by name."""
+    for option, name in {"between": between, "given": given}.items():
+        if not isinstance(name, str) and (option, name) != ("given", None):
+            raise InputError(f"{option}={name!r} must be the name of a factor: its values are passed to the loss by it")
+    if between == given:
+        raise InputError(f"between and given are both {between!r}: name two factors, or leave given out")
+
+
+def _check_numbers(num_groups: Any, num_given: Any, given: str | None) -> None:
+    """Refuse numbers of groups that are none."""
+    for option, number in {"num_groups": num_groups, "num_given": num_given}.items():
+        if number is not None:
+            check_whole(number, option)
+    if given is None and num_given is not None:
+        raise InputError(
+            f"num_given={num_given} goes with given, which is None: name that factor, or leave num_given out"
+        )
+
+
+def _call(names: list[str]) -> str:
+    """The factors as they are passed."""
+    return ", ".join(f"{name}=..." for name in names)

@@ -1,0 +1,207 @@
+"""The distance of everything seen so far, as a metric of torchmetrics."""
+
+from collections.abc import Callable
+from functools import reduce, wraps
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.operators import declare_operators
+from crossfusion.optional import load
+from crossfusion.tensors import check_eps
+from crossfusion.torch.functional import batch_moments, distance
+from crossfusion.torch.moments import CellMoments, merged
+from crossfusion.validation import check_option, check_whole
+
+declare_operators()  # torchmetrics imports torchvision where it is installed
+load("torchmetrics", "torchmetrics", "torch", "CrossFusionDistance")
+
+from torchmetrics import Metric  # noqa: E402
+
+ALIKE = "merge metrics of the same groups, strata and features"
+
+
+class CrossFusionDistance(Metric):  # type: ignore[misc]
+    r"""Cross-Fusion Distance between the groups of all batches, and of all processes.
+
+    The state is one tensor of (strata × groups) × (dim + 2) numbers: count, centred sum of squares and mean of each
+    cell. It adds up exactly, so neither the cut into batches nor the number of processes changes the result.
+
+    Parameters
+    ----------
+    num_groups : int
+        How many groups there are, numbered from 0.
+    dim : int
+        Number of features.
+    num_given : int, optional
+        How many strata there are, numbered from 0: groups are compared within them, and `update` takes `given`. With 0
+        `given` may be passed and is not used, for a collection that holds metrics of both kinds.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    unbiased : bool
+        Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
+    eps : float
+        A variance that is added to that within the groups; see :func:`crossfusion.torch.cfd`.
+    **kwargs : Any
+        What every metric takes, such as ``process_group`` and ``sync_on_compute``.
+
+    Notes
+    -----
+    The state is float64 whatever the type of the rows. On devices without float64 call ``set_dtype(torch.float32)``
+    before the metric moves there. Narrower types are not taken: they stop counting at a few thousand rows.
+
+    As with other metrics, ``persistent(True)`` puts the state into ``state_dict()``, and a value of ``forward`` has a
+    gradient.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crossfusion.torch import CrossFusionDistance
+    >>> metric = CrossFusionDistance(num_groups=2, dim=1)
+    >>> metric.update(torch.tensor([[0.0], [4.0]]), torch.tensor([0, 1]))
+    >>> metric.update(torch.tensor([[2.0], [6.0]]), torch.tensor([0, 1]))
+    >>> f"{metric.compute().item():.4f}"  # log((1 + 4) / 1)
+    '1.6094'
+    """
+
+    is_differentiable = True
+    higher_is_better = None  # domains should be close, classes apart
+    full_state_update = False
+    moments: Tensor
+
+    def __init__(
+        self,
+        num_groups: int,
+        dim: int,
+        *,
+        num_given: int | None = None,
+        weights: str = "pooled",
+        unbiased: bool = False,
+        eps: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_whole(num_groups, "num_groups")
+        check_whole(dim, "dim")
+        if num_given is not None:
+            check_whole(num_given, "num_given", least=0)
+        check_option(weights, WEIGHTS, "weights")
+        check_eps(eps)
+        self.num_groups, self.num_given, self.dim = num_groups, num_given, dim
+        self.weights, self.unbiased, self.eps = weights, unbiased, eps
+        empty = torch.zeros(num_groups * (num_given or 1), dim + 2, dtype=torch.float64)
+        self.add_state("moments", empty, dist_reduce_fx=added)
+
+    def update(self, x: Tensor, labels: Tensor, given: Tensor | None = None) -> None:
+        """Take in a batch.
+
+        Parameters
+        ----------
+        x : tensor of shape (rows, dim)
+            Floating point.
+        labels : tensor of shape (rows,)
+            The group of each row as a whole number. Rows of a negative label are left out.
+        given : tensor of shape (rows,), optional
+            The stratum of each row, where `num_given` says how many there are.
+        """
+        self._check_given(given)
+        state = self.moments
+        rows = x.to(torch.promote_types(x.dtype, state.dtype)) if x.is_floating_point() else x
+        found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
+        if x.shape[1] != self.dim:
+            raise InputError(f"x has {x.shape[1]} features, but the metric was made for dim={self.dim}")
+        self.moments = added(torch.stack([state, packed(found).to(state.dtype)]))
+
+    def _check_given(self, given: Tensor | None) -> None:
+        if self.num_given and given is None:
+            raise InputError(f"given is missing: num_given={self.num_given} asks for the stratum of each row")
+        if self.num_given is None and given is not None:
+            raise InputError("given needs num_given, the number of strata; num_given=0 leaves given unused")
+
+    def compute(self) -> Tensor:
+        """Distance of all rows seen, by all processes.
+
+        Returns
+        -------
+        tensor
+            One number. Groups without a row do not count; fewer than two give 0.
+        """
+        return distance(unpacked(self.moments), self.num_given or 1, self.weights, self.unbiased, self.eps)
+
+    def merge_state(self, incoming_state: "dict[str, Any] | CrossFusionDistance") -> None:
+        """Add what another metric has seen.
+
+        Parameters
+        ----------
+        incoming_state : CrossFusionDistance or dict
+            A metric of the same groups, strata and dim, or its state.
+        """
+        if isinstance(incoming_state, CrossFusionDistance):
+            self._check_same(incoming_state)
+        elif isinstance(incoming_state, dict) and incoming_state["moments"].shape != self.moments.shape:
+            shapes = tuple(incoming_state["moments"].shape), tuple(self.moments.shape)
+            raise InputError(f"incoming_state has moments of shape {shapes[0]}, this metric of {shapes[1]}: {ALIKE}")
+        super().merge_state(incoming_state)
+        self._renew()
+
+    def _check_same(self, other: "CrossFusionDistance") -> None:
+        for name in ("num_groups", "num_given", "dim"):
+            own, its = getattr(self, name), getattr(other, name)
+            if (own or None) != (its or None):
+                raise InputError(f"incoming_state has {name}={its}, this metric {name}={own}: {ALIKE}")
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one value or several.
+
+        Parameters
+        ----------
+        val : tensor or sequence of tensors, optional
+            Values of `forward` or `compute`; what `compute` gives if they are left out.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        tuple
+            Figure and axes.
+        """
+        return self._plot(val, ax)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._renew()
+
+    def _renew(self) -> None:
+        """Forget the value of the state before, and that nothing was seen."""
+        self._computed = None
+        self._update_count = max(self.update_count, int(bool(self.moments[:, 0].any())))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
+        """Move the state; where it would become too narrow to count in, to float32."""
+
+        @wraps(fn)  # torchmetrics tells moves from casts by their names
+        def moved(values: Tensor) -> Tensor:
+            found = fn(values)
+            narrow = found.is_floating_point() and torch.finfo(found.dtype).bits < 32
+            return values.to(found.device, torch.float32) if narrow else found
+
+        return super()._apply(moved, *args, **kwargs)
+
+
+def packed(moments: CellMoments) -> Tensor:
+    """Count, sum of squares and mean of each cell side by side; an empty cell is all 0."""
+    mean = torch.where(moments.count.unsqueeze(1) > 0, moments.mean + moments.centre, 0)
+    return torch.cat([moments.count.unsqueeze(1), moments.sumsq.unsqueeze(1), mean], dim=1)
+
+
+def unpacked(state: Tensor) -> CellMoments:
+    """The moments that were packed."""
+    return CellMoments(state[:, 0], state[:, 2:], state[:, 1], torch.zeros_like(state[0, 2:]))
+
+
+def added(states: Tensor) -> Tensor:
+    """Sum of packed moments, which are stacked: what batches, metrics and processes add up to."""
+    return packed(reduce(merged, map(unpacked, states)))

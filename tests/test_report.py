@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,14 +44,14 @@ def as_file(path, x, by):
 @pytest.fixture(scope="module")
 def whole():
     x, by = study()
-    asked = {"between": "site", "given": "label", "units": "patient"}
+    asked: dict[str, Any] = {"between": "site", "given": "label", "units": "patient"}
     return cf.Report(x, by=by, **asked), cf.summarize(x, by=by)
 
 
 def test_the_numbers_are_those_of_the_summary(whole):
     report, summary = whole
     found = report.to_dict()
-    options = {"units": "patient", "level": 0.95}
+    options: dict[str, Any] = {"units": "patient", "level": 0.95}
     for name, (between, given) in {
         "plain": ("site", None),
         "adjusted": ("site", "label"),
@@ -128,7 +129,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
     x, by = study()
     fixed = x - 0.8 * np.char.lstrip(by["site"], "S").astype(np.float32)[:, None] * np.eye(6, dtype=np.float32)[0]
     both = {name: np.tile(values, 2) for name, values in by.items()} | {"kind": np.repeat(["raw", "fixed"], len(x))}
-    asked = {"between": "site", "given": "label", "units": "patient"}
+    asked: dict[str, Any] = {"between": "site", "given": "label", "units": "patient"}
     report = cf.Report(np.concatenate([x, fixed]), by=both, method="kind", reference="raw", **asked)
     found = report.to_dict()
     versions = {"raw": cf.summarize(x, by=by), "fixed": cf.summarize(fixed, by=by)}
@@ -214,6 +215,7 @@ def test_the_sample_is_the_same_each_time_and_every_row_has_its_chance(rows, tmp
                 np.asarray(block.rows)
                 np.asarray(block.rows)  # stretches may be made twice, and count once
         found = sample.rows()
+        assert found is not None
         assert sample.seen == 5000
         assert len(found.x) == len(np.unique(found.x[:, 0])) == rows
         assert found.keys.column("site").to_pylist() == by["site"][found.x[:, 0].astype(int)].tolist()

@@ -286,7 +286,8 @@ def test_the_list_of_pairs_is_in_order_and_lines_lie_where_the_axis_says(show, p
     assert values == sorted(values, reverse=True)
     ticks = seen.evaluate("""() => [...document.querySelectorAll('.forest .axis .track span')]
       .map(tick => [parseFloat(tick.style.left), Number(tick.textContent.replace('−', '-'))])""")
-    slope, start = np.polyfit(*np.array(ticks).T, 1)
+    places, numbers = np.array(ticks).T
+    slope, start = np.polyfit(places, numbers, 1)
     for k in (0, 7, 20):
         names = rows.nth(k).locator(".names bdi").all_inner_texts()
         expected = distance_of(found, "adjusted", *names)

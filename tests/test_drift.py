@@ -16,6 +16,7 @@ from crossfusion.benchmarks import drift as bench
 from crossfusion.benchmarks.drift.side_by_side import _delay
 from crossfusion.benchmarks.drift.streams import Stream
 from crossfusion.drift.null import Ahead, History, Null
+from crossfusion.experiments.drift_figure import save
 
 WEEKS, ROWS, DIM = 12, 40, 6
 summarize: Any = cf.summarize  # fields that are there where asked for are not looked at for None
@@ -216,6 +217,14 @@ def test_without_autocorrelation_the_chance_is_that_of_an_f_test(monkeypatch):
     assert chance.beyond(chance.quantile(0.01)) == pytest.approx(0.01, rel=1e-6)
 
 
+def test_a_long_reference_is_as_good_as_its_last_periods():
+    draw = np.random.default_rng(0)
+    week = np.repeat(np.arange(100), 10)
+    rows = draw.normal(size=(len(week), 4)) + 0.5 * draw.normal(size=(100, 4))[week] + 5.0 * (week >= 98)[:, None]
+    found = summarize(rows, by={"week": week}).drift("week", reference="first:90")
+    assert found.alarm.tolist() == [False] * 8 + [True] * 2
+
+
 def test_holm_asks_for_more(shifted):
     plain = shifted.drift("week", reference="first:6", alarm=0.05)
     holm = shifted.drift("week", reference="first:6", alarm=0.05, adjust="holm")
@@ -392,8 +401,6 @@ def test_delays_count_from_the_onset():
 
 
 def test_the_figure_is_the_same_each_time(shifted, tmp_path):
-    from crossfusion.drift.plot import save
-
     found = shifted.drift("week", reference="first:6", units="patient")
     for name in ("a.png", "b.png"):
         save(found, Path(tmp_path / name))

@@ -28,9 +28,9 @@ RATES = [
     "change at 0.05",
     "kept",
 ]
-FULL, QUICK = 120, 30  # streams of each kind
+FULL, QUICK = 200, 30  # streams of each kind
 PROMISED = (0.01, 0.05)
-SURE = 3.0  # standard errors that a share may lie above the rate before it counts as too high
+SURE = 2.0  # standard errors that a share may lie above the rate before it counts as too high
 AHEAD = 8
 
 

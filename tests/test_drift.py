@@ -151,6 +151,17 @@ def test_a_jump_is_found_and_told(shifted):
     assert ((found.pvalue <= 0.01) == (found.distance >= found.threshold)).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_change_is_the_split_with_most_between(seed):
+    rows, by = stream(seed)
+    kept = np.random.default_rng(seed).random(len(rows)) < 0.1 * by["week"]  # periods of different sizes
+    rows, week = rows[kept], by["week"][kept]
+    splits = {first: cfd(rows, labels=week >= first).between for first in range(2, WEEKS + 1)}
+    found = summarize(rows, by={"week": week}).drift("week", reference="first:4").change
+    assert found.period == max(splits, key=lambda first: splits[first])
+    assert found.pvalue > 0.05
+
+
 def test_labels_that_shift_are_told_from_rows_that_do():
     draw = np.random.default_rng(3)
     week = np.repeat(np.arange(10), 200)

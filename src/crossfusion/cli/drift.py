@@ -10,8 +10,9 @@ from crossfusion.cli import output, tables
 from crossfusion.cli.options import PATH, given_option, json_option, names_option, weights_option
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.drift.periods import parsed_reference, periods_of
-from crossfusion.drift.plot import check_ending, save
 from crossfusion.drift.result import Drift
+from crossfusion.experiments.drift_figure import save
+from crossfusion.experiments.scatter import check_ending
 
 BAR = 24  # characters of the longest bar
 

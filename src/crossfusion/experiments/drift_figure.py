@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import optional, storage
+from crossfusion import storage
 from crossfusion.drift.result import Drift
-from crossfusion.errors import FileError
+from crossfusion.experiments import output
+from crossfusion.experiments.scatter import check_ending
 from crossfusion.text import label_text
 
-ENDINGS = (".png", ".svg", ".pdf")
 LINE, LIMIT, ALARM = "#0072b2", "#5b6570", "#d55e00"
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "crossfusion"}
 NAMES = 12  # periods that are named below the axis
 
 
@@ -30,8 +29,7 @@ def draw(found: Drift) -> Any:
     matplotlib.figure.Figure
         Distances, limits where there are some, the distance at which there is an alarm, alarms, and the change.
     """
-    module = optional.load("matplotlib.figure", "matplotlib", "reproduce", "drawing a figure")
-    figure = module.Figure(figsize=(7.0, 3.0), layout="constrained")
+    figure = output.figure(7.0, 3.0)
     axes, place = figure.subplots(), np.arange(len(found.periods))
     if found.lower is not None and found.upper is not None:
         axes.fill_between(place, found.lower, found.upper, color=LINE, alpha=0.2, linewidth=0, label="interval")
@@ -72,20 +70,6 @@ def save(found: Drift, path: Path) -> None:
     check_ending(path)
     kind = path.suffix.lower()
     nameless: dict[str, Any] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
-    with optional.load("matplotlib", "matplotlib", "reproduce", "drawing a figure").rc_context(STYLE):
+    with output.matplotlib().rc_context(output.STYLE | {"font.size": 9, "axes.grid": False}):
         keywords = {"format": kind[1:], "dpi": 200, "metadata": nameless.get(kind, {"CreationDate": None})}
         storage.write_whole(path, partial(draw(found).savefig, **keywords))
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file that is no figure, before any work.
-
-    Parameters
-    ----------
-    path : path
-        Where the figure is to go.
-    """
-    if path.suffix.lower() not in ENDINGS:
-        raise FileError(f"{path} has an ending that is no figure's: use {' or '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")

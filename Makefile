@@ -2,7 +2,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners \
+	example-report clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -25,7 +26,7 @@ tests: $(STAMP) .venv/.browser
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-integration ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
 	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
@@ -68,6 +69,9 @@ training-study: $(STAMP) ## training against distances; tables of embeddings too
 	rm -f docs/training/*
 	cp reproduction/training/reading.md reproduction/training/tables/*.md reproduction/training/*.png docs/training
 
+example-report: demo .venv/.browser ## pictures of the demo's report for the docs
+	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
+
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out
 	mkdir -p docs/examples
@@ -86,4 +90,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv demo docs/_build bench-peers

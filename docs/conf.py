@@ -10,7 +10,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
 ]
-exclude_patterns = ["_build", "coverage", "examples", "real", "reproduction"]
+exclude_patterns = ["_build", "coverage", "examples", "real", "report", "reproduction"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 autosummary_generate = True

@@ -169,6 +169,7 @@ def test_every_command_that_the_demo_shows_can_be_typed(finished):
         "hierarchy",
         "attribution",
         "compare",
+        "report",
     ]
     for line in shown:
         again = subprocess.run([COMMAND, *shlex.split(line)[1:]], capture_output=True, text=True, check=True)

@@ -24,7 +24,7 @@ from tests.painted import camelyon_picture, midog_picture
 from tests.slides import write_camelyon16, write_manifest, write_midog
 from tests.stained import export
 from tests.test_cli import COMMAND, fails, run
-from tests.test_page import CHROMIUM, FLAGS, Seen
+from tests.test_report_page import CHROMIUM, FLAGS, Seen
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
 

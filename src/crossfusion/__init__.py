@@ -9,6 +9,7 @@ from crossfusion.baselines import Decomposition, distance, distances, wasserstei
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
 from crossfusion.dispersion import dispersion_test
+from crossfusion.drift import Change, Drift
 from crossfusion.errors import (
     CrossfusionError,
     CrossfusionWarning,
@@ -32,14 +33,17 @@ from crossfusion.protocols.outcomes import Study
 from crossfusion.protocols.ratios import Rdr
 from crossfusion.protocols.relative import rdr
 from crossfusion.protocols.study import degradation_study
+from crossfusion.report import Report
 from crossfusion.summary import Summary, read_summary
 
 __all__ = [
     "Attribution",
     "Cddr",
+    "Change",
     "CrossfusionError",
     "CrossfusionWarning",
     "Decomposition",
+    "Drift",
     "EngineError",
     "FileError",
     "Fusion",
@@ -52,6 +56,7 @@ __all__ = [
     "NonFiniteError",
     "Pairwise",
     "Rdr",
+    "Report",
     "Study",
     "Summary",
     "TestResult",

@@ -1,5 +1,7 @@
 """From the names of factors to the cells that are compared and the units within them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crossfusion import factors
@@ -39,3 +41,8 @@ def pieces_of(table: Table, between: Factors, given: Factors | None, units: Fact
     cell, _ = factors.encode(fine.keys.select(compared))
     unit, _ = factors.encode(fine.keys.select(list(names)))
     return UnitMoments(fine.moments, cell, unit)
+
+
+def have_several(table: Table, between: Sequence[str], units: Sequence[str]) -> bool:
+    """Whether some units have several of the compared groups."""
+    return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))

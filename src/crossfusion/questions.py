@@ -1,12 +1,14 @@
 """The questions that can be put to a table of moments; every distance is answered from there, without the rows."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from crossfusion import factors
 from crossfusion.adjust import METHODS
 from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
 from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.cells import design_of, pieces_of
+from crossfusion.drift import Drift, watch
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion, fuse
 from crossfusion.hierarchy import Hierarchy, levels_of
@@ -277,3 +279,67 @@ class Questions(Table):
         check_whole(seed, "seed", least=0)
         design, pieces = design_of(self, between, given), pieces_of(self, between, given, units, "a bootstrap")
         return replicates(pieces, design, design.weights(weights), multiplicities(pieces, design, draws, seed))
+
+    def drift(
+        self,
+        time: str,
+        *,
+        reference: Any,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        alarm: float | None = 0.01,
+        adjust: str | None = None,
+        window: int = 1,
+        step: int = 1,
+        weights: str = "pooled",
+        level: float | None = 0.95,
+        over: Factors = FEATURES,
+        seed: int = 0,
+    ) -> Drift:
+        """Distance of each period to a reference, with an alarm of a stated rate.
+
+        Parameters
+        ----------
+        time : str
+            The factor whose values are the periods, in their order; numbers in text count as numbers, so that
+            "week 9" comes before "week 10".
+        reference : str, list or tuple
+            "first:4" (the first four periods), a list of periods, the first and the last of them as a pair, or
+            "previous": each window is compared with the one before. An alarm needs three periods or more.
+        given : str or list of str, optional
+            The factors to adjust for, such as the label: the distance is then the shift of the representation, and
+            the shift of the labels stands beside it.
+        units : str or list of str, optional
+            The factors that tell apart what is independent, such as the patient, for intervals.
+        alarm : float, optional
+            Rate of false alarms of a single window; None for distances alone.
+        adjust : {"holm", "bh"}, optional
+            Adjust p-values for the number of windows: with "holm", `alarm` is the rate of any false alarm in all.
+        window, step : int
+            Periods that are judged together, and how many later the next window starts: with `step` 1 windows slide,
+            with `step` = `window` they follow each other.
+        weights : {"pooled", "balanced"}
+            The two sides weigh as their rows do, or the same; balanced, windows of different sizes compare. The alarm
+            is the same.
+        level : float, optional
+            Confidence level of the intervals that `units` give.
+        over : str or list of str
+            What the jump is split over: "features", and factors such as the site.
+        seed : int
+            Of the series that judge the change.
+
+        Returns
+        -------
+        Drift
+            Distances, intervals, p-values and alarms of all windows, where the series breaks, and what the first
+            alarm is made of.
+
+        Notes
+        -----
+        The alarm counts periods, not rows: what is usual is read off the scatter of the reference's periods, and
+        periods that follow each other may be alike. Few reference periods make it cautious, not wrong.
+        """
+        options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
+        return watch(
+            self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
+        )

@@ -137,6 +137,12 @@ def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     return facts if facts is None or isinstance(facts, dict) else {}
 
 
+def is_summary(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds a summary."""
+    file = Path(path)
+    return file.suffix.lower() in ENDINGS and file.is_file() and facts_of(file) is not None
+
+
 def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 

@@ -59,6 +59,22 @@ class Stretched:
         rows = np.concatenate(kept) if kept else np.empty(self.shape, self.dtype)
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
+    def watched(self, look: Callable[[int, NDArray[Any]], None]) -> "Stretched":
+        """The same rows; `look` is shown each stretch, and the number of its first row, when it is first made."""
+        seen = 0
+
+        def stretches() -> Iterator[NDArray[Any]]:
+            nonlocal seen
+            start = 0
+            for stretch in self._stretches():
+                if start >= seen:
+                    look(start, stretch)
+                    seen = start + len(stretch)
+                start += len(stretch)
+                yield stretch
+
+        return Stretched(self.shape, self.dtype, stretches, lasting=self._lasting)
+
     def row(self, number: int) -> NDArray[Any]:
         """One row."""
         for stretch in self._stretches():

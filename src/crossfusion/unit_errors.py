@@ -139,6 +139,17 @@ def _own_errors(pieces: UnitMoments, error: FloatArray, share: FloatArray, cells
     return np.asarray(np.maximum(factor * found - ((1 - second) * factor - 1) * noise, found))
 
 
+def errors_of_cells(pieces: UnitMoments, cells: Moments) -> tuple[FloatArray, FloatArray]:
+    """Squared error of the mean of each cell, NaN where it has one unit; and the sum of its units' squared shares."""
+    share = pieces.moments.count / cells.count[pieces.cell]
+    error = (pieces.moments.mean - cells.mean[pieces.cell]) * share[:, None]
+    second = np.bincount(pieces.cell, weights=share**2)
+    single = np.bincount(pieces.cell) < 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = _own_errors(pieces, error, share, cells)
+    return np.where(single, np.nan, own), second
+
+
 @dataclass(frozen=True)
 class Part:
     """Cells of a part, the quadratic form of their means, and the covariance of the errors of these.

@@ -151,6 +151,13 @@ def check_level(value: Any) -> None:
         )
 
 
+def check_rate(value: Any, name: str) -> None:
+    """Refuse what is not a rate of errors."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if value is not None and not (number and 1e-6 <= value <= 0.5):
+        raise InputError(f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01")
+
+
 def check_positive(value: Any, name: str) -> None:
     """Refuse what is not a finite number above zero."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""The command `crossfusion`. Exit codes: 0, or 2 for bad input, with one line that says what to do."""
+"""The command `crossfusion`. Exit codes: 0, 1 for an alarm, 2 for bad input, with one line on what to do."""
 
 import os
 import re
@@ -86,6 +86,10 @@ def _as_options(message: str) -> str:
         ("min_count=", "--min-count "),
         ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
         ("level=", "--level "),
+        ("alarm=None", "--alarm 0"),
+        ("alarm=", "--alarm "),
+        ("window=", "--window "),
+        ("step=", "--step "),
         ("small=", "--small "),
         ("folds=", "--folds "),
         ("repeats=", "--repeats "),
@@ -99,7 +103,7 @@ def _as_options(message: str) -> str:
     ):
         message = message.replace(python, option)
     message = re.sub(r"\b(batch|label|donor)_key(=?)", lambda found: f"--{found[1]}{' ' * len(found[2])}", message)
-    options = "by|device|engine|layout|manifest|metric|on|precision|sql|vectors"
+    options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors"
     message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 

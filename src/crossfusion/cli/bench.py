@@ -8,6 +8,7 @@ import click
 
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, json_option, names_option
+from crossfusion.validation import check_known
 
 
 @click.group()
@@ -195,6 +196,68 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
     output.show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
     written = sorted(path for path in folder.glob("*.*") if path.stem in ("coverage", "tests"))
     click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))
+
+
+@bench.command("drift")
+@click.option("--quick", is_flag=True, help="Few streams, for a first look within a minute or two.")
+@click.option("--draws", type=int, metavar="N", help="Streams of each kind without drift.  [default: 200, or 30]")
+@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 10, or 2]")
+@names_option("--only", "Measure only these: rates, evidently, frouros.")
+@click.option(
+    "--folder",
+    type=PATH,
+    default=Path("bench-peers"),
+    show_default=True,
+    help="Where evidently and frouros are installed, each in an environment of its own.",
+)
+@json_option
+def bench_drift(
+    quick: bool, draws: int | None, streams: int | None, only: list[str], folder: Path, as_json: bool
+) -> None:
+    """Show how often the alarm of drift is false, and compare it with evidently and frouros.
+
+    Others are installed by pip into environments of their own, in the folder that --folder names.
+
+    \b
+    Examples:
+      crossfusion bench drift --quick
+      crossfusion bench drift --only rates --json
+    """
+    from crossfusion.benchmarks import drift
+
+    parts = only or ["rates", *drift.PACKAGES]
+    check_known(parts, ["rates", *drift.PACKAGES], "part", "bench drift")
+    found = {}
+    if "rates" in parts:
+        with output.progress("drawing", len(drift.kinds(quick)), "kinds") as progress:
+            found["rates"] = drift.rates(quick=quick, draws=draws, progress=progress)
+    peers = tuple(part for part in parts if part != "rates")
+    if peers:
+        with output.steps("comparing") as tell:
+            found["peers"] = drift.side_by_side(folder, quick=quick, streams=streams, peers=peers, tell=tell)
+    if as_json:
+        output.show_json(found)
+        return
+    for table in found.values():
+        output.show_table(table["title"], table["header"], table["rows"], left=(0,) if "missing" in table else ())
+        click.echo("\n".join([*table.get("missing", []), ""]))
+
+
+@bench.command("report")
+@click.option("--rows", default=1_000_000, show_default=True, help="Rows of the study.")
+@click.option("--groups", default=100, show_default=True, help="Groups that are compared.")
+@click.option("--repeats", default=3, show_default=True, help="How often the page is opened.")
+@json_option
+def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
+    """Show how large the page of a large study is, and how long Chromium takes to open it.
+
+    \b
+    Examples:
+      crossfusion bench report
+    """
+    from crossfusion.benchmarks import report
+
+    _show(report.run(rows=rows, groups=groups, repeats=repeats), as_json, left=(3,))
 
 
 def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:

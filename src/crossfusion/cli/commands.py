@@ -11,11 +11,13 @@ from crossfusion.cli import output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
+from crossfusion.cli.drift import drift
 from crossfusion.cli.embed import embed
 from crossfusion.cli.integration import integration
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
 from crossfusion.cli.options import (
+    ARGUMENTS,
     PATH,
     between_option,
     given_option,
@@ -25,6 +27,7 @@ from crossfusion.cli.options import (
 )
 from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.report import report
 from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
@@ -36,6 +39,11 @@ from crossfusion.text import label_text, number_text, percent
 
 class Commands(click.Group):
     """All commands; in a pipe, an interruption is one line, without the empty one that click puts before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, which a page names as the command that made it."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -60,6 +68,8 @@ for command in (
     matrix,
     test,
     methods,
+    report,
+    drift,
     integration,
     rdr,
     cddr,

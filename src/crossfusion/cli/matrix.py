@@ -1,7 +1,6 @@
 """The command that compares all pairs of groups."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -20,13 +19,9 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.compare import cfd
 from crossfusion.errors import InputError
-from crossfusion.fusion import Fusion
-from crossfusion.inference import matrix_of, of_pairs, with_pvalues
-from crossfusion.judge import TestResult
 from crossfusion.pairwise import Pairwise
-from crossfusion.permutation import permutation_test
+from crossfusion.row_pairs import number_of_pairs, pairs_of_rows
 from crossfusion.summary import Summary
 from crossfusion.text import label_text, plain_value
 from crossfusion.validation import check_option
@@ -125,34 +120,8 @@ def _of_rows(
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.grouped(file, between, given)
     result = summary.pairwise(between, given=given, weights=weights)
-
-    def chosen(a: int, b: int) -> tuple[Any, Any, Any]:
-        own = np.flatnonzero((group == a) | (group == b))
-        return rows[own], group[own], None if stratum is None else stratum[own]
-
-    def fusion_of(a: int, b: int) -> Fusion:
-        x, labels, strata = chosen(a, b)
-        fusion = cfd(x, labels=labels, given=strata, weights=weights, level=level)
-        if progress is not None:
-            progress(1)
-        return fusion
-
-    def test_of(a: int, b: int) -> TestResult:
-        x, labels, strata = chosen(a, b)
-        tested = permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed)
-        if progress is not None:
-            progress(1)
-        return tested
-
-    pairs = int(np.sum(result.overlap > 0) - len(result.labels)) // 2
-    with output.progress("comparing", pairs * ((level is not None) + (permutations is not None)), "pairs") as progress:
-        if level is not None:
-            found = of_pairs(result, fusion_of, "an interval")
-            limits = np.array([[*(fusion.interval or (np.nan, np.nan)), fusion.stderr] for fusion in found.values()])
-            lower, upper, stderr = (
-                matrix_of(result, dict(zip(found, values.tolist(), strict=True)), 0.0) for values in limits.T
-            )
-            result = replace(result, level=level, lower=lower, upper=upper, stderr=stderr)
-        if permutations is not None:
-            result = with_pvalues(result, of_pairs(result, test_of, "a test"), permutations, adjust)
-    return summary, result
+    work = number_of_pairs(result) * ((level is not None) + (permutations is not None))
+    options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}
+    with output.progress("comparing", work, "pairs") as progress:
+        options |= {"seed": seed, "adjust": adjust, "progress": progress}
+        return summary, pairs_of_rows(result, rows, group, stratum, **options)

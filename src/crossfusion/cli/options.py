@@ -88,3 +88,4 @@ test_option = click.option(
 seed_option = click.option("--seed", default=0, show_default=True, help="Seed of the permutations.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 PATH = click.Path(path_type=Path)
+ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed

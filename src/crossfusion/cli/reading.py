@@ -44,11 +44,11 @@ class Reading:
 
     def is_summary(self, file: str | None) -> bool:
         """Whether a file holds a summary."""
-        return file is not None and is_summary(file)
+        return file is not None and storage.is_summary(file)
 
     def summary(self, file: str | None, by: Sequence[str]) -> Summary:
         """Read a summary, or make one of rows."""
-        if file is None or not is_summary(file):
+        if file is None or not storage.is_summary(file):
             return self.reduced(*self.sources([] if file is None else [file], list(dict.fromkeys(by))))
         self._check()
         if self.sql or self.manifest is not None:
@@ -142,12 +142,6 @@ def _rows(sources: Sequence[Any]) -> int | None:
     """How many rows there will be, if that is known."""
     known = [source.rows for source in sources if source.rows is not None]
     return sum(known) if len(known) == len(sources) else None
-
-
-def is_summary(path: str) -> bool:
-    """Whether a file holds a summary."""
-    file = Path(path)
-    return file.suffix.lower() in storage.ENDINGS and file.is_file() and storage.facts_of(file) is not None
 
 
 SHARED = {

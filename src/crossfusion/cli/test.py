@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfusion import factors
+from crossfusion.cells import have_several
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
@@ -78,7 +79,7 @@ def test(
         result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
         independent = units or paired
         exchanged = " × ".join(independent)
-        if _have_several(summary, between, independent):
+        if have_several(summary, between, independent):
             exchanged = f"{' × '.join(between)} within {exchanged}"
         fusion = _estimate(
             lambda: summary.cfd(between, given=given, units=independent, level=level),
@@ -103,14 +104,9 @@ def test(
         _show(result, fusion, tables.question(between, given), exchanged)
 
 
-def _have_several(summary: Summary, between: Sequence[str], units: Sequence[str]) -> bool:
-    """Whether some units have several of the compared groups."""
-    return len(summary.rollup(units)) < len(summary.rollup(list(dict.fromkeys([*units, *between]))))
-
-
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
     """Refuse pairs of one group each, which would be exchanged as units are."""
-    if pairs and not _have_several(summary, between, pairs):
+    if pairs and not have_several(summary, between, pairs):
         raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from crossfusion import storage
 from crossfusion.demo.population import FACTORS, Truth, make
 from crossfusion.errors import FileError, InputError
-from crossfusion.page import Table, write_page
 from crossfusion.pairwise import Pairwise
 from crossfusion.summary import Summary, read_summary
 from crossfusion.table import Factors
@@ -28,6 +27,7 @@ LEAST = 1000  # rows, below which some groups would have none
 LEVELS = ("site", "scanner", "patient")
 ROOM = {"site": "Delft", "label": "stroma"}  # where two scanners are compared, all else being equal
 PAIR = ("Lumen", "Opal")
+TITLE = "Four hospitals, three scanners, five tissues"
 HEADER = ("question", "plug-in", "unbiased", "true")
 QUESTIONS: tuple[tuple[str, Factors, Factors | None, str], ...] = (
     ("CFD(site)", "site", None, "pooled"),
@@ -57,7 +57,7 @@ def run(
     echo: Callable[[str], None] = print,
     command: Callable[[list[str]], None],
 ) -> None:
-    """Make a data set, ask about it on the command line, show what is true, and leave files and a page.
+    """Make a data set, ask about it on the command line, up to a report, show what is true, and leave the files.
 
     Parameters
     ----------
@@ -84,7 +84,6 @@ def run(
     found = answers(summary, truth)
     echo(f"\nMeasured beside true\n{text_table(HEADER, _rows(found))}")
     echo(f"\n{_lesson(found, summary, truth)}")
-    _write_page(folder / "report.html", summary, found)
     echo(_closing(folder))
 
 
@@ -160,6 +159,10 @@ def _commands(folder: Path) -> list[list[str]]:
         ["hierarchy", summary, "--levels", ",".join(LEVELS)],
         ["attribution", summary, "--between", "scanner", "--given", "site,label", "--top", "7"],
         ["compare", *(str(folder / f"{scanner}.npy") for scanner in PAIR)],
+        [
+            *("report", rows, "--between", "site", "--given", "label", "--units", "patient"),
+            *("--levels", ",".join(LEVELS), "--title", TITLE, "-o", str(folder / "report.html")),
+        ],
     ]
 
 
@@ -185,19 +188,6 @@ def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
 def _farthest(pairs: Pairwise) -> str:
     first, second = divmod(int(np.argmax(pairs.distance)), len(pairs.labels))
     return f"{pairs.labels[first]} and {pairs.labels[second]}"
-
-
-def _write_page(path: Path, summary: Summary, found: Sequence[Answer]) -> None:
-    beside = Table(
-        "Measured beside true",
-        "The data are made up, so the distances of the population are known",
-        HEADER,
-        _rows(found),
-    )
-    title = "Four hospitals, three scanners, five tissues"
-    write_page(
-        path, summary, between="site", given="label", levels=LEVELS, batches=LEVELS[:2], title=title, tables=[beside]
-    )
 
 
 def _closing(folder: Path) -> str:

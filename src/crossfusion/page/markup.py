@@ -9,6 +9,7 @@ from typing import Any
 from crossfusion.text import label_text
 from crossfusion.text import percent as plain_percent
 
+ISOLATED = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
 LONG = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
 
 
@@ -39,6 +40,16 @@ def escaped(value: Any) -> str:
     return html.escape(label_text(value), quote=True)
 
 
+def written(text: str) -> str:
+    """A text of our own as HTML; names in it, between isolates, keep their direction of writing to themselves."""
+    return html.escape(text, quote=True).replace(ISOLATED[0], "<bdi>").replace(ISOLATED[-1], "</bdi>")
+
+
+def isolated(label: Any) -> str:
+    """A name, short and between isolates, to put into a text."""
+    return ISOLATED.format(shortened(label))
+
+
 def attributes(**values: Any) -> str:
     """Attributes with a leading space; a trailing underscore is dropped, others become hyphens, None is left out."""
     found = {name.rstrip("_").replace("_", "-"): value for name, value in values.items() if value is not None}
@@ -48,12 +59,6 @@ def attributes(**values: Any) -> str:
 def element(tag: str, inner: str = "", **values: Any) -> str:
     """An element around HTML."""
     return f"<{tag}{attributes(**values)}>{inner}</{tag}>"
-
-
-def named(label: Any) -> str:
-    """A group's name, whatever its direction of writing; a long one is shortened, and whole in its title."""
-    text, short = label_text(label), shortened(label)
-    return element("bdi", escaped(short), title=text if "…" in short else None)
 
 
 def shortened(label: Any, length: int = LONG) -> str:

@@ -1,0 +1,113 @@
+"""The command that watches for drift."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion.cli import output, tables
+from crossfusion.cli.options import PATH, given_option, json_option, names_option, weights_option
+from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.drift.periods import parsed_reference, periods_of
+from crossfusion.drift.result import Drift
+from crossfusion.experiments.drift_figure import save
+from crossfusion.experiments.scatter import check_ending
+
+BAR = 24  # characters of the longest bar
+
+
+@click.command()
+@file_argument
+@click.option("--time", required=True, metavar="NAME", help="Column of the periods, such as week.")
+@click.option(
+    "--reference",
+    required=True,
+    metavar="first:N|previous|A,B,...|A..B",
+    help="What periods are compared with: the first N, the window before, some by name, or a stretch.",
+)
+@click.option("--alarm", default=0.01, show_default=True, help="Rate of false alarms of a window; 0: no alarm.")
+@click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
+@given_option
+@names_option("--units", "Columns of the independent units, such as patients, for intervals.")
+@click.option("--window", default=1, show_default=True, metavar="N", help="Periods that are judged together.")
+@click.option("--step", default=1, show_default=True, metavar="N", help="Periods from one window to the next.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+@names_option("--over", "Also split the first alarm over these columns, such as the site.")
+@click.option("--latest", is_flag=True, help="Exit with 1 only if the last window is an alarm.")
+@click.option("--plot", type=PATH, metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
+@weights_option
+@click.option("--seed", default=0, show_default=True, help="Seed of the series that judge the change.")
+@reading_options()
+@json_option
+def drift(
+    file: str | None,
+    time: str,
+    reference: str,
+    alarm: float,
+    adjust: str | None,
+    given: list[str],
+    units: list[str],
+    window: int,
+    step: int,
+    level: float,
+    over: list[str],
+    latest: bool,
+    plot: Path | None,
+    weights: str,
+    seed: int,
+    read: Reading,
+    as_json: bool,
+) -> None:
+    """Compare each period with a reference; exit with 1 if there is an alarm.
+
+    New files are added to a summary with `summarize --append`, which refuses what it holds already.
+
+    \b
+    Examples:
+      crossfusion drift summary.parquet --time week --reference first:8
+      crossfusion drift embeddings.parquet --time month --reference previous --given label --units patient
+      crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
+    """
+    if plot is not None:
+        check_ending(plot)
+    summary = read.summary(file, [time, *given, *units, *over])
+    periods = periods_of(summary, time)[1]
+    options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
+    found = summary.drift(
+        time,
+        reference=parsed_reference(reference, periods, time),
+        given=given,
+        units=units,
+        alarm=alarm or None,
+        window=window,
+        step=step,
+        over=["features", *over],
+        **options,
+    )
+    if plot is not None:
+        save(found, plot)
+    if as_json:
+        output.show_json(found.to_dict())
+    else:
+        _show(found, tables.question([time], given))
+    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
+        sys.stdout.flush()
+        sys.exit(1)
+
+
+def _show(found: Drift, asked: str) -> None:
+    """The windows for people, with a bar for each distance."""
+    header, rows = found.table()
+    top = max(found.distance.max(), 1e-300)
+    bars = ["█" * round(BAR * min(value / top, 1.0)) for value in found.distance.tolist()]
+    marked = ["red" if alarm else "" for alarm in found.alarm]
+    styles = [["bold", *[mark] * (len(header) - 1), mark or "cyan"] for mark in marked]
+    compared = "the window before" if isinstance(found.reference, str) else f"{len(found.reference)} reference periods"
+    number = int(found.alarm.sum())
+    said = "" if found.rate is None else f"; {number or 'no'} alarm{'' if number == 1 else 's'} at {found.rate:g}"
+    title = f"Cross-Fusion Distance of {asked} to {compared}{said}"
+    cells = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
+    output.show_table(title, [*header, ""], cells, styles, left=(0, len(header)))
+    for line in found.told():
+        click.echo(line)

@@ -1,0 +1,202 @@
+"""All that a report says, computed once and ready for JSON."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.attribution import FEATURES, Attribution
+from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.fusion import Fusion
+from crossfusion.judge import TestResult
+from crossfusion.kernels import FloatArray
+from crossfusion.pairwise import Pairwise
+from crossfusion.report import versions, words
+from crossfusion.report.concerns import concerns
+from crossfusion.report.data import Data
+from crossfusion.report.evidence import Evidence, group_labels
+from crossfusion.report.names import crossed
+from crossfusion.report.order import clustered
+from crossfusion.report.over_time import as_data, in_words, over_time
+from crossfusion.report.projection import projection
+from crossfusion.report.question import Question
+from crossfusion.summary import Summary
+from crossfusion.text import label_text, plain_value
+from crossfusion.validation import check_known
+
+FORMAT = 1
+GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
+TOP = 40  # features or units that are listed
+COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
+DIGITS = 6  # of distances of pairs
+
+
+def contents(data: Data) -> dict[str, Any]:
+    """Every number and sentence of a report; it says itself what warnings would say."""
+    check_known(data.question.factors, data.summary.factors, "factor", "the summary")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrossfusionWarning)
+        return _contents(data)
+
+
+def _contents(data: Data) -> dict[str, Any]:
+    reference, evidence = versions.reference(data)
+    asked, summary = evidence.question, evidence.summary
+    plain = evidence.distance(asked.between, (), "interval")
+    fixed = f"interval within one {crossed(asked.given)}"
+    adjusted = evidence.distance(asked.between, asked.given, fixed) if asked.given else None
+    biology = evidence.distance(asked.given, asked.between) if asked.given else None
+    confounded = adjusted is not None and adjusted.overlap == 0
+    strata = () if confounded else asked.given
+    main = plain if adjusted is None else adjusted
+    chosen, few = _largest(summary, asked)
+    pairs = {"plain": evidence.pairs(few, ())}
+    if adjusted is not None and not confounded:
+        pairs["adjusted"] = evidence.pairs(few, asked.given)
+    leading = pairs.get("adjusted", pairs["plain"])
+    tested = evidence.test(strata)
+    by_feature, by_unit = _attributions(summary, asked, strata)
+    balanced = summary.cfd(asked.between, given=asked.given, weights="balanced")
+    batches, methods = versions.batches(evidence), versions.methods(data, reference)
+    drift = over_time(evidence)
+    found = [("plain", plain), ("adjusted", adjusted), ("biology", biology)]
+    shown = [(name, fusion) for name, fusion in found if fusion is not None]
+    return {
+        "format": FORMAT,
+        "question": asked.to_dict(),
+        "about": _about(data, evidence),
+        "verdict": words.verdict(main, tested[0] if tested else None, asked.level),
+        "headline": [
+            *words.headline(asked, plain, adjusted, leading, tested, evidence.total),
+            *in_words(drift),
+            *words.of_methods(methods),
+        ],
+        "tiles": words.tiles(asked, shown),
+        "distances": {name: _fusion(fusion) for name, fusion in shown},
+        "groups": _groups(chosen, few, asked, leading, len(main.counts)),
+        "pairs": {name: _pairs(result) for name, result in pairs.items()},
+        "levels": _levels(summary, asked),
+        "batches": batches,
+        "methods": methods,
+        "plane": "methods" if methods else "batches" if batches else None,
+        "projection": projection(summary, asked, evidence.rows),
+        "features": _attribution(by_feature, data.features),
+        "units": None if by_unit is None else _attribution(by_unit),
+        "test": None if tested is None else _test(*tested),
+        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit)],
+        "missing": dict(evidence.missing),
+        "drift": as_data(drift),
+    }
+
+
+def _about(data: Data, evidence: Evidence) -> dict[str, Any]:
+    summary = evidence.summary
+    return {
+        "rows": evidence.total,
+        "features": summary.dim,
+        "cells": len(summary),
+        "dtype": summary.dtype,
+        "dropped": summary.dropped,
+        "tags": dict(summary.tags),
+        "sampled": None if evidence.rows is None else len(evidence.rows.x),
+        "whole": evidence.whole,
+        "reference": evidence.question.reference,
+        "all": data.seen or None,
+    }
+
+
+def _fusion(fusion: Fusion) -> dict[str, Any]:
+    """A distance; rows and weights of the groups are told once, with the groups."""
+    return {name: entry for name, entry in fusion.to_dict().items() if name not in ("counts", "weights")}
+
+
+def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
+    """The groups that are shown, those with the most rows, and a summary of these."""
+    code, groups = factors.encode(summary.keys.select(list(question.between)))
+    count = np.bincount(code, weights=summary.moments.count)
+    if len(count) < 2:
+        raise InputError(f"between has one group only, {factors.labels(groups)[0]!r}: compare at least two")
+    chosen = sorted(np.argsort(-count, kind="stable")[:GROUPS].tolist())
+    if len(chosen) == len(count):
+        return chosen, summary
+    kept = np.flatnonzero(np.isin(code, chosen))
+    return chosen, replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept], batches=())
+
+
+def _groups(chosen: Sequence[int], few: Summary, question: Question, pairs: Pairwise, total: int) -> dict[str, Any]:
+    """Name, rows, units, variance and mean distance of each group, and an order that puts close ones together."""
+    moments = few.rollup(question.between).moments
+    found = words.shown(pairs)
+    np.fill_diagonal(found, np.nan)
+    defined = np.isfinite(found)
+    mean = np.divide(
+        np.where(defined, found, 0).sum(axis=0),
+        defined.sum(axis=0),
+        where=defined.any(axis=0),
+        out=np.full(len(found), np.nan),
+    )
+    units = None
+    if question.units:
+        both = few.rollup(list(dict.fromkeys([*question.between, *question.units])))
+        units = np.bincount(factors.encode(both.keys.select(list(question.between)))[0]).tolist()
+    return {
+        "number": len(chosen),
+        "all": total,
+        "names": [label_text(label) for label in group_labels(few, question.between)],
+        "rows": plain_value(moments.count),
+        "units": units,
+        "dispersion": _rounded(moments.dispersion),
+        "distance": _rounded(mean),
+        "cluster": clustered(found),
+    }
+
+
+def _pairs(pairs: Pairwise) -> dict[str, Any]:
+    """The upper triangle of each matrix, row by row."""
+    upper = np.triu_indices(len(pairs.labels), 1)
+    columns = {name: _rounded(values[upper]) for name, values in pairs.columns.items() if name in COLUMNS}
+    return columns | {"level": pairs.level, "permutations": pairs.permutations, "adjust": pairs.adjust}
+
+
+def _rounded(values: FloatArray) -> list[Any]:
+    return [plain_value(float(f"{value:.{DIGITS}g}")) for value in np.asarray(values, float)]
+
+
+def _test(test: TestResult, exchanged: str, number: int) -> dict[str, Any]:
+    """The outcome of a test; the rearrangements in the units of the distance, plug-in, which grows with F."""
+    finite = 0 < test.distance < np.inf
+    freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
+    found = test.to_dict() | {"exchanged": exchanged, "number": number}
+    return found | {"null": _rounded(np.log1p(test.null / freedom)) if finite else []}
+
+
+def _levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
+    """Hierarchies that add up: the levels as the rows come, and below what is held fixed."""
+    orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
+    return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
+
+
+def _attributions(
+    summary: Summary, question: Question, given: tuple[str, ...]
+) -> tuple[Attribution, Attribution | None]:
+    options: dict[str, Any] = {"given": given, "weights": question.weights}
+    by_unit = summary.attribution(question.between, over=question.units[0], **options) if question.units else None
+    return summary.attribution(question.between, over=FEATURES, **options), by_unit
+
+
+def _attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The largest contributions, and what all others add up to."""
+    top = found.top(TOP)
+    labels = [names[k] if names else label_text(found.labels[k]) for k in top]
+    rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
+    return {
+        "over": found.over,
+        "number": len(found.labels),
+        "labels": labels,
+        "share": _rounded(found.share[top]),
+        "without": _rounded(found.without[top]),
+        "rest": plain_value(rest),
+    }

@@ -1,0 +1,57 @@
+"""What a report is made of: a summary, and some of the rows where there are any."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crossfusion import storage
+from crossfusion.collect import collect, opened
+from crossfusion.errors import InputError
+from crossfusion.report.question import Question
+from crossfusion.sources.block import Source
+from crossfusion.sources.sampled import Sample
+from crossfusion.sources.whole import Rows
+from crossfusion.summary import Summary, read_summary
+
+
+@dataclass(frozen=True)
+class Data:
+    """A summary by all factors of a question, and what else is known."""
+
+    summary: Summary
+    question: Question
+    rows: Rows | None = None  # some of the rows, of all versions
+    seen: int = 0  # rows that these were drawn from
+    features: tuple[str, ...] = ()  # names of the features, where they have any
+
+    @property
+    def whole(self) -> bool:
+        """Whether the rows are all there are."""
+        return self.rows is not None and len(self.rows.x) == self.seen - self.summary.dropped
+
+
+def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors: Any, nan: str) -> Data:
+    """A summary, and some of the rows if there are any."""
+    if isinstance(source, str | os.PathLike) and storage.is_summary(source):
+        source = read_summary(source)
+    if isinstance(source, Summary):
+        if by is not None or vectors is not None:
+            raise InputError("by and vectors go with rows: leave them out where source is a summary")
+        return Data(source, question)
+    if by is not None:
+        missing = [name for name in question.factors if name not in by]
+        if missing:
+            raise InputError(f"by lacks {missing[0]!r}: pass an array for each factor that is named")
+        by = {name: by[name] for name in question.factors}
+    sources, _ = opened(source, list(question.factors) if by is None else by, vectors)
+    return drawn(sources, question, lambda watched: collect(watched, nan=nan))
+
+
+def drawn(sources: Sequence[Any], question: Question, reduce: Callable[[Sequence[Any]], Summary]) -> Data:
+    """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
+    sample = Sample(question.seed)
+    here = all(isinstance(source, Source) for source in sources)
+    summary = reduce(sample.watched(sources) if here else sources)
+    features = next((source.features for source in sources if getattr(source, "features", ())), ())
+    return Data(summary, question, sample.rows(), sample.seen, features)

@@ -1,0 +1,153 @@
+"""Distances with their intervals and tests: by the units of a summary, by the rows at hand, or without either."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.cells import have_several
+from crossfusion.compare import cfd
+from crossfusion.errors import InputError
+from crossfusion.fusion import Fusion
+from crossfusion.judge import TestResult
+from crossfusion.pairwise import Pairwise
+from crossfusion.permutation import permutation_test
+from crossfusion.report.question import Question
+from crossfusion.row_pairs import number_of_pairs, pairs_of_rows
+from crossfusion.sources.whole import Rows
+from crossfusion.summary import Summary
+
+T = TypeVar("T")
+TESTED = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
+LIMITS = {"units": 8000, "rows": 2000}  # pairs up to which each has an interval, by units or by rows, which take longer
+ADJUST = "holm"
+ESTIMATE = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
+NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
+TOO_MANY = "there are more rows than are held in memory: name in units what is independent, such as the patient"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A summary, some of the rows it was made of, if there are any, and what could not be had."""
+
+    summary: Summary
+    question: Question
+    rows: Rows | None = None
+    whole: bool = False  # whether the rows are all there are
+    missing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Rows of the summary."""
+        return round(float(self.summary.moments.count.sum()))
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether single rows are what is independent, and are all here."""
+        return not self.question.units and self.whole
+
+    @property
+    def why_not(self) -> str | None:
+        """Why there are no intervals at all, if there are none."""
+        if self.question.units or self.by_rows:
+            return None
+        return NO_UNITS if self.rows is None else TOO_MANY
+
+    def distance(self, between: tuple[str, ...], given: tuple[str, ...], what: str | None = None) -> Fusion:
+        """Distance with its interval, where there can be one, and a look at the shape of the groups in the rows.
+
+        `what` names the interval where it is missing.
+        """
+        asked = self.question
+        plain = self.summary.cfd(between, given=given, weights=asked.weights)
+        found: Fusion | None = None
+        if asked.units:
+            options: dict[str, Any] = {"units": asked.units, "weights": asked.weights, "level": asked.level}
+            found = self._tried(what, lambda: self.summary.cfd(between, given=given, **options))
+        elif self.by_rows:
+            found = self._tried(what, lambda: self._of_rows(between, given))
+        else:
+            self.missing["interval"] = self.why_not or ""
+        found = found or plain
+        if self.rows is not None and not found.caution and not self.by_rows:
+            looked = self._tried(None, lambda: self._of_rows(between, given))
+            return replace(found, caution=looked.caution if looked else None)
+        return replace(plain, **{name: getattr(found, name) for name in ESTIMATE})
+
+    def _of_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
+        assert self.rows is not None
+        units = self.rows.values(self.question.units)
+        options: dict[str, Any] = {"weights": self.question.weights, "level": self.question.level, "units": units}
+        return cfd(self.rows.x, labels=self.rows.values(between), given=self.rows.values(given), **options)
+
+    def _tried(self, what: str | None, ask: Callable[[], T]) -> T | None:
+        """An answer, or none, and then what is missing and why."""
+        try:
+            return ask()
+        except InputError as problem:
+            if what is not None:
+                self.missing.setdefault(what, str(problem))
+            return None
+
+    def pairs(self, summary: Summary, given: tuple[str, ...]) -> Pairwise:
+        """Distances of all pairs of a summary's groups, with limits and p-values where there can be some."""
+        asked = self.question
+        plain = summary.pairwise(asked.between, given=given, weights=asked.weights)
+        number = number_of_pairs(plain)
+        if not number or self.why_not is not None:
+            return plain
+        if number > LIMITS["units" if asked.units else "rows"]:
+            self.missing["intervals of pairs"] = (
+                f"there are {number:,} pairs, which would take long: select groups first"
+            )
+            return plain
+        tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUST}
+        tests["permutations"] = asked.permutations if number <= TESTED else None
+        if number > TESTED:
+            self.missing["tests of pairs"] = f"there are {number:,} pairs, too many for tests to say anything"
+
+        def ask() -> Pairwise:
+            if asked.units:
+                return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
+            group, stratum = self._codes(summary, given)
+            assert self.rows is not None
+            return pairs_of_rows(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
+
+        found = self._tried("intervals of pairs", ask)
+        if found is None and tests["permutations"] is not None:
+            tests["permutations"] = None
+            found = self._tried(None, ask)
+        return found or plain
+
+    def _codes(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
+        """Codes of the rows' groups as the summary numbers them (-1: not among them), and of their strata."""
+        assert self.rows is not None
+        places = {label: k for k, label in enumerate(group_labels(summary, self.question.between))}
+        code, groups = factors.encode(self.rows.keys.select(list(self.question.between)))
+        own = np.array([places.get(label, -1) for label in factors.labels(groups)])
+        return own[code], factors.encode(self.rows.keys.select(list(given)))[0] if given else None
+
+    def test(self, given: tuple[str, ...]) -> tuple[TestResult, str, int] | None:
+        """Outcome of the permutation test, what was exchanged, and how many of them there were."""
+        asked = self.question
+        tests: dict[str, Any] = {"permutations": asked.permutations, "seed": asked.seed}
+        if asked.units:
+            tests["units"] = asked.units
+            found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
+            exchanged = " × ".join(asked.units)
+            if have_several(self.summary, asked.between, asked.units):
+                exchanged = f"{' × '.join(asked.between)} within {exchanged}"
+            return None if found is None else (found, exchanged, len(self.summary.rollup(asked.units)))
+        if self.rows is None:
+            self.missing["test"] = NO_UNITS
+            return None
+        rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
+        tested = self._tried("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
+        return None if tested is None else (tested, "single rows", len(rows))
+
+
+def group_labels(summary: Summary, between: tuple[str, ...]) -> list[Any]:
+    """The compared groups, in the order of all results."""
+    return factors.labels(summary.rollup(between).keys.select(list(between)))

@@ -1,0 +1,76 @@
+"""How a report was made: formulas, choices, versions, the command, and whom to cite."""
+
+import platform
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from crossfusion._version import __version__
+from crossfusion.page.markup import element, written
+from crossfusion.report.names import crossed
+from crossfusion.report.question import Question
+
+CITATION = (
+    "X. Zhang, J. Zhang, X. Song. Cross-Fusion Distance: a novel metric for measuring fusion and separability between"
+    " data groups in representation space. 2026."
+)
+BIBTEX = """@article{zhang2026crossfusion,
+  title  = {Cross-Fusion Distance: a novel metric for measuring fusion and separability between data groups in
+            representation space},
+  author = {Zhang, X. and Zhang, J. and Song, X.},
+  year   = {2026}
+}"""
+WEIGHTS = {
+    "pooled": "Groups weigh as their rows do (pooled).",
+    "balanced": "All compared groups weigh the same (balanced).",
+}
+
+
+def made(command: str) -> dict[str, Any]:
+    """What a report was made with."""
+    return {
+        "crossfusion": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "command": command,
+        "citation": CITATION,
+        "bibtex": BIBTEX,
+    }
+
+
+def methods_section(question: Question, about: dict[str, Any], made_with: dict[str, Any]) -> str:
+    """HTML of formulas, choices and versions."""
+    formulas = files("crossfusion.report").joinpath("methods.html").read_text(encoding="utf-8")
+    choices = "".join(element("li", written(text)) for text in _choices(question, about))
+    programs = f"crossfusion {made_with['crossfusion']}, NumPy {made_with['numpy']}, Python {made_with['python']}"
+    return (
+        formulas
+        + element("ul", choices)
+        + element("p", f"Made with {written(programs)}, seed {question.seed}, by")
+        + element("pre", element("code", written(made_with["command"])), tabindex=0)
+    )
+
+
+def _choices(question: Question, about: dict[str, Any]) -> list[str]:
+    """What was chosen for this report, in sentences."""
+    level = f"{100 * question.level:g} %"
+    found = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
+    if question.units:
+        found.append(
+            f"Intervals are at {level} confidence; they and the unbiased distances count {crossed(question.units)}"
+            " units. They are of single distances, each at its level, and invert a test of every distance that might be"
+            " true."
+        )
+    elif about["whole"]:
+        found.append(f"Intervals are at {level} confidence and take rows to be independent.")
+    found.append(
+        f"Tests are by up to {question.permutations:,} rearrangements of labels"
+        f"{' within strata' if question.given else ''}; p-values of pairs are also adjusted for their number (Holm)."
+    )
+    if about["sampled"] is not None and not about["whole"]:
+        found.append(
+            f"Distances are from all rows. Pictures of single rows, and the search for copies, are from"
+            f" {about['sampled']:,} rows drawn with the same chance each (seed {question.seed})."
+        )
+    return found

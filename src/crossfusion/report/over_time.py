@@ -1,0 +1,69 @@
+"""How far each period lies from the first ones."""
+
+from typing import Any
+
+from crossfusion.drift import Drift
+from crossfusion.drift.periods import periods_of
+from crossfusion.errors import InputError
+from crossfusion.page.markup import isolated, number
+from crossfusion.report.evidence import Evidence
+from crossfusion.text import label_text
+
+RATE = 0.01  # of false alarms of a period
+LEAST = 3  # periods that an alarm needs to know what is usual
+FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm", "level", "rate")
+
+
+def over_time(evidence: Evidence) -> Drift | None:
+    """Drift from the first third of the periods, or None, and then what is missing and why."""
+    asked, summary = evidence.question, evidence.summary
+    if asked.time is None:
+        return None
+    try:
+        number_of_periods = len(periods_of(summary, asked.time)[1])
+        first = min(max(LEAST, number_of_periods // 3), number_of_periods - 1)
+        options: dict[str, Any] = {
+            "reference": f"first:{first}",
+            "given": asked.given,
+            "alarm": RATE if first >= LEAST else None,
+            "weights": asked.weights,
+            "seed": asked.seed,
+        }
+        try:
+            return summary.drift(asked.time, units=asked.units, level=asked.level, **options)
+        except InputError:
+            return summary.drift(asked.time, **options)
+    except InputError as problem:
+        evidence.missing["drift"] = str(problem)
+        return None
+
+
+def as_data(drift: Drift | None) -> dict[str, Any] | None:
+    """What the page draws."""
+    if drift is None:
+        return None
+    plain = drift.to_dict()
+    return {name: plain[name] for name in FIELDS} | {
+        "time": drift.time,
+        "periods": [drift.window(k) for k in range(len(drift.periods))],
+        "reference": [label_text(period) for period in drift.reference],
+        "change": plain["change"],
+        "told": drift.told(),
+    }
+
+
+def in_words(drift: Drift | None) -> list[str]:
+    """Whether and when there is an alarm."""
+    if drift is None:
+        return []
+    time, judged = isolated(drift.time), len(drift.periods)
+    compared = f"{len(drift.reference)} first"
+    if drift.rate is None:
+        far = int(drift.distance.argmax())
+        most = f"{isolated(drift.window(far))} lies farthest from the {compared} ({number(float(drift.distance[far]))})"
+        return [f"Over {time}, {most}; there are too few periods for an alarm."]
+    alarms = [k for k in range(judged) if drift.alarm[k]]
+    if not alarms:
+        return [f"Over {time}, none of {judged:,} periods is an alarm against the {compared}."]
+    when = isolated(drift.window(alarms[0]))
+    return [f"Over {time}, {len(alarms):,} of {judged:,} periods are alarms against the {compared}, from {when} on."]

@@ -1,0 +1,104 @@
+"""What a report is about: which groups, given what, counted by which units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crossfusion.design import WEIGHTS
+from crossfusion.errors import InputError
+from crossfusion.judge import check_options
+from crossfusion.table import Factors
+from crossfusion.text import plain_value
+from crossfusion.validation import as_names, check_level, check_option
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Names of factors, and how they are compared; `Report` says what each means."""
+
+    between: Names
+    given: Names
+    units: Names
+    time: str | None
+    method: str | None
+    reference: str | None
+    levels: Names
+    weights: str
+    level: float
+    permutations: int
+    seed: int
+
+    @property
+    def factors(self) -> Names:
+        """All factors that are named, each once."""
+        single = [name for name in (self.time, self.method) if name is not None]
+        return tuple(dict.fromkeys([*self.between, *self.given, *self.levels, *self.units, *single]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON."""
+        return {name: plain_value(value) for name, value in vars(self).items()}
+
+
+def asked(
+    between: Factors,
+    given: Factors | None,
+    units: Factors | None,
+    time: str | None,
+    method: str | None,
+    reference: Any,
+    levels: Sequence[str] | None,
+    weights: str,
+    level: float,
+    permutations: int,
+    seed: int,
+) -> Question:
+    """A question whose parts go together."""
+    check_level(level)
+    if level is None:
+        raise InputError("level=None is no confidence level: pass one such as 0.95")
+    check_options(permutations, seed)
+    check_option(weights, WEIGHTS, "weights")
+    compared, held, counted = as_names(between, "between"), as_names(given, "given"), as_names(units, "units")
+    if not compared:
+        raise InputError("between is empty: name the factor whose groups are compared")
+    single = {name: _one(value, name) for name, value in (("time", time), ("method", method))}
+    _check_apart(compared, held, counted, single)
+    if reference is not None and method is None:
+        raise InputError(f"reference={reference!r} names one of several methods: name their column in method")
+    nested = [*compared, *counted] if levels is None else list(as_names(levels, "levels"))
+    nested = [name for name in nested if name not in held and name != method]
+    if not nested:
+        raise InputError("levels is empty but for given and method: name factors from the outermost to the innermost")
+    return Question(
+        compared,
+        held,
+        counted,
+        single["time"],
+        single["method"],
+        None if reference is None else str(reference),
+        tuple(nested),
+        weights,
+        level,
+        permutations,
+        seed,
+    )
+
+
+def _one(value: Any, name: str) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise InputError(f"{name}={value!r} is not the name of one factor: pass a name, or leave it out")
+
+
+def _check_apart(between: Names, given: Names, units: Names, single: dict[str, str | None]) -> None:
+    """Refuse a factor that is to play two parts."""
+    parts = {"between": between, "given": given, "units": units}
+    parts |= {name: (value,) for name, value in single.items() if value is not None}
+    seen: dict[str, str] = {}
+    for part, names in parts.items():
+        for name in names:
+            if name in seen and {part, seen[name]} != {"between", "time"}:
+                raise InputError(f"{name!r} is in {seen[name]} and in {part}: a factor has one part in a report")
+            seen.setdefault(name, part)

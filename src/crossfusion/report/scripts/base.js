@@ -1,0 +1,99 @@
+// What all sections share: the data, elements whose text is text, numbers for people, and the note beside the pointer.
+const data = JSON.parse(document.getElementById('data').textContent);
+const SVG = 'http://www.w3.org/2000/svg';
+const LONG = 32;
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') for (const [key, entry] of Object.entries(value)) element.style.setProperty(key, entry);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.filter(child => child !== null && child !== undefined));
+  return element;
+}
+
+const make = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+const draw = (tag, attributes = {}, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+const body = id => document.getElementById(`${id}-body`);
+
+// Numbers come as numbers, as null where undefined, and as the text "inf".
+const real = value => value === null || value === undefined ? NaN : value === 'inf' ? Infinity : Number(value);
+
+function number(value) {
+  const found = real(value);
+  if (Number.isNaN(found)) return '–';
+  if (!Number.isFinite(found)) return '∞';
+  const text = found.toFixed(4);
+  return (Number(text) === 0 ? '0.0000' : text).replace('-', '−');
+}
+
+const percent = value => Number.isFinite(real(value)) ? `${(100 * value).toFixed(1).replace('-', '−')}\u202f%` : '–';
+const whole = value => Math.round(value).toLocaleString('en-GB');
+const probability = value => value === null || value === undefined ? '–' : String(Number(Number(value).toPrecision(3)));
+const ofVariance = distance => percent(Math.max(0, -Math.expm1(-real(distance))));
+
+function short(text, length = LONG) {
+  const line = text.split(/\s+/).join(' ').trim();
+  const letters = [...line];
+  const tail = Math.floor(length / 3);
+  return letters.length <= length ? line : `${letters.slice(0, length - tail - 1).join('')}…${letters.slice(-tail).join('')}`;
+}
+
+// A name that keeps its direction of writing to itself; a long one is cut, and whole in its title.
+function named(text, length = LONG) {
+  const cut = short(text, length);
+  return make('bdi', { title: cut === text ? null : text.slice(0, 2000) }, cut);
+}
+
+const isolated = text => `\u2068${short(text)}\u2069`;
+const joined = names => names.map(name => short(name)).join(' × ');
+
+function choice(text, options, change, value) {
+  const select = make('select', { onchange: event => change(event.target.value) },
+    ...options.map(([key, label]) => make('option', { value: key, selected: key === value }, label)));
+  return make('label', { class: 'choice' }, make('span', {}, text), select);
+}
+
+const note = make('div', { class: 'tip', 'aria-hidden': 'true', hidden: true });
+
+function tell(lines, box) {
+  note.replaceChildren(...lines.map((line, k) => make(k ? 'span' : 'b', {}, line)));
+  note.hidden = false;
+  const own = note.getBoundingClientRect();
+  const room = document.documentElement.clientWidth;
+  const left = Math.min(Math.max(8, box.left + box.width / 2 - own.width / 2), room - own.width - 8);
+  const top = box.top - own.height - 10 > 0 ? box.top - own.height - 10 : box.bottom + 10;
+  note.style.left = `${Math.max(8, left)}px`;
+  note.style.top = `${top}px`;
+}
+
+const hush = () => { note.hidden = true; };
+
+// Draw into a box, and again whenever its width changes: letters keep their size on every screen.
+function fitted(box, paint) {
+  let last = 0;
+  const look = () => {
+    const width = Math.floor(box.clientWidth);
+    if (width > 0 && width !== last) { last = width; paint(width); }
+  };
+  look();
+  new ResizeObserver(look).observe(box);
+  return () => { last = 0; look(); };
+}
+
+// Of groups i and j, the place of their pair in the upper triangle, row by row.
+const groups = data.groups;
+function place(i, j) {
+  const [a, b] = i < j ? [i, j] : [j, i];
+  return a * groups.number - a * (a + 1) / 2 + b - a - 1;
+}
+
+const at = (pairs, name, k) => pairs[name] ? pairs[name][k] : null;
+
+// What is shown of a pair: unbiased, else plug-in, and nothing where nothing is compared.
+function shown(pairs, k) {
+  if (pairs.overlap[k] === 0) return NaN;
+  return pairs.unbiased[k] === null ? real(pairs.distance[k]) : real(pairs.unbiased[k]);
+}

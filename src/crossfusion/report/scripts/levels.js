@@ -1,0 +1,35 @@
+// Where the variance lies: levels as parts of one bar, and the same in numbers.
+function levels() {
+  const titles = ['As the rows come', `With ${given} first`];
+  body('levels').append(make('div', { class: 'stacked' }, ...data.levels.map((entry, k) => hierarchy(entry, titles[k]))));
+}
+
+// Levels add on the scale of the distance; as parts of the variance they are differences of exp(−sum so far).
+function parts(entry, column) {
+  let sum = 0;
+  const found = entry.levels.map(level => {
+    const before = Math.exp(-sum);
+    sum += real(level[column]);
+    return before - Math.exp(-sum);
+  });
+  return [...found, Math.exp(-sum)];
+}
+
+function hierarchy(entry, title) {
+  const unbiased = parts(entry, 'unbiased');
+  const corrected = unbiased.every(share => share >= 0);
+  const shares = corrected ? unbiased : parts(entry, 'distance');
+  const names = [...entry.levels.map(level => level.level), 'within the finest groups'];
+  const colour = k => k < entry.levels.length ? `c${k % 8}` : 'rest';
+  const said = names.map((name, k) => `${short(name)} ${percent(shares[k])}`).join(', ');
+  const bar = make('div', { class: 'bar', role: 'img', 'aria-label': `${title}: ${said}` },
+    ...shares.map((share, k) => make('span', { class: colour(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
+      share > 0.14 ? make('em', {}, percent(share)) : null)));
+  const mark = k => make('span', {}, make('i', { class: `swatch ${colour(k)}`, 'aria-hidden': 'true' }), k < entry.levels.length ? named(names[k], 24) : names[k]);
+  const rows = entry.levels.map((level, k) => [mark(k), percent(shares[k]), number(level.unbiased), number(level.distance)]);
+  rows.push([mark(entry.levels.length), percent(shares.at(-1)), '', '']);
+  rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0)), number(entry.unbiased), number(entry.distance)]);
+  const how = corrected ? 'without the bias of small samples' : 'plug-in, as some group is too small to correct for its bias';
+  return make('div', {}, make('h3', {}, title), bar,
+    table(`Share of the variance (${how}) and distance of each level`, ['level', 'variance', 'unbiased', 'plug-in'], rows));
+}

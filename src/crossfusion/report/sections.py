@@ -1,0 +1,143 @@
+"""The sections of a page: title, what one sees there in a sentence or two, and when there is one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crossfusion.page.markup import isolated, number, percent, written
+from crossfusion.report.names import crossed
+from crossfusion.report.question import Question
+
+Found = Mapping[str, Any]
+
+
+def _always(_found: Found) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section; `text` gives HTML."""
+
+    id: str
+    short: str
+    title: str
+    text: Callable[[Found, Question], str]
+    wanted: Callable[[Found], bool] = _always
+
+
+def _warnings(found: Found, _question: Question) -> str:
+    number = len(found["warnings"])
+    if not number:
+        return (
+            "Imbalance, small groups, unequal spread or shape, confounding, copies and flat features were looked for."
+        )
+    return "Look at these before trusting the numbers." if number > 1 else "Look at this before trusting the numbers."
+
+
+def _matrix(found: Found, _question: Question) -> str:
+    shown, groups = found["groups"]["number"], found["groups"]["all"]
+    more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
+    return (
+        "Each cell is the unbiased distance of two groups; the darker, the farther apart. Point at a cell, or move with"
+        f" the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
+    )
+
+
+def _forest(found: Found, _question: Question) -> str:
+    level = found["pairs"]["plain"]["level"]
+    if level is None:
+        return "The pairs, farthest first. There are no intervals: see “what could mislead”."
+    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}\u202f% interval."
+
+
+def _levels(_found: Found, question: Question) -> str:
+    held = f" In the second bar {written(crossed(question.given))} comes first." if question.given else ""
+    return (
+        "All variance is either within the finest groups or between groups of some level, given the levels above it."
+        f" The parts add up to the whole, exactly.{held}"
+    )
+
+
+def _plane(found: Found, question: Question) -> str:
+    given = written(crossed(question.given)) or "biology"
+    what = "version of the rows" if found["methods"] else "batch factor"
+    return (
+        f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups"
+        " stay apart within one batch. The upper left corner is where one wants to be."
+    )
+
+
+def _cloud(found: Found, _question: Question) -> str:
+    view = found["projection"]
+    if view["shown"] is None:
+        return "The groups’ means agree, so no plane separates them."
+    text = f"This plane separates the groups most: it shows {percent(view['shown'])} of the variance between them."
+    if view["second"] != "between":
+        text += " One direction is enough for that; upwards is the direction of the largest variance of what is left."
+    if view["points"] is None:
+        return f"{text} Means of groups only: a summary has no rows."
+    number = len(view["points"]["at"])
+    return f"{text} Dots are {number:,} rows drawn at random, large ones the means of groups."
+
+
+def _features(found: Found, _question: Question) -> str:
+    main = found["distances"].get("adjusted", found["distances"]["plain"])["distance"]
+    whole = "∞" if isinstance(main, str) else number(main)
+    return (
+        "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of"
+        f" them it is {whole}."
+    )
+
+
+def _null(found: Found, _question: Question) -> str:
+    test = found["test"]
+    if test["exchanged"] == "single rows":
+        return f"The distance under {test['permutations']:,} rearrangements of the labels of {test['number']:,} rows."
+    return (
+        f"The distance under {test['permutations']:,} rearrangements of the labels, exchanging"
+        f" {written(isolated(test['exchanged']))} ({test['number']:,} units)."
+    )
+
+
+def _drift(found: Found, question: Question) -> str:
+    drift = found["drift"]
+    fixed = f", within one {written(crossed(question.given))}" if question.given else ""
+    text = f"Distance (plug-in) of each period to the first {len(drift['reference'])} taken together{fixed}."
+    if drift["lower"] is not None:
+        text += " Lines are intervals of the unbiased distance."
+    if drift["rate"] is None:
+        return f"{text} An alarm needs more periods."
+    rate = f"{100 * drift['rate']:g}\u202f%"
+    return f"{text} Above the dashed line is an alarm (diamonds): {rate} of periods would be there if nothing drifted."
+
+
+def _fixed(text: str) -> Callable[[Found, Question], str]:
+    return lambda _found, _question: text
+
+
+SECTIONS = (
+    Section("warnings", "Warnings", "What could mislead", _warnings),
+    Section("matrix", "Matrix", "Which groups lie apart", _matrix),
+    Section("forest", "Pairs", "Pairs with intervals", _forest),
+    Section("pair", "One pair", "The chosen pair", _fixed("Choose another one in the matrix or in the list of pairs.")),
+    Section("levels", "Levels", "Where the variance lies", _levels),
+    Section("plane", "Batch or biology", "Batch versus biology", _plane, lambda found: bool(found["plane"])),
+    Section("cloud", "Cloud", "The fused cloud", _cloud),
+    Section(
+        "drift",
+        "Drift",
+        "Over time",
+        _drift,
+        lambda found: found["drift"] is not None,
+    ),
+    Section("attribution", "Attribution", "What separates the groups", _features),
+    Section("null", "Chance", "Could it be chance?", _null, lambda found: found["test"] is not None),
+    Section(
+        "methods", "Methods", "How this was computed", _fixed("Moments of the groups from one pass over all rows.")
+    ),
+    Section(
+        "download", "Data", "Data of this page", _fixed("All numbers are inside this file. Save them to go on with.")
+    ),
+    Section("citation", "Citation", "Citation", _fixed("The distance is due to")),
+)

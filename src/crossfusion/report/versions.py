@@ -1,0 +1,103 @@
+"""Batch versus biology: of several versions of the same rows, or of the factors of one."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crossfusion import factors
+from crossfusion.errors import InputError
+from crossfusion.fusion import Fusion
+from crossfusion.methods import compare_methods
+from crossfusion.report.concerns import value
+from crossfusion.report.data import Data
+from crossfusion.report.evidence import Evidence
+from crossfusion.sources.whole import Rows
+from crossfusion.summary import Summary
+from crossfusion.text import label_text, plain_value
+from crossfusion.validation import check_known
+
+
+def reference(data: Data) -> tuple[str | None, Evidence]:
+    """The version that all sections but one are about, the first if none is named, and the evidence on it."""
+    asked, summary, rows = data.question, data.summary, data.rows
+    if asked.method is None:
+        kept = summary.rollup(asked.factors)
+        return None, Evidence(kept, asked, rows, data.whole)
+    names = list(_versions(data))
+    if asked.reference is not None:
+        check_known([asked.reference], names, "reference", asked.method)
+    chosen = names[0] if asked.reference is None else asked.reference
+    own = _versions(data)[chosen]
+    single = replace(asked, method=None, reference=chosen)
+    if rows is None:
+        return chosen, Evidence(own, single)
+    mine = _rows_of(rows, asked.method, chosen)
+    return chosen, Evidence(own, single, mine, data.whole)
+
+
+def _versions(data: Data) -> dict[str, Summary]:
+    """A summary of each version of the rows."""
+    asked, summary = data.question, data.summary.rollup(data.question.factors)
+    assert asked.method is not None
+    others = [name for name in summary.factors if name != asked.method]
+    values = factors.labels(summary.rollup([asked.method]).keys.select([asked.method]))
+    if len(values) < 2:
+        raise InputError(f"method={asked.method!r} has one value only, {values[0]!r}: a comparison needs two versions")
+    return {label_text(version): summary.select(**{asked.method: [version]}).rollup(others) for version in values}
+
+
+def _rows_of(rows: Rows, method: str, chosen: str) -> Rows | None:
+    """The rows of one version."""
+    own = np.flatnonzero([label_text(entry) == chosen for entry in rows.keys.column(method).to_pylist()])
+    others = [name for name in rows.keys.column_names if name != method]
+    return Rows(rows.x[own], rows.keys.select(others).take(own)) if len(own) else None
+
+
+def methods(data: Data, chosen: str | None) -> dict[str, Any] | None:
+    """Distances of all versions, beside those of the reference."""
+    asked = data.question
+    if chosen is None:
+        return None
+    options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "seed": asked.seed, "reference": chosen}
+    try:
+        found = compare_methods(_versions(data), between=asked.between, given=asked.given, units=asked.units, **options)
+    except InputError as problem:
+        if not asked.units:
+            raise
+        found = compare_methods(_versions(data), between=asked.between, given=asked.given, **options)
+        return _points(found.to_dict(), found.batch, found.biology) | {"missing": str(problem)}
+    return _points(found.to_dict(), found.batch, found.biology)
+
+
+def _points(plain: dict[str, Any], batch: Any, biology: Any) -> dict[str, Any]:
+    """Names, ranks and differences, with the distances alone of each fusion."""
+    return plain | {
+        "batch": [_point(fusion) for fusion in batch],
+        "biology": None if biology is None else [_point(fusion) for fusion in biology],
+    }
+
+
+def _point(fusion: Fusion) -> dict[str, Any]:
+    return {"value": plain_value(value(fusion)), "interval": plain_value(fusion.interval)}
+
+
+def batches(evidence: Evidence) -> list[dict[str, Any]] | None:
+    """Each batch factor against what is held fixed: alone, given it, and the other way round."""
+    asked, summary = evidence.question, evidence.summary
+    if not asked.given:
+        return None
+    names = [name for name in asked.levels if name not in asked.units] or list(asked.between)
+    labels = summary.cfd(asked.given, weights=asked.weights)
+    found = []
+    for name in names:
+        if len(summary.rollup([name])) < 2:
+            continue
+        fusions = (
+            summary.cfd(name, weights=asked.weights),
+            evidence.distance((name,), asked.given),
+            evidence.distance(asked.given, (name,)),
+        )
+        plain, batch, biology = map(_point, fusions)
+        found.append({"name": name, "plain": plain, "labels": _point(labels), "batch": batch, "biology": biology})
+    return found

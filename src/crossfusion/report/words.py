@@ -1,0 +1,182 @@
+"""The headline: what was found, in sentences with numbers."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crossfusion.fusion import Fusion
+from crossfusion.judge import TestResult
+from crossfusion.page.markup import isolated, number, percent
+from crossfusion.pairwise import Pairwise
+from crossfusion.report.concerns import value
+from crossfusion.report.names import crossed
+from crossfusion.report.question import Question
+
+SIZES = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))
+
+
+def of_variance(distance: float | None) -> str:
+    """A distance as a share of the variance, 1 − exp(−CFD)."""
+    share = 0.0 if distance is None else max(0.0, -math.expm1(-distance))
+    return f"{percent(share)} of the variance"
+
+
+def with_interval(fusion: Fusion) -> str:
+    """A distance for people, with its interval."""
+    return ", ".join(filter(None, [number(value(fusion)), interval_of(fusion)]))
+
+
+def interval_of(fusion: Fusion) -> str | None:
+    """An interval for people."""
+    if fusion.interval is None or fusion.level is None:
+        return None
+    low, high = map(number, fusion.interval)
+    return f"{100 * fusion.level:.4g}\u202f% interval {low} to {high}"
+
+
+def by_chance(test: TestResult | None, level: float) -> bool | None:
+    """Whether chance would separate the groups as far, at this level; None without a test."""
+    return None if test is None else test.pvalue > 1 - level
+
+
+def verdict(main: Fusion, test: TestResult | None, level: float) -> str:
+    """Two or three words."""
+    found = value(main)
+    if found is None:
+        return "cannot be told"
+    if by_chance(test, level) or found <= 0:
+        return "together, as far as one can tell"
+    share = -math.expm1(-found)
+    return next(word for edge, word in SIZES if share < edge or edge == math.inf)
+
+
+def headline(
+    question: Question,
+    plain: Fusion,
+    adjusted: Fusion | None,
+    pairs: Pairwise,
+    tested: tuple[TestResult, str, int] | None,
+    rows: int,
+) -> list[str]:
+    """Which groups are apart and by how much, given the label, beyond chance, by which units."""
+    return [
+        _apart(question, plain, adjusted, tested),
+        *_given(question, plain, adjusted),
+        *_extremes(pairs),
+        *_chance(tested, question),
+        _counted(question, tested, rows),
+    ]
+
+
+def _apart(
+    question: Question, plain: Fusion, adjusted: Fusion | None, tested: tuple[TestResult, str, int] | None
+) -> str:
+    between, main = crossed(question.between), plain if adjusted is None else adjusted
+    said = verdict(main, tested[0] if tested else None, question.level)
+    if value(main) is None:
+        return (
+            f"No {crossed(question.given)} is found in two {between} groups: what separates the {between} groups (a"
+            f" distance of {number(value(plain))}) cannot be told from {crossed(question.given)}."
+        )
+    within = f" within one {crossed(question.given)}" if adjusted is not None else ""
+    return (
+        f"The {len(plain.counts):,} {between} groups are {said}{within}: {of_variance(value(main))} lies between them"
+        f" (distance {with_interval(main)})."
+    )
+
+
+def _given(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[str]:
+    """Whether the distance survives adjustment."""
+    if adjusted is None:
+        return []
+    before, after = value(plain), value(adjusted)
+    given, between = crossed(question.given), crossed(question.between)
+    if before is None or after is None:
+        return []
+    looks = f"As the rows come, {of_variance(before)} lies between them (distance {with_interval(plain)})"
+    if not 0 < before < math.inf or after >= before:
+        return [f"{looks}; a different mix of {given} does not explain the distance."]
+    share = percent(min(1.0, 1 - after / before))
+    return [f"{looks}; {share} of that is a different mix of {given}, not {between} itself."]
+
+
+def _extremes(pairs: Pairwise) -> list[str]:
+    """The farthest and the closest pair."""
+    first, second = np.triu_indices(len(pairs.labels), 1)
+    found = shown(pairs)[first, second]
+    defined = np.flatnonzero(np.isfinite(found))
+    if len(defined) < 2:
+        return []
+
+    def pair(k: int) -> str:
+        return f"{isolated(pairs.labels[first[k]])} and {isolated(pairs.labels[second[k]])} ({number(found[k])})"
+
+    most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
+    return [f"Farthest apart are {pair(int(most))}, closest {pair(int(least))}."]
+
+
+def shown(pairs: Pairwise) -> Any:
+    """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
+    values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
+    return np.where(pairs.overlap == 0, np.nan, values)
+
+
+def of_methods(found: dict[str, Any] | None) -> list[str]:
+    """Which version of the rows leaves the groups closest, and which one all else is about."""
+    if found is None:
+        return []
+    best = found["names"][found["rank"].index(1)]
+    closest = found["batch"][found["names"].index(best)]["value"]
+    about = f"All sections but “batch versus biology” are about the version {isolated(found['reference'])}"
+    if best == found["reference"]:
+        return [f"{about}; no other version leaves the groups closer."]
+    kept = (
+        "" if found["best"] is None else f", first in {percent(found['best'][found['names'].index(best)])} of resamples"
+    )
+    return [f"{about}; {isolated(best)} leaves the groups closest ({number(closest)}{kept})."]
+
+
+def _chance(tested: tuple[TestResult, str, int] | None, question: Question) -> list[str]:
+    if tested is None:
+        return []
+    test, exchanged, _ = tested
+    kind = "all" if test.exact else "random"
+    said = (
+        "Chance could have done that" if by_chance(test, question.level) else "Chance alone would hardly have done that"
+    )
+    what = "single rows" if exchanged == "single rows" else isolated(exchanged)
+    return [f"{said}: p = {pvalue(test.pvalue)}, from {test.permutations:,} {kind} rearrangements of {what}."]
+
+
+def pvalue(probability: float) -> str:
+    """A p-value for people."""
+    return f"{probability:.3g}"
+
+
+def _counted(question: Question, tested: tuple[TestResult, str, int] | None, rows: int) -> str:
+    """By what the evidence is counted."""
+    if question.units:
+        number_of_units = f"{tested[2]:,} " if tested else ""
+        return f"Counted by {number_of_units}{crossed(question.units)} units, not by the {rows:,} rows."
+    return f"No units are named, so the {rows:,} rows count as independent, which they seldom are."
+
+
+def tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[str, Any]]:
+    """Distances that are shown large: name, value, and what each is about."""
+    between, given = crossed(question.between), crossed(question.given)
+    names = {
+        "plain": (f"CFD({between})", f"between {between} groups, as the rows come"),
+        "adjusted": (f"CFD({between} | {given})", f"between {between} groups of the same {given}"),
+        "biology": (f"CFD({given} | {between})", f"between {given} groups of the same {between}: what should stay"),
+    }
+    return [
+        {
+            "name": names[kind][0],
+            "value": number(value(fusion)),
+            "interval": interval_of(fusion),
+            "text": f"{of_variance(value(fusion))} {names[kind][1]}",
+        }
+        for kind, fusion in found
+    ]

@@ -143,7 +143,7 @@ def errors_of_cells(pieces: UnitMoments, cells: Moments) -> tuple[FloatArray, Fl
     """Squared error of the mean of each cell, NaN where it has one unit; and the sum of its units' squared shares."""
     share = pieces.moments.count / cells.count[pieces.cell]
     error = (pieces.moments.mean - cells.mean[pieces.cell]) * share[:, None]
-    second = np.bincount(pieces.cell, weights=share**2)
+    second = np.asarray(np.bincount(pieces.cell, weights=share**2), float)
     single = np.bincount(pieces.cell) < 2
     with np.errstate(divide="ignore", invalid="ignore"):
         own = _own_errors(pieces, error, share, cells)

@@ -199,6 +199,10 @@ def test_views_of_backed_counts(backed, adata, how):
     counts, obs = whole.X[rows][:, [0, 3, 4, 5]], whole.obs.iloc[rows]
     taken = anndata.AnnData(counts, obs=obs.set_axis([str(k) for k in range(len(obs))], axis=0))
     np.testing.assert_allclose(found, distances(taken, use_rep="X"), rtol=1e-6)
+    with warned(kind):
+        found = distances(opened[rows, [0, 3, 4, 5]], use_rep="raw/X")
+    taken = anndata.AnnData(whole.X[rows], obs=taken.obs)
+    np.testing.assert_allclose(found, distances(taken, use_rep="X"), rtol=1e-6)
     opened.file.close()
 
 

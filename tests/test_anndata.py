@@ -199,6 +199,10 @@ def test_views_of_backed_counts(backed, adata, how):
     counts, obs = whole.X[rows][:, [0, 3, 4, 5]], whole.obs.iloc[rows]
     taken = anndata.AnnData(counts, obs=obs.set_axis([str(k) for k in range(len(obs))], axis=0))
     np.testing.assert_allclose(found, distances(taken, use_rep="X"), rtol=1e-6)
+    with warned(kind):
+        found = distances(opened[rows, [0, 3, 4, 5]], use_rep="raw/X")
+    taken = anndata.AnnData(whole.X[rows], obs=taken.obs)
+    np.testing.assert_allclose(found, distances(taken, use_rep="X"), rtol=1e-6)
     opened.file.close()
 
 
@@ -368,6 +372,8 @@ def test_bad_input_is_one_clear_sentence(adata, refuses):
         ca.cfd(adata, batch_key="batch", key_added="")
     with refuses("nan='keep'"):
         ca.cfd(adata, batch_key="batch", nan="keep")
+    with refuses("fewer than 1000 cells, .*: lower min_cells, or pass coarser labels"):
+        ca.cfd(adata, batch_key="batch", min_cells=1000)
     with refuses("min_cells=0"):
         ca.cfd(adata, batch_key="batch", min_cells=0)
     with refuses(r"label_key='one' has one value among the cells \(x\): leave it out"):
@@ -461,6 +467,9 @@ def test_the_command(adata, tmp_path):
     assert "has no column of obs 'site'" in fails("integration", path, "--batch", "site", "--obsm", "X_raw")
     assert "has no matrix 'X_no'" in fails("integration", path, "--batch", "batch", "--obsm", "X_no")
     assert "twice" in fails("integration", path, "--batch", "batch", "--obsm", "X_raw,X_raw")
+    assert "lower --min-cells" in fails("integration", path, *asked[:4], "--obsm", "X", "--min-cells", 1000)
+    assert "--draws 0 must be" in fails("integration", path, *asked, "--draws", 0)
+    assert "--weights 'even' is not" in fails("integration", path, *asked, "--weights", "even")
     adata.obs["one"] = "x"
     adata.write_h5ad(path)
     assert "--label 'one' has one value" in fails(

@@ -267,7 +267,7 @@ BAD_CALLS = {
     "one file": (["compare", "a.npy"], "takes two files or queries, not 1"),
     "unknown option": (["compare", "a.npy", "b.npy", "--distnace", "x"], "No such option"),
     "unknown command": (["compar"], "No such command"),
-    "unknown weights": (["compare", "a.npy", "b.npy", "--weights", "equal"], "weights='equal'"),
+    "unknown weights": (["compare", "a.npy", "b.npy", "--weights", "equal"], "--weights 'equal'"),
     "trim out of range": (["compare", "a.npy", "b.npy", "--trim", "0.7"], "trim=0.7"),
     "trim not a number": (["compare", "a.npy", "b.npy", "--trim", "lots"], "not a valid float"),
     "mismatched": (["compare", "a.npy", "wide.npy"], "features differ"),
@@ -320,7 +320,7 @@ BAD_CALLS = {
         "bandwidth=0",
     ),
     "endless shift": (["reproduce", "synthetic", "--delta", "inf"], "base_delta=inf"),
-    "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "seed=-1"),
+    "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "--seed -1"),
     "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
 }

@@ -234,7 +234,7 @@ def test_the_command_prints_a_table_or_json(study):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--draws", "0"], "draws=0 must be a whole number, 20 or more"),
+        (["--draws", "0"], "--draws 0 must be a whole number, 20 or more"),
         (["--draws", "many"], "'many' is not a valid integer"),
         (["--quick", "--workers", "0"], "--workers 0 must be a whole number, 1 or more"),
         (["--quick", "--out", "file"], "file/parts cannot be made"),

@@ -74,6 +74,13 @@ def test_narrow_types_are_summed_in_float32(dtype):
     assert slope.dtype == x.dtype
 
 
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int8", "bool"])
+def test_labels_of_every_whole_type(kind):
+    x, labels, _ = drawn()
+    codes = (labels % 2).astype(kind)
+    assert cfd(x, codes) == cfd(x, jnp.asarray(codes)) == cfd(x, labels % 2)
+
+
 def test_whole_numbers_and_lists_will_do():
     assert float(cfd([[0], [2], [2], [4]], [0, 0, 1, 1])) == pytest.approx(np.log(2), rel=1e-6)
 
@@ -233,6 +240,9 @@ def test_labels_that_are_too_large(refuses):
     [
         ({"x": np.ones(4)}, "x must be two-dimensional"),
         ({"x": np.ones((4, 1), complex)}, "real numbers"),
+        ({"x": np.array([["a"]] * 4)}, "x must hold numbers"),
+        ({"labels": np.array([0, 0, 2**33, 2**33])}, "labels go up to 8589934592, beyond .*: number them from 0"),
+        ({"eps": "1"}, "eps='1' must be"),
         ({"labels": [0, 1, 0]}, "3 entries for 4 rows"),
         ({"labels": ["a", "b", "a", "b"]}, "whole numbers"),
         ({"labels": [0.5, 1, 0, 1]}, "whole numbers"),

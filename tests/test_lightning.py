@@ -106,6 +106,22 @@ def test_given_and_unbiased(tmp_path):
     assert trainer.callback_metrics["val_cfd/encoder"].item() == pytest.approx(own, rel=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's, while it compiles
+def test_a_compiled_layer_is_watched_as_it_is(tmp_path):
+    found = []
+    for compiled in (False, True):
+        model = model_of(pl.LightningModule)
+        if compiled:
+            model.encoder.compile(backend="eager")
+        callback = CrossFusionCallback("encoder.*", between=2, num_groups=2, stages=["train", "val"])
+        trainer = pl.Trainer(accelerator="cpu", max_epochs=1, default_root_dir=tmp_path, callbacks=[callback], **QUIET)
+        trainer.fit(model, loader(0), loader(1, 50))
+        found.append({name: value.item() for name, value in trainer.callback_metrics.items()})
+    assert found[0].keys() == found[1].keys()
+    assert "val_cfd/encoder.0" in found[0]
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
 def test_every_epoch_is_in_the_log(tmp_path):
     callback = CrossFusionCallback("encoder", between=2, num_groups=2)
     fitted(tmp_path, callback, epochs=3, logger=CSVLogger(tmp_path, name="", version="run"))

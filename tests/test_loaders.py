@@ -175,6 +175,7 @@ BAD_LOADERS: dict[str, Any] = {
     "a position of what": (batches(entry()), {"by": {"site": None}, "vectors": "v"}, "by\\['site'\\]=None"),
     "no factor": (batches(entry()), {"by": {}, "vectors": "v"}, "by is empty"),
     "a data set": (Rows(), {"by": "site"}, "pass DataLoader"),
+    "unlike factors": (batches(entry(), entry(site=[1, 1, 2, 2])), V, "different types in one batch and another"),
 }  # fmt: skip
 
 
@@ -183,6 +184,11 @@ def test_bad_batches_get_one_sentence(name, refuses):
     loader, options, message = BAD_LOADERS[name]
     with refuses(message):
         cf.summarize(loader, **options)
+
+
+def test_a_factor_may_be_missing_from_a_batch():
+    summary = cf.summarize(batches(entry(site=[None] * 4), entry()), **V)
+    assert sorted(summary.to_frame()["count"]) == [2, 2, 4]
 
 
 def table(kind=None, **more):

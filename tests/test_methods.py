@@ -83,6 +83,15 @@ def test_equal_methods_share_a_rank():
     assert (found.stability[:2] == found.stability[0]).all()
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_distance_is_last():
+    by = {"site": np.arange(40) % 2}
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    apart, near = cf.summarize(np.repeat(by["site"][:, None], 2, axis=1), by=by), cf.summarize(x, by=by)
+    found = cf.compare_methods({"apart": apart, "near": near, "again": apart}, between="site")
+    np.testing.assert_array_equal(found.rank, [2, 1, 2])
+
+
 def test_a_difference_is_longer_on_the_side_where_the_distances_are():
     found = cf.compare_methods(corrections(), **ASKED, draws=1)
     low, high = found.batch[0].interval

@@ -111,6 +111,16 @@ def test_rows_stay_where_they_are(made, monkeypatch):
     assert cross_fusion_distance(rows, labels) == pytest.approx(expected(), rel=1e-10)
 
 
+def test_missing_labels_are_one_group(made):
+    labels = np.where(LABELS == 1, np.nan, LABELS)
+    assert cross_fusion_distance(made(X), made(labels)) == pytest.approx(cross_fusion_distance(X, labels), rel=1e-6)
+
+
+def test_sparse_tensors_are_refused(refuses):
+    with refuses("X is sparse .*: pass X.to_dense()"):
+        cross_fusion_distance(torch.asarray(X).to_sparse(), LABELS)
+
+
 def test_tensors_of_a_graph_are_only_looked_at():
     rows = torch.asarray(X).requires_grad_()
     assert cross_fusion_distance(rows, LABELS) == pytest.approx(expected(), rel=1e-10)
@@ -132,6 +142,8 @@ def test_the_number_of_labels_is_that_of_scikit_learn(labels, made, refuses):
         ({"X": X[:, 0]}, "two-dimensional"),
         ({"X": np.where(X > 2, np.nan, X)}, "NaN or infinite"),
         ({"X": X.astype(complex)}, "numbers"),
+        ({"X": X[:, :0]}, "has rows without features|but has shape"),
+        ({"X": X[:0], "labels": LABELS[:0]}, "has no rows|but has shape"),
         ({"labels": LABELS[:5]}, "5 entries for 90 rows"),
         ({"given": TEXT[:7]}, "7 entries|differ in length"),
         ({"weights": "equal"}, "weights='equal'"),

@@ -312,7 +312,11 @@ def test_bad_input_is_refused_in_one_sentence(refuses):
         cft.cfd(x, labels, num_groups=0)
     with refuses("weights='even' is not an option"):
         cft.cfd(x, labels, weights="even")
-    for eps in (-1.0, math.nan):
+    with refuses(r"x must be floating point of .* of shape \(24, 0\)"):
+        cft.cfd(x[:, :0], labels)
+    with refuses("x is sparse .*: pass x.to_dense()"):
+        cft.cfd(x.to_sparse(), labels)
+    for eps in (-1.0, math.nan, np.float32(-1), "1e-6", None, [1.0]):
         with refuses("eps=.* must be 0 or a positive variance"):
             cft.cfd(x, labels, eps=eps)
     with refuses("labels is on meta and x on cpu"):

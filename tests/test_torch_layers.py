@@ -1,6 +1,7 @@
 """Distances layer by layer: those of the activations themselves, and a model that is left as it was."""
 
 import json
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -251,10 +252,36 @@ def test_bad_input_is_refused(images, refuses):
         layerwise_cfd(model, [{"x": images, "y": LABEL}], between="y")
     with refuses("only one group is there to compare"):
         layerwise_cfd(model, [(images, np.zeros(ROWS, int))], between=1)
+    with refuses(r"no layer gives one vector for each row of a batch \('0' gave \d+ rows for a batch of 5\)"):
+        layerwise_cfd(model, [(images, LABEL[:5])], between=1)
+    with refuses(r"inputs=\[0\] must be keys of the batches"):
+        layerwise_cfd(model, pair, between=1, inputs=[0])  # type: ignore[list-item]
     with refuses("no layer gives one vector for each row"):
         layerwise_cfd(nn.Flatten(0), pair, between=1)
     with refuses("layer '0' gave 16 features after 25 before"):
         layerwise_cfd(nn.Sequential(nn.Flatten()), [*pair, (images[..., :4, :4], LABEL)], between=1)
+
+
+def test_a_compiled_model_is_seen_as_it_is(images):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.ReLU())
+    wanted = layerwise_cfd(model, [(images, LABEL)] * 2, between=1)
+    found = layerwise_cfd(torch.compile(model, backend="eager"), [(images, LABEL)] * 2, between=1)
+    assert found.names == tuple(f"_orig_mod.{name}" for name in wanted.names)
+    for one, other in zip(found.fusions, wanted.fusions, strict=True):
+        assert one.distance == pytest.approx(other.distance, rel=1e-6)
+
+
+def test_named_tuples_are_positions(images):
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(25, 2)
+
+        def forward(self, image, _label):
+            return self.inner(image.flatten(1))
+
+    batch = namedtuple("batch", ["image", "label"])(images, LABEL)
+    assert len(layerwise_cfd(Pair(), [batch], between=1, inputs=lambda batch: batch)) == 1
 
 
 def test_progress_is_told_the_rows(model, images):

@@ -209,7 +209,7 @@ def test_merge_state_refuses_other_groups(refuses):
     metric = CrossFusionDistance(2, DIM, num_given=3)
     with refuses("incoming_state has num_groups=3, this metric num_groups=2"):
         metric.merge_state(CrossFusionDistance(3, DIM, num_given=2))  # of the same shape
-    with refuses(r"incoming_state has moments of shape \(2, 7\), this metric of \(6, 7\)"):
+    with refuses(r"incoming_state has moments of shape \(2, 7\), this metric of \(3, 2, 7\)"):
         metric.merge_state(CrossFusionDistance(2, DIM).metric_state)
     with pytest.raises(ValueError, match="incoming"):
         metric.merge_state([1])  # type: ignore[arg-type]
@@ -244,6 +244,19 @@ def test_collection_shares_one_state_among_its_metrics():
     assert not any(metric.update_called for metric in collection.values())
 
 
+def test_collection_tells_groups_from_strata_of_as_many_cells():
+    x, labels, _ = made()
+    labels = labels % 2
+    metrics = {"plain": CrossFusionDistance(4, DIM, num_given=0), "adjusted": CrossFusionDistance(2, DIM, num_given=2)}
+    collection = torchmetrics.MetricCollection(metrics)
+    given = torch.arange(ROWS) // (ROWS // 2)  # so that the first batch has one stratum
+    for rows in torch.arange(ROWS).split(ROWS // 2):
+        collection.update(x[rows], labels[rows], given=given[rows])
+    found = collection.compute()
+    close(found["plain"], expected(x, labels))
+    close(found["adjusted"], expected(x, labels, given))
+
+
 def test_arithmetic_and_trackers(filled):
     score = 1 - filled / 2
     close(score.compute(), 1 - expected(*made()[:2]) / 2)
@@ -273,6 +286,15 @@ def test_checkpoint_holds_the_state_where_asked(filled):
     again.update(*made(seed=1)[:2])
     filled.update(*made(seed=1)[:2])
     assert again.compute() == filled.compute()
+
+
+def test_checkpoint_of_other_groups_is_refused(filled):
+    filled.persistent(True)
+    other = CrossFusionDistance(GROUPS + 1, DIM)
+    other.persistent(True)
+    with pytest.raises(RuntimeError, match=r"moments has shape \(3, 7\), this metric \(4, 7\): make it alike"):
+        other.load_state_dict(filled.state_dict())
+    assert not other.moments.any()
 
 
 def test_plot_draws_values(filled):
@@ -310,6 +332,10 @@ def test_nothing_seen_is_no_distance(metric):
         ({"num_given": -1}, "num_given=-1 must be a whole number"),
         ({"weights": "equal"}, "weights='equal' is not an option"),
         ({"eps": -1.0}, "eps=-1.0 must be 0 or a positive variance"),
+        ({"eps": np.float32(-1)}, "must be 0 or a positive variance"),
+        ({"eps": "1e-6"}, "eps='1e-6' must be 0 or a positive variance"),
+        ({"eps": None}, "eps=None must be 0 or a positive variance"),
+        ({"weights": np.ones(3)}, "is not an option"),
     ],
 )
 def test_bad_options_are_refused(options, pattern, refuses):
@@ -325,6 +351,10 @@ def test_bad_batches_are_refused(metric, refuses):
         metric.update(x, labels, given)
     with refuses("labels has 7, but num_groups=3"):
         metric.update(x, torch.full_like(labels, 7))
+    with refuses("x must be floating point of shape"):
+        metric.update(x.tolist(), labels)
+    with refuses("incoming_state has no moments"):
+        metric.merge_state({})
     with refuses("given is missing: num_given=2 asks for"):
         CrossFusionDistance(GROUPS, DIM, num_given=2).update(x, labels)
     assert not metric.moments.any()

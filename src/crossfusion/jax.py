@@ -15,6 +15,8 @@ jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")
 
 __all__ = ["cfd"]
 
+MOST = 2**31 - 1  # groups that int32 can number
+
 
 def cfd(
     x: Any,
@@ -98,7 +100,10 @@ def cfd(
 
 def _rows(x: Any) -> Any:
     """Rows × features of a type that sums can be taken in."""
-    rows = jnp.asarray(x)
+    try:
+        rows = jnp.asarray(x)
+    except TypeError as problem:
+        raise InputError(f"x must hold numbers ({str(problem).splitlines()[0]}): convert it") from problem
     if rows.ndim != 2:
         raise InputError(f"x must be two-dimensional, rows × features, but has shape {rows.shape}: reshape it")
     if jnp.issubdtype(rows.dtype, jnp.complexfloating):
@@ -123,9 +128,14 @@ def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -
         if number is None:
             raise InputError(f"{name} are traced, so how many there can be is not known: pass {option}=")
         return codes.astype(jnp.int32), number
-    most = int(np.asarray(codes).max(initial=-1)) + 1  # NumPy looks at them now, even while JAX traces the rows
+    most = int(np.asarray(codes).max()) + 1 if len(codes) else 0  # NumPy looks now, even while JAX traces the rows
     if number is not None and most > number:
         raise InputError(f"{name} go up to {most - 1}, beyond {option}={number}: number them from 0")
+    if most > MOST:
+        raise InputError(
+            f"{name} go up to {most - 1}, beyond {MOST - 1}: number them from 0 without gaps, such as by"
+            " numpy.unique(..., return_inverse=True)"
+        )
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number
 
 

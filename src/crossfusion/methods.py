@@ -242,7 +242,8 @@ def compared(
     batch = ask(between, given)
     biology = ask(given, between) if given is not None and as_names(given, "given") else None
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
-    difference = _beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        difference = _beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
     ranks = _ranks(unbiased[None])[0]
     if not with_units:
         return Methods(names, reference, batch, biology, ranks, difference)
@@ -350,5 +351,5 @@ def _beyond_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
 
 def _ranks(values: FloatArray) -> Any:
     """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
-    rounding = 1e-12 * np.abs(values).max(axis=1)[:, None, None]
+    rounding = 1e-12 * np.max(np.abs(values), axis=1, initial=0.0, where=np.isfinite(values))[:, None, None]
     return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)

@@ -136,8 +136,10 @@ def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: b
     """Distance of rows that stay where they are: only codes of labels and the result travel."""
     xp = _namespace(x)
     x = x.detach() if _is_tensor(x) else x
-    if x.ndim != 2:
+    if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
         raise InputError(f"X must be two-dimensional, rows × features, but has shape {tuple(x.shape)}: reshape it")
+    if _is_tensor(x) and x.layout is not xp.strided:
+        raise InputError(f"X is sparse ({x.layout}): pass X.to_dense(), or a sparse matrix of SciPy")
     group, groups = _codes(xp, x, labels, "labels")
     part, parts = (group * 0, 1) if given is None else _codes(xp, x, given, "given")
     _check_groups(groups, x.shape[0])
@@ -154,7 +156,11 @@ def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
     beside = _is_foreign(values) and _namespace(values) is xp and _device(values) == _device(x)
     if beside and values.ndim == 1 and values.shape[0]:
         check_length(values.shape[0], x.shape[0], name, "X")
-        codes = xp.unique(values, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(values)[1]
+        missing = values != values  # NaN, which is one group, as for NumPy arrays
+        known = xp.where(missing, xp.zeros_like(values), values)
+        codes = xp.unique(known, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(known)[1]
+        codes = xp.where(missing, xp.max(codes) + 1, codes)
+        codes = xp.unique(codes, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(codes)[1]
         return codes, int(xp.max(codes)) + 1
     keys = factors.table({name: values})
     check_length(keys.num_rows, x.shape[0], name, "X")

@@ -7,6 +7,8 @@ zero below it even where its result is not used: a derivative would be NaN there
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crossfusion.errors import InputError
 
 NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
@@ -83,6 +85,7 @@ def _variance(xp: Any, cells: Cells) -> Any:
 
 
 def check_eps(eps: Any) -> None:
-    """Refuse a negative addition to the variance; what is traced cannot be looked at."""
-    if isinstance(eps, bool) or (isinstance(eps, int | float) and not 0 <= eps < float("inf")):
+    """Refuse a negative addition to the variance; an array may be traced, and is not looked at."""
+    number = isinstance(eps, int | float | np.number) and not isinstance(eps, bool)
+    if not (0 <= eps < float("inf") if number else hasattr(eps, "dtype") and hasattr(eps, "shape")):
         raise InputError(f"eps={eps!r} must be 0 or a positive variance, which is added to that within the groups")

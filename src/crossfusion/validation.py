@@ -132,7 +132,7 @@ def check_some_rows(count: float, name: str) -> None:
 
 def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
     """Refuse a value that is none of the named options."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={value!r} is not an option: choose {' or '.join(map(repr, allowed))}")
 
 

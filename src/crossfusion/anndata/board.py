@@ -146,9 +146,10 @@ def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: s
     combined = " and ".join(repr(keys.by_factor[factor]) for factor in keys.compared)
     what = f"fewer than {min_cells} cells" + ("" if keys.donor is None else " or two donors")
     if not len(kept):
+        way_out = "lower min_cells" if keys.donor is None else "leave donor_key out"
         raise InputError(
-            f"all combinations of {combined} have {what}, so that nothing can be told apart from them: leave donor_key"
-            " out, or pass coarser labels"
+            f"all combinations of {combined} have {what}, so that nothing can be told apart from them: {way_out}, or"
+            " pass coarser labels"
         )
     warn(f"{few} combinations of {combined} have {what} and are left out, with {small} of {_cells(summary)} cells")
 

@@ -43,8 +43,8 @@ def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...
 def opened(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tuple[Any, Any]:
     """Source of the rows of an embedding, or tasks of Dask, under these factors; and who is to reduce them."""
     called = f"adata {name}"
-    if name == "X" and adata.isbacked and adata.is_view:
-        return _backed_view(adata, keys, called), engines.chosen(engine, None)
+    if name in ("X", "raw/X") and adata.isbacked and adata.is_view:
+        return _backed_view(adata, name, keys, called), engines.chosen(engine, None)
     values = _matrix(adata, name)
     who = engines.chosen(engine, values)
     if dask.is_collection(values):
@@ -70,14 +70,16 @@ def _is_stored(values: Any) -> bool:
     return hasattr(values, "group") or (hasattr(values, "chunks") and not isinstance(values, np.ndarray))
 
 
-def _backed_view(adata: Any, keys: "pa.Table", called: str) -> Source:
-    """Rows of a view of X on disk, which `adata.X` would read as a whole."""
+def _backed_view(adata: Any, name: str, keys: "pa.Table", called: str) -> Source:
+    """Rows of a view of X or raw/X on disk, which the view would read as a whole; a view of raw has all columns."""
     whole = adata._adata_ref
     rows, columns = np.arange(whole.n_obs)[adata._oidx], np.arange(whole.n_vars)[adata._vidx]
+    matrix = _matrix(whole, name)
+    columns = columns if name == "X" else slice(None)
     if np.all(np.diff(rows) > 0):
-        return _in_stretches(whole.X, keys, called, rows, columns)
+        return _in_stretches(matrix, keys, called, rows, columns)
     order = np.argsort(rows, kind="stable")
-    return _in_stretches(whole.X, keys.take(order), f"{called}, in the order of the file,", rows[order], columns)
+    return _in_stretches(matrix, keys.take(order), f"{called}, in the order of the file,", rows[order], columns)
 
 
 def _in_stretches(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, columns: Any = None) -> Source:

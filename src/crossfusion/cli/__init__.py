@@ -99,11 +99,14 @@ def _as_options(message: str) -> str:
         ("centres=", "--centres "),
         ("batch=", "--batch "),
         ("min_cells=", "--min-cells "),
+        ("lower min_cells", "lower --min-cells"),
+        ("draws=", "--draws "),
+        ("seed=", "--seed "),
         ("workers=", "--workers "),
     ):
         message = message.replace(python, option)
     message = re.sub(r"\b(batch|label|donor)_key(=?)", lambda found: f"--{found[1]}{' ' * len(found[2])}", message)
-    options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors"
+    options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors|weights"
     message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
     return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
 

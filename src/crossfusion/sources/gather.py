@@ -77,9 +77,7 @@ class _Waiting:
 
     def flush(self) -> Iterator[Block]:
         """The block, if there is any row, and start anew."""
-        import pyarrow as pa
-
         if self._space is not None:
-            full = Block(self._space[: self._filled], pa.concat_tables(self._keys), self._first)
+            full = Block(self._space[: self._filled], factors.concat(self._keys, "one batch and another"), self._first)
             self._space, self._keys, self._filled = None, [], 0
             yield full

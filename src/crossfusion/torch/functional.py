@@ -47,7 +47,8 @@ def cfd(
         be negative. A group of one row does not show its variance: that of the other rows is taken for it.
     eps : float
         A variance that is added to W, in units of `x` squared. With 0, the distance of groups that have no variance
-        within is infinite, with a gradient of 0; any positive value makes it finite, with a gradient that pulls.
+        within is infinite, with a gradient of 0 (where rounding leaves a trace of variance, very large); any positive
+        value makes it finite, with a gradient that pulls.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
 
 def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
     """Codes from 0 of each row, negative where it is left out, and how many codes there are, at least 1."""
-    _check_rows(x)
+    check_rows(x)
     _check_labels(labels, x, name)
     labels = labels.to(torch.int64)
     if number is None:
@@ -110,10 +111,12 @@ def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str)
     return labels, number
 
 
-def _check_rows(x: Any) -> None:
+def check_rows(x: Any) -> None:
     """Refuse what is not a matrix of numbers."""
-    if not isinstance(x, Tensor) or x.ndim != 2 or not x.is_floating_point():
+    if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[1] == 0 or not x.is_floating_point():
         raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
+    if x.layout is not torch.strided:
+        raise InputError(f"x is sparse ({x.layout}): pass x.to_dense()")
 
 
 def _check_labels(labels: Any, x: Tensor, name: str) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from torch import Tensor
+from torch.compiler import disable
 from torch.nn import Module
 
 from crossfusion.errors import InputError
@@ -127,6 +128,7 @@ class Watch:
         self._see = see
         self._handles = [module.register_forward_hook(partial(self._called, name)) for name, module in layers.items()]
 
+    @disable  # type: ignore[untyped-decorator]  # a compiled model runs it as it is
     def _called(self, name: str, _module: Module, _inputs: Any, output: Any) -> None:
         self._calls[name] += 1
         times = self._calls[name]

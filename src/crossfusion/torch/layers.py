@@ -138,7 +138,7 @@ class _Seen:
     """
 
     def __init__(self, pool: Pool, named: bool) -> None:
-        self.skipped: dict[str, None] = {}
+        self.skipped: dict[str, str] = {}
         self.keys: pa.Table
         self._pool, self._named = pool, named
         self._batches = self._rows = 0
@@ -169,7 +169,7 @@ class _Seen:
     def _leave(self, name: str, why: str) -> None:
         if self._named:
             raise unusable(name, why)
-        self.skipped[name] = None
+        self.skipped.setdefault(name, why)
 
     def summaries(self, layers: Mapping[str, Module], nan: str) -> dict[str, Summary]:
         """Summary of each layer that gave one vector for every row, in the order of calls."""
@@ -181,7 +181,10 @@ class _Seen:
                 self._leave(name, f"was called for {times} of {self._batches} batches")
         kept = {name: running for name, running in self._running.items() if name not in self.skipped}
         if not kept:
-            raise InputError("no layer gives one vector for each row of a batch: name one in layers, and pool it")
+            name, why = next(iter(self.skipped.items()))
+            raise InputError(
+                f"no layer gives one vector for each row of a batch ({name!r} {why}): name one in layers, and pool it"
+            )
         return {name: settled([(f"layer {name!r}", running.total())], nan) for name, running in kept.items()}
 
 
@@ -214,6 +217,8 @@ def _inputs(batch: Any, inputs: Where | Sequence[str] | None) -> Any:
             " pass a key, or a function of a batch"
         )
     if isinstance(inputs, list | tuple):
+        if not all(isinstance(name, str) for name in inputs):
+            raise InputError(f"inputs={inputs!r} must be keys of the batches: pass a function of a batch for positions")
         return {name: picked(batch, name, "inputs") for name in inputs}
     return picked(batch, inputs, "inputs")  # type: ignore[arg-type]
 
@@ -235,4 +240,6 @@ def _placed(values: Any, device: torch.device) -> Any:
         return values.to(device)
     if isinstance(values, Mapping):
         return {name: _placed(value, device) for name, value in values.items()}
-    return type(values)(_placed(value, device) for value in values) if isinstance(values, list | tuple) else values
+    if not isinstance(values, list | tuple):
+        return values
+    return tuple(_placed(value, device) for value in values)

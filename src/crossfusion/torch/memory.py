@@ -72,13 +72,22 @@ class Memory(nn.Module):
             )
 
     def _keep(self, together: CellMoments) -> None:
-        """Remember moments, faded by one step; in new tensors, since a compiled backward pass reads the old ones."""
+        """Remember moments, faded by one step; in new tensors, since a compiled backward pass reads the old ones.
+
+        Of a batch with NaN or infinite values nothing is remembered: it would never fade.
+        """
         left = torch.where(together.count * self.keep < FORGOTTEN, 0, self.keep)
         assert together.squares is not None  # merged moments have them
-        self.count = together.count * left
-        self.mean, self.centre = together.mean.detach(), together.centre
-        self.sumsq = together.sumsq.detach() * left
-        self.squares = together.squares * left.square()
+        faded = {
+            "count": together.count * left,
+            "mean": together.mean.detach(),
+            "sumsq": together.sumsq.detach() * left,
+            "centre": together.centre,
+            "squares": together.squares * left.square(),
+        }
+        finite = faded["mean"].isfinite().all() & faded["sumsq"].isfinite().all()
+        for name, values in faded.items():
+            setattr(self, name, torch.where(finite, values, getattr(self, name)))
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Memory":
         """Move to another device or type, but to none too narrow to add up in."""

@@ -12,7 +12,7 @@ from crossfusion.errors import InputError
 from crossfusion.operators import declare_operators
 from crossfusion.optional import load
 from crossfusion.tensors import check_eps
-from crossfusion.torch.functional import batch_moments, distance
+from crossfusion.torch.functional import batch_moments, check_rows, distance
 from crossfusion.torch.moments import CellMoments, merged
 from crossfusion.validation import check_option, check_whole
 
@@ -27,8 +27,9 @@ ALIKE = "merge metrics of the same groups, strata and features"
 class CrossFusionDistance(Metric):  # type: ignore[misc]
     r"""Cross-Fusion Distance between the groups of all batches, and of all processes.
 
-    The state is one tensor of (strata × groups) × (dim + 2) numbers: count, centred sum of squares and mean of each
-    cell. It adds up exactly, so neither the cut into batches nor the number of processes changes the result.
+    The state is one tensor of groups × (dim + 2) numbers, with strata as a first axis: count, centred sum of squares
+    and mean of each cell. It adds up exactly, so neither the cut into batches nor the number of processes changes the
+    result.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         check_eps(eps)
         self.num_groups, self.num_given, self.dim = num_groups, num_given, dim
         self.weights, self.unbiased, self.eps = weights, unbiased, eps
-        empty = torch.zeros(num_groups * (num_given or 1), dim + 2, dtype=torch.float64)
-        self.add_state("moments", empty, dist_reduce_fx=added)
+        shape = (num_given, num_groups) if num_given else (num_groups,)  # of its own, lest a collection merges two
+        self.add_state("moments", torch.zeros(*shape, dim + 2, dtype=torch.float64), dist_reduce_fx=added)
 
     def update(self, x: Tensor, labels: Tensor, given: Tensor | None = None) -> None:
         """Take in a batch.
@@ -108,12 +109,13 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
             The stratum of each row, where `num_given` says how many there are.
         """
         self._check_given(given)
+        check_rows(x)
         state = self.moments
-        rows = x.to(torch.promote_types(x.dtype, state.dtype)) if x.is_floating_point() else x
+        rows = x.to(torch.promote_types(x.dtype, state.dtype))
         found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
         if x.shape[1] != self.dim:
             raise InputError(f"x has {x.shape[1]} features, but the metric was made for dim={self.dim}")
-        self.moments = added(torch.stack([state, packed(found).to(state.dtype)]))
+        self.moments = added(torch.stack([state, packed(found).to(state.dtype).reshape(state.shape)]))
 
     def _check_given(self, given: Tensor | None) -> None:
         if self.num_given and given is None:
@@ -141,9 +143,8 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         """
         if isinstance(incoming_state, CrossFusionDistance):
             self._check_same(incoming_state)
-        elif isinstance(incoming_state, dict) and incoming_state["moments"].shape != self.moments.shape:
-            shapes = tuple(incoming_state["moments"].shape), tuple(self.moments.shape)
-            raise InputError(f"incoming_state has moments of shape {shapes[0]}, this metric of {shapes[1]}: {ALIKE}")
+        elif isinstance(incoming_state, dict):
+            self._check_state(incoming_state.get("moments"))
         super().merge_state(incoming_state)
         self._renew()
 
@@ -152,6 +153,13 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
             own, its = getattr(self, name), getattr(other, name)
             if (own or None) != (its or None):
                 raise InputError(f"incoming_state has {name}={its}, this metric {name}={own}: {ALIKE}")
+
+    def _check_state(self, moments: Tensor | None) -> None:
+        if moments is None:
+            raise InputError("incoming_state has no moments: pass metric.metric_state, or the metric itself")
+        if moments.shape != self.moments.shape:
+            shapes = tuple(moments.shape), tuple(self.moments.shape)
+            raise InputError(f"incoming_state has moments of shape {shapes[0]}, this metric of {shapes[1]}: {ALIKE}")
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot one value or several.
@@ -170,14 +178,18 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         """
         return self._plot(val, ax)
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        super()._load_from_state_dict(*args, **kwargs)
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        saved, shape = state_dict.get(f"{prefix}moments"), tuple(self.moments.shape)
+        if saved is not None and tuple(saved.shape) != shape:  # the last of the arguments collects what is wrong
+            args[-1].append(f"{prefix}moments has shape {tuple(saved.shape)}, this metric {shape}: make it alike")
+            return
+        super()._load_from_state_dict(state_dict, prefix, *args)
         self._renew()
 
     def _renew(self) -> None:
         """Forget the value of the state before, and that nothing was seen."""
         self._computed = None
-        self._update_count = max(self.update_count, int(bool(self.moments[:, 0].any())))
+        self._update_count = max(self.update_count, int(bool(self.moments[..., 0].any())))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         """Move the state; where it would become too narrow to count in, to float32."""
@@ -198,10 +210,11 @@ def packed(moments: CellMoments) -> Tensor:
 
 
 def unpacked(state: Tensor) -> CellMoments:
-    """The moments that were packed."""
-    return CellMoments(state[:, 0], state[:, 2:], state[:, 1], torch.zeros_like(state[0, 2:]))
+    """The moments that were packed, cell after cell."""
+    cells = state.flatten(0, -2)
+    return CellMoments(cells[:, 0], cells[:, 2:], cells[:, 1], torch.zeros_like(cells[0, 2:]))
 
 
 def added(states: Tensor) -> Tensor:
     """Sum of packed moments, which are stacked: what batches, metrics and processes add up to."""
-    return packed(reduce(merged, map(unpacked, states)))
+    return packed(reduce(merged, map(unpacked, states))).reshape(states.shape[1:])

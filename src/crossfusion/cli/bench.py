@@ -201,7 +201,7 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
 @bench.command("drift")
 @click.option("--quick", is_flag=True, help="Few streams, for a first look within a minute or two.")
 @click.option("--draws", type=int, metavar="N", help="Streams of each kind without drift.  [default: 200, or 30]")
-@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 10, or 2]")
+@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 4, or 1]")
 @names_option("--only", "Measure only these: rates, evidently, frouros.")
 @click.option(
     "--folder",
@@ -231,16 +231,21 @@ def bench_drift(
     if "rates" in parts:
         with output.progress("drawing", len(drift.kinds(quick)), "kinds") as progress:
             found["rates"] = drift.rates(quick=quick, draws=draws, progress=progress)
+        _show_part(found["rates"], as_json, left=())
     peers = tuple(part for part in parts if part != "rates")
     if peers:
         with output.steps("comparing") as tell:
             found["peers"] = drift.side_by_side(folder, quick=quick, streams=streams, peers=peers, tell=tell)
+        _show_part(found["peers"], as_json, left=(0,))
     if as_json:
         output.show_json(found)
-        return
-    for table in found.values():
-        output.show_table(table["title"], table["header"], table["rows"], left=(0,) if "missing" in table else ())
-        click.echo("\n".join([*table.get("missing", []), ""]))
+
+
+def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
+    """One table of several, as soon as it is there; JSON has to wait for all of them."""
+    if not as_json:
+        output.show_table(found["title"], found["header"], found["rows"], left=left)
+        click.echo("\n".join([*found.get("missing", []), ""]))
 
 
 @bench.command("report")

@@ -18,7 +18,6 @@ def detectors() -> dict[str, Any]:
 
     return {
         "evidently, default (classifier)": of(None),
-        "evidently, classifier, quantile 0.99": of(methods.model(bootstrap=True, quantile_probability=0.99)),
         "evidently, MMD, bootstrap": of(methods.mmd(bootstrap=True)),
         "evidently, MMD, bootstrap, quantile 0.99": of(methods.mmd(bootstrap=True, quantile_probability=0.99)),
     }

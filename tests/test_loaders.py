@@ -145,7 +145,7 @@ def test_rows_are_known_where_they_can_be(make, rows):
         assert sum(seen) == rows
 
 
-V = {"by": "site", "vectors": "v"}
+V: dict[str, Any] = {"by": "site", "vectors": "v"}
 
 
 def entry(**change):

@@ -280,7 +280,8 @@ def test_named_tuples_are_positions(images):
         def forward(self, image, _label):
             return self.inner(image.flatten(1))
 
-    batch = namedtuple("batch", ["image", "label"])(images, LABEL)
+    named: Any = namedtuple("named", ["image", "label"])
+    batch = named(images, LABEL)
     assert len(layerwise_cfd(Pair(), [batch], between=1, inputs=lambda batch: batch)) == 1
 
 

@@ -23,6 +23,7 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     names_option,
+    plot_option,
     weights_option,
 )
 from crossfusion.cli.protocols import cddr, rdr
@@ -86,9 +87,12 @@ for command in (
 @file_argument
 @names_option("--levels", "Factors from the outermost to the innermost.", required=True)
 @weights_option
+@plot_option()
 @reading_options()
 @json_option
-def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, as_json: bool) -> None:
+def hierarchy(
+    file: str | None, levels: list[str], weights: str, plot: Path | None, read: Reading, as_json: bool
+) -> None:
     """Split the distance of nested groups over their levels.
 
     \b
@@ -96,6 +100,7 @@ def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, 
       crossfusion hierarchy summary.parquet --levels site,scanner
     """
     result = read.summary(file, levels).hierarchy(levels, weights=weights)
+    output.draw(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())
         return
@@ -109,6 +114,7 @@ def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, 
 @click.option("--over", default="features", metavar="features|FACTOR", help="What contributes.")
 @click.option("--top", default=20, metavar="N", help="Rows of the table; JSON has all.")
 @weights_option
+@plot_option()
 @reading_options()
 @json_option
 def attribution(
@@ -118,6 +124,7 @@ def attribution(
     over: str,
     top: int,
     weights: str,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -133,6 +140,7 @@ def attribution(
     needed = [*between, *given, *([] if over == "features" else [over])]
     summary = read.summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)
+    output.draw(plot, lambda: result.plot(top))
     if as_json:
         output.show_json(result.to_dict())
         return

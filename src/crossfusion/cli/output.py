@@ -5,10 +5,12 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfusion import pictures
 from crossfusion.text import text_table
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+
+
+def draw(plot: Path | None, drawn: Callable[[], Any]) -> None:
+    """Write a figure, if one was asked for."""
+    if plot is not None:
+        pictures.write(drawn(), plot)
 
 
 def heat(distance: float) -> str:

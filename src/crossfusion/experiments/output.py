@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import storage
-from crossfusion.drawing import STYLE, figure, matplotlib
 from crossfusion.errors import FileError
+from crossfusion.plots.style import WIDE as STYLE
+from crossfusion.plots.style import figure, matplotlib
 
 if TYPE_CHECKING:
     import pyarrow as pa

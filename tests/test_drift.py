@@ -5,13 +5,13 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import crossfusion as cf
+from crossfusion import pictures
 from crossfusion.benchmarks import drift as bench
 from crossfusion.benchmarks.drift.side_by_side import _delay
 from crossfusion.benchmarks.drift.streams import Stream
@@ -392,9 +392,7 @@ def test_delays_count_from_the_onset():
 
 
 def test_the_figure_is_the_same_each_time(shifted, tmp_path):
-    from crossfusion.drift.plot import save
-
     found = shifted.drift("week", reference="first:6", units="patient")
     for name in ("a.png", "b.png"):
-        save(found, Path(tmp_path / name))
+        pictures.write(found.plot(), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

@@ -26,6 +26,7 @@ from crossfusion.cli.options import (
     plot_option,
     weights_option,
 )
+from crossfusion.cli.projection import projection
 from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.report import report
@@ -69,6 +70,7 @@ for command in (
     matrix,
     test,
     methods,
+    projection,
     report,
     drift,
     integration,
@@ -104,7 +106,9 @@ def hierarchy(
     if as_json:
         output.show_json(result.to_dict())
         return
-    output.show_table("Cross-Fusion Distance by level", HEADER, result.rows())
+    output.show_table(
+        "Cross-Fusion Distance by level", HEADER, result.rows(), bars=[level.share for level in result.levels]
+    )
 
 
 @cli.command()
@@ -150,7 +154,7 @@ def attribution(
     ]
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
     title = f"Share of the variance between {tables.question(between, given)}, largest first{more}"
-    output.show_table(title, [over, "share", "distance without"], rows)
+    output.show_table(title, [over, "share", "distance without"], rows, bars=result.share[result.top(top)])
     tables.show_whole(summary, between, given, weights)
 
 

@@ -29,7 +29,7 @@ BASE = {
 }
 WIDE = BASE | {"font.size": 11, "axes.titlesize": 12}  # of studies, which have panels
 STYLE = BASE | {
-    "font.size": 8,
+    "font.size": 8.4,  # so that "small" is 7
     "axes.titlesize": 8,
     "axes.labelsize": 8,
     "xtick.labelsize": 7,

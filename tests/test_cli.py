@@ -406,7 +406,18 @@ def test_small_settings_have_a_folder_of_their_own(tmp_path):
 
 
 def test_help_has_examples_for_every_command():
-    plain = ["compare", "summarize", "merge", "matrix", "hierarchy", "attribution", "test", "demo", "completion"]
+    plain = [
+        "compare",
+        "summarize",
+        "merge",
+        "matrix",
+        "hierarchy",
+        "attribution",
+        "test",
+        "drift",
+        "demo",
+        "completion",
+    ]
     for command in [*plain, "bench moments"]:
         assert f"crossfusion {command}" in run(*command.split(), "--help").stdout.split("Examples:")[1]
     assert run("--version").stdout.strip().endswith(cf.__version__)

@@ -150,6 +150,17 @@ def test_a_jump_is_found_and_told(shifted):
     assert ((found.pvalue <= 0.01) == (found.distance >= found.threshold)).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_change_is_the_split_with_most_between(seed):
+    rows, by = stream(seed)
+    kept = np.random.default_rng(seed).random(len(rows)) < 0.1 * by["week"]  # periods of different sizes
+    rows, week = rows[kept], by["week"][kept]
+    splits = {first: cfd(rows, labels=week >= first).between for first in range(2, WEEKS + 1)}
+    found = summarize(rows, by={"week": week}).drift("week", reference="first:4").change
+    assert found.period == max(splits, key=lambda first: splits[first])
+    assert found.pvalue > 0.05
+
+
 def test_labels_that_shift_are_told_from_rows_that_do():
     draw = np.random.default_rng(3)
     week = np.repeat(np.arange(10), 200)
@@ -214,6 +225,14 @@ def test_without_autocorrelation_the_chance_is_that_of_an_f_test(monkeypatch):
         exact = stats.f.sf(ratio, dim, dim * (number - 1))
         assert chance.beyond(ratio * scatter * (1 + 1 / number)) == pytest.approx(exact, rel=0.05)
     assert chance.beyond(chance.quantile(0.01)) == pytest.approx(0.01, rel=1e-6)
+
+
+def test_a_long_reference_is_as_good_as_its_last_periods():
+    draw = np.random.default_rng(0)
+    week = np.repeat(np.arange(100), 10)
+    rows = draw.normal(size=(len(week), 4)) + 0.5 * draw.normal(size=(100, 4))[week] + 5.0 * (week >= 98)[:, None]
+    found = summarize(rows, by={"week": week}).drift("week", reference="first:90")
+    assert found.alarm.tolist() == [False] * 8 + [True] * 2
 
 
 def test_holm_asks_for_more(shifted):

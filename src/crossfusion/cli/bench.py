@@ -199,7 +199,7 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
 @bench.command("drift")
 @click.option("--quick", is_flag=True, help="Few streams, for a first look within a minute or two.")
 @click.option("--draws", type=int, metavar="N", help="Streams of each kind without drift.  [default: 200, or 30]")
-@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 12, or 2]")
+@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 10, or 2]")
 @names_option("--only", "Measure only these: rates, evidently, frouros.")
 @click.option(
     "--folder",

@@ -68,9 +68,17 @@ class Series:
 
     def merged(self, periods: Numbers) -> Moments:
         """Moments of some periods together, one entry a stratum; empty where they have none."""
-        rows = np.isin(np.arange(len(self.periods)), periods)
-        period, stratum = np.divmod(self._cell[1], self.strata)
-        return self.cells.merge(np.where(rows[period], stratum, -1), self.strata)
+        key = tuple(periods)
+        if key not in self._merged:
+            period, stratum = np.divmod(self._cell[1], self.strata)
+            kept = np.flatnonzero(np.isin(period, key))
+            self._merged[key] = self.cells[kept].merge(stratum[kept], self.strata)
+        return self._merged[key]
+
+    @cached_property
+    def _merged(self) -> dict[tuple[int, ...], Moments]:
+        """What was merged already: every window is compared with the same reference."""
+        return {}
 
     def design(self, reference: Numbers, periods: Numbers) -> Design:
         """Some periods beside others, within strata."""
@@ -117,7 +125,8 @@ class Series:
     def ahead(
         self, periods: Numbers, reference: Numbers, history: Numbers, strata: tuple[int, ...], weight: FloatArray
     ) -> Ahead:
-        """What is judged beside the reference."""
+        """What is judged beside the reference, or beside those of its periods that are in the history."""
+        reference = [number for number in reference if number in history]
         of_periods, of_reference = (self._row_shares(numbers, strata) for numbers in (periods, reference))
         cell = self.place[np.ix_(list(periods), list(strata))]
         error = np.where(cell >= 0, self.error[cell], 0.0) * of_periods**2

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfusion import factors
 from crossfusion.adjust import METHODS, adjusted_pvalues
@@ -12,7 +13,7 @@ from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
 from crossfusion.design import Design
 from crossfusion.drift.change import located
 from crossfusion.drift.null import Null
-from crossfusion.drift.periods import Window, reference_of, windows_of
+from crossfusion.drift.periods import PREVIOUS, Window, reference_of, windows_of
 from crossfusion.drift.result import Change, Drift
 from crossfusion.drift.series import SIDES, Series, series_of
 from crossfusion.errors import InputError, warn
@@ -22,8 +23,10 @@ from crossfusion.kernels import FloatArray
 from crossfusion.table import Factors, Table
 from crossfusion.validation import as_names, check_level, check_option, check_rate, check_whole
 
+Flags = NDArray[np.bool_]
 LEAST = 3  # periods whose scatter says anything about others
 PAST = 32  # periods before a window that are looked at, if it is compared with the one before
+MOST = 64  # periods of the reference whose scatter is looked at, the last ones: more would tell hardly more
 
 
 @dataclass(frozen=True)
@@ -79,26 +82,14 @@ def watch(
 def _found(asked: Asked, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
     designs = [series.design(window.reference, window.periods) for window in windows]
     fusions = _fusions(asked, series, windows, designs)
-    known: dict[Any, Null] = {}
-    pvalue = threshold = None
-    alarm = np.zeros(len(windows), bool)
-    if asked.rate is not None:
-        judged = [
-            _judged(series, window, reference, fusion, asked.rate, known)
-            for window, fusion in zip(windows, fusions, strict=True)
-        ]
-        pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
-        if np.isnan(pvalue).all():
-            raise InputError(_no_alarm(asked, reference))
-        tested = pvalue if asked.adjust is None else adjusted_pvalues(pvalue, method=asked.adjust)
-        alarm = np.nan_to_num(tested, nan=1.0) <= asked.rate
     distance = np.array([fusion.distance for fusion in fusions])
-    jump = int(_jump(distance, pvalue, alarm))
+    pvalue, threshold, alarm = _alarms(asked, series, windows, reference, fusions)
+    jump = _jump(distance, pvalue, alarm)
     limits = [(np.nan, np.nan) if fusion.interval is None else fusion.interval for fusion in fusions]
     lower, upper = np.array(limits).T if asked.level is not None else (None, None)
     return Drift(
         time=asked.time,
-        reference="previous" if reference is None else _labels(series, reference),
+        reference=PREVIOUS if reference is None else _labels(series, reference),
         periods=_labels(series, [window.periods[-1] for window in windows]),
         starts=_labels(series, [window.periods[0] for window in windows]),
         count=np.array([float(fusion.counts[SIDES[1]]) for fusion in fusions]),
@@ -117,6 +108,25 @@ def _found(asked: Asked, series: Series, windows: list[Window], reference: tuple
         jump=series.periods[windows[jump].periods[-1]],
         attributions={name: _attribution(asked, name, windows[jump], designs[jump]) for name in asked.over},
     )
+
+
+def _alarms(
+    asked: Asked,
+    series: Series,
+    windows: list[Window],
+    reference: tuple[int, ...] | None,
+    fusions: list[Fusion],
+) -> tuple[FloatArray | None, FloatArray | None, Flags]:
+    """P-values of the windows, the distances at which there is an alarm, and whether there is."""
+    if asked.rate is None:
+        return None, None, np.zeros(len(windows), bool)
+    known: dict[Any, Null] = {}
+    judged = [_judged(series, *pair, reference, asked.rate, known) for pair in zip(windows, fusions, strict=True)]
+    pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
+    if np.isnan(pvalue).all():
+        raise InputError(_no_alarm(asked, reference))
+    tested = pvalue if asked.adjust is None else adjusted_pvalues(pvalue, method=asked.adjust)
+    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= asked.rate
 
 
 def _labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
@@ -145,19 +155,22 @@ def _fusions(asked: Asked, series: Series, windows: list[Window], designs: list[
 def _judged(
     series: Series,
     window: Window,
-    reference: tuple[int, ...] | None,
     fusion: Fusion,
+    reference: tuple[int, ...] | None,
     rate: float,
     known: dict[Any, Null],
 ) -> tuple[float, float]:
     """The p-value of a window, and the distance that would have the rate of alarms; NaN where nothing can be told."""
     start = min(window.periods)
-    history = tuple(range(max(0, start - max(PAST, len(window.periods))), start)) if reference is None else reference
+    past = max(PAST, len(window.periods))
+    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MOST:]
     strata = series.shared(history, window.periods) if len(history) >= LEAST else ()
     if not strata:
         return np.nan, np.nan
     weight = series.weights(strata, history)
-    null = known.setdefault((history, strata), Null(series.history(history, strata, weight)))
+    if (history, strata) not in known:
+        known[history, strata] = Null(series.history(history, strata, weight))
+    null = known[history, strata]
     square = series.squared_gap(window.periods, window.reference, strata, weight)
     if null.error == 0:
         return float(square == 0), 0.0
@@ -178,11 +191,11 @@ def _no_alarm(asked: Asked, reference: tuple[int, ...] | None) -> str:
     )
 
 
-def _jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Any) -> Any:
+def _jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
     """Number of the first alarm, or where there is none, of the least likely window."""
     if alarm.any():
-        return alarm.argmax()
-    return distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin()
+        return int(alarm.argmax())
+    return int(distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin())
 
 
 def _of_labels(asked: Asked, series: Series, windows: list[Window], designs: list[Design]) -> dict[str, FloatArray]:
@@ -211,7 +224,7 @@ def _change(asked: Asked, series: Series, reference: tuple[int, ...] | None) -> 
     weight = series.weights(strata, every)
     null = None
     if reference is not None and len(reference) >= LEAST:
-        null = Null(series.history(reference, strata, weight))
+        null = Null(series.history(reference[-MOST:], strata, weight))
         null = None if null.error == 0 else null
     count = series.cells.count[series.place[:, list(strata)]].sum(axis=1)
     split = located(series.history(every, strata, weight), count, null, asked.seed)

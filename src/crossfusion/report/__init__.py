@@ -73,8 +73,8 @@ class Report:
     >>> by = {"site": np.where(patient < 10, "A", "B"), "patient": patient}
     >>> report = cf.Report(x, by=by, between="site", units="patient")
     >>> report
-    The 2 site groups are clearly apart: 18.5% of the variance lies between them (distance 0.2047, 95% interval 0.1564 to
-    0.2652).
+    The 2 site groups are clearly apart: 18.5% of the variance lies between them (distance 0.2047, 95% interval
+    0.1564 to 0.2652).
     Chance alone would hardly have done that: p = 0.001, from 999 random rearrangements of patient.
     Counted by 20 patient units, not by the 200 rows.
     >>> sorted(report.to_dict())[:4]

@@ -18,6 +18,7 @@ from crossfusion.report import versions, words
 from crossfusion.report.concerns import concerns
 from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence, group_labels
+from crossfusion.report.names import crossed
 from crossfusion.report.order import clustered
 from crossfusion.report.over_time import as_data, in_words, over_time
 from crossfusion.report.projection import projection
@@ -44,8 +45,9 @@ def contents(data: Data) -> dict[str, Any]:
 def _contents(data: Data) -> dict[str, Any]:
     reference, evidence = versions.reference(data)
     asked, summary = evidence.question, evidence.summary
-    plain = evidence.distance(asked.between, ())
-    adjusted = evidence.distance(asked.between, asked.given) if asked.given else None
+    plain = evidence.distance(asked.between, (), "interval")
+    fixed = f"interval within one {crossed(asked.given)}"
+    adjusted = evidence.distance(asked.between, asked.given, fixed) if asked.given else None
     biology = evidence.distance(asked.given, asked.between) if asked.given else None
     confounded = adjusted is not None and adjusted.overlap == 0
     strata = () if confounded else asked.given

@@ -55,16 +55,19 @@ class Evidence:
             return None
         return NO_UNITS if self.rows is None else TOO_MANY
 
-    def distance(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
-        """Distance with its interval, where there can be one, and a look at the shape of the groups in the rows."""
+    def distance(self, between: tuple[str, ...], given: tuple[str, ...], what: str | None = None) -> Fusion:
+        """Distance with its interval, where there can be one, and a look at the shape of the groups in the rows.
+
+        `what` names the interval where it is missing.
+        """
         asked = self.question
         plain = self.summary.cfd(between, given=given, weights=asked.weights)
         found: Fusion | None = None
         if asked.units:
             options: dict[str, Any] = {"units": asked.units, "weights": asked.weights, "level": asked.level}
-            found = self._tried("interval", lambda: self.summary.cfd(between, given=given, **options))
+            found = self._tried(what, lambda: self.summary.cfd(between, given=given, **options))
         elif self.by_rows:
-            found = self._tried("interval", lambda: self._of_rows(between, given))
+            found = self._tried(what, lambda: self._of_rows(between, given))
         else:
             self.missing["interval"] = self.why_not or ""
         found = found or plain

@@ -10,7 +10,7 @@ def detectors() -> dict[str, Any]:
 
     def of(method: Any) -> Any:
         def fitted(reference: Any) -> Any:
-            # the default of EmbeddingsDriftMetric, which applies these, is bootstrapped where the reference has fewer than 1000 rows
+            # the default of EmbeddingsDriftMetric, which applies these, depends on the rows of the reference
             chosen = method or methods.model(bootstrap=len(reference) < 1000)
             return lambda window: bool(chosen(pd.DataFrame(window), pd.DataFrame(reference))[1])
 

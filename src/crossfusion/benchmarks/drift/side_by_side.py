@@ -32,7 +32,7 @@ PACKAGES = {
     "frouros": ("frouros>=0.9,<0.10",),
 }
 HERE = Path(__file__).parent
-FULL, QUICK = 12, 2  # streams of each kind
+FULL, QUICK = 10, 2  # streams of each kind
 USUAL = Stream(reference=8, ahead=12, rows=50, dim=32, effect=4.0, directions=4, rho=0.5)
 KINDS = {
     "alike": replace(USUAL, effect=0.0),

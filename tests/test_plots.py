@@ -1,6 +1,5 @@
 """Figures look as they did, take any name, leave Matplotlib as it was, and are written whole."""
 
-import builtins
 import json
 import pickle
 import re
@@ -17,8 +16,10 @@ from matplotlib.testing.compare import compare_images
 
 import crossfusion as cf
 from crossfusion import pictures, plots
+from crossfusion.cli import output
 from crossfusion.plots import style
 from tests import drawn
+from tests.test_cli import on_terminal
 
 TOLERANCE = 6  # root mean square of grey levels: letters may sit a pixel off, a moved bar or point is far more
 
@@ -91,11 +92,9 @@ print("matplotlib.pyplot" in sys.modules, mpl.rcParams.copy() == before)
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
-    real = builtins.__import__
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(builtins, "__import__", real)
     with pytest.raises(cf.MissingDependencyError, match=r"pip install 'crossfusion\[plots\]'"):
         cf.Decomposition(1.0, 1.0).plot()
 
@@ -126,7 +125,7 @@ def test_figures_show_the_numbers():
     assert [bar.get_width() for bar in bars] == pytest.approx(
         [*(own.distance for own in levels.levels), levels.distance]
     )
-    assert bars[1].get_x() == bars[0].get_width()
+    assert bars[1].get_x() == bars[0].get_width(), "each begins where the one above ends"
     shares = drawn.made().attribution("site")
     assert [bar.get_width() for bar in shares.plot(3).axes[0].patches] == shares.share[shares.top(3)].tolist()
 
@@ -186,6 +185,7 @@ COMMANDS = {
     "cddr": ["cddr", "raw.npz", "--between", "site", "--label", "tissue"],
     "projection": ["projection", "raw.npz", "--between", "site"],
 }
+VECTORS = (("--vectors", "x"), ())  # of files with names, and of those without
 BEGINS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 
 
@@ -197,17 +197,59 @@ def run(files, *words):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_draw(files, name):
     ending = [*BEGINS][len(name) % 3]
-    done = run(
-        files,
-        *COMMANDS[name],
-        "--vectors" if name != "compare" else "--json",
-        *([] if name == "compare" else ["x", "--json"]),
-        "--plot",
-        f"{name}.{ending}",
-    )
+    done = run(files, *COMMANDS[name], *VECTORS[name == "compare"], "--json", "--plot", f"{name}.{ending}")
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
     assert (files / f"{name}.{ending}").read_bytes().startswith(BEGINS[ending])
+
+
+def test_on_a_terminal_shares_have_bars(files):
+    for name in ("hierarchy", "attribution", "pairs"):
+        asked = [str(files / word) if word == "raw.npz" else word for word in COMMANDS[name]]
+        assert "█" in on_terminal(*asked, "--vectors", "x"), name
+        assert "█" not in run(files, *COMMANDS[name], "--vectors", "x").stdout
+
+
+def test_bars_are_in_proportion():
+    assert output.bar_cells([1.0, -0.5, 0.0, None, np.nan]) == [
+        ("█" * 20, "cyan"),
+        ("█" * 10, "red"),
+        ("", "cyan"),
+        ("", "cyan"),
+        ("", "cyan"),
+    ]
+    assert output.bar_cells([1.0, 1 / 160])[1][0] == "▏"
+    assert output.bar_cells([0.0, None]) == []
+
+
+def test_no_plane_shows_more_of_what_is_between():
+    x, by = drawn.rows()
+    found = drawn.projection()
+    means = np.array([x[np.array(by["site"]) == name].mean(axis=0) for name in found.labels]) - x.mean(axis=0)
+    np.testing.assert_allclose(found.means, means @ found.axes.T, atol=1e-12)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(2), atol=1e-12)
+    shown = np.sum(found.means**2) / np.sum(means**2)
+    assert found.shown == pytest.approx(shown)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        other, _ = np.linalg.qr(found.axes.T + 0.2 * rng.normal(size=found.axes.T.shape))
+        assert np.sum((means @ other) ** 2) / np.sum(means**2) <= shown
+    np.testing.assert_allclose(found.points, (x - x.mean(axis=0)) @ found.axes.T, atol=1e-12)
+    assert [found.labels[k] for k in found.codes] == by["site"]
+    assert json.loads(json.dumps(found.to_dict()))["labels"] == list("ABCD")
+    assert found.to_frame()["first"].tolist() == found.means[:, 0].tolist()
+
+
+def test_rows_of_no_group_are_refused(refuses):
+    summary = drawn.made()
+    with refuses("rows and labels go together"):
+        summary.project("site", rows=np.ones((2, 6)))
+    with refuses("labels has 1 entries for 2 rows"):
+        summary.project("site", rows=np.ones((2, 6)), labels=["A"])
+    with refuses("labels has 'Z', which is no group"):
+        summary.project("site", rows=np.ones((1, 6)), labels=["Z"])
+    with refuses("6"):
+        summary.project("site", rows=np.ones((1, 5)), labels=["A"])
 
 
 def test_a_file_that_is_no_figure_is_refused_before_any_work(files):

@@ -40,7 +40,7 @@ def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -
     found = np.asarray(values, np.float64)
     finite = np.where(np.isfinite(found), found, 0.0)
     ends = np.cumsum(finite)
-    starts = ends - finite
+    starts = np.concatenate([[0.0], ends[:-1]])
     whole = float(found.sum())
     with style.on(axes, 0.55 + 0.24 * (len(found) + 1)) as own:
         own.barh(range(len(found)), finite, left=starts, color=style.NEAR, height=0.6)

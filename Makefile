@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners example-report clean
+.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study example-scanners example-report example-plots clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -64,6 +64,9 @@ real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA
 
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
+
+example-plots: $(STAMP) ## pictures of the page on plots, by its own examples
+	$(BIN)/python examples/page_pictures.py docs/plots.md
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

@@ -21,8 +21,7 @@ def check_ending(path: Path) -> None:
 
 def write(drawn: Any, path: Path, dpi: int = 300) -> None:
     """Write a figure, whole or not at all, the same bytes from the same numbers."""
-    ending = path.suffix.lower()
-    dates: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
-    metadata = dates.get(ending, {"CreationDate": None})
+    ending = path.suffix.lower()[1:]
+    options = {"format": ending, "dpi": dpi, "metadata": style.nameless(ending)}
     with style.matplotlib().rc_context({"svg.hashsalt": style.BASE["svg.hashsalt"]}):
-        storage.write_whole(path, partial(drawn.savefig, format=ending[1:], dpi=dpi, metadata=metadata))
+        storage.write_whole(path, partial(drawn.savefig, **options))

@@ -4,10 +4,13 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from crossfusion.plots.style import nameless
 
 SCREEN = 144  # dots an inch in a notebook
 
@@ -32,8 +35,9 @@ class StyledFigure(Figure):  # type: ignore[misc]  # Matplotlib is not always th
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write to a file in its style; `Figure.savefig` says what options there are."""
+        ending = options.get("format") or Path(str(fname)).suffix[1:]
         with _styled(self.style):
-            super().savefig(fname, **options)
+            super().savefig(fname, **{"metadata": nameless(ending.lower())} | options)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows, without pyplot."""

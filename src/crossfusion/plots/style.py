@@ -17,7 +17,7 @@ INK, MUTED, GRID, FAINT = "#1c2127", "#6b7580", "#e3e6ea", "#c3cad1"
 NEAR, FAR = COLOURS[0], COLOURS[1]
 LONGEST = 22  # characters of a name
 BASE = {
-    "font.family": ["DejaVu Sans"],  # comes with Matplotlib, so a figure is the same everywhere
+    "font.family": ["DejaVu Sans", "sans-serif"],  # the first comes with Matplotlib: the same figure everywhere
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -60,6 +60,11 @@ STYLE = BASE | {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
 }
+
+
+def nameless(ending: str) -> dict[str, None]:
+    """Metadata of a file without date and maker, so that the same numbers give the same bytes."""
+    return dict.fromkeys({"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate"]}.get(ending, []))
 
 
 def matplotlib() -> Any:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -24,10 +25,14 @@ from tests.test_cli import on_terminal
 TOLERANCE = 6  # root mean square of grey levels: letters may sit a pixel off, a moved bar or point is far more
 
 
+def differs(name, folder):
+    return compare_images(str(drawn.FOLDER / name), str(folder / name), TOLERANCE)
+
+
 @pytest.mark.parametrize("name", drawn.DRAWINGS)
 def test_a_figure_looks_as_it_did(name, tmp_path):
     pictures.write(drawn.DRAWINGS[name](), tmp_path / f"{name}.png", drawn.DPI)
-    problem = compare_images(drawn.FOLDER / f"{name}.png", tmp_path / f"{name}.png", TOLERANCE)
+    problem = differs(f"{name}.png", tmp_path)
     assert problem is None, f"{problem}\nif that is meant: python -m tests.drawn, and look at the pictures"
 
 
@@ -35,7 +40,7 @@ def test_the_comparison_sees_what_changes(tmp_path):
     found = drawn.made().pairwise("site", given="tissue", units="patient", level=0.95)
     moved = replace(found, unbiased=found.unbiased * 1.05, lower=found.lower * 1.05, upper=found.upper * 1.05)
     pictures.write(moved.plot_forest(), tmp_path / "forest.png", drawn.DPI)
-    assert compare_images(drawn.FOLDER / "forest.png", tmp_path / "forest.png", TOLERANCE) is not None
+    assert differs("forest.png", tmp_path) is not None
 
 
 def texts(figure):
@@ -74,7 +79,7 @@ def test_names_are_text_and_no_formulas(tmp_path):
 
 
 def test_letters_that_no_font_has_are_boxes():
-    figure = plots.forest(["日本", "🙂"], np.array([0.1, 0.2]))
+    figure: Any = plots.forest(["日本", "🙂"], np.array([0.1, 0.2]))
     figure.draw_without_rendering()  # warnings are errors here
     assert figure._repr_png_().startswith(b"\x89PNG")
 
@@ -105,7 +110,7 @@ def test_axes_that_are_passed_are_drawn_on():
     assert drawn.drift().plot(axes=own) is figure
     assert own.lines
     assert not other.lines
-    part = Figure().subfigures(1, 2)[0]
+    part: Any = Figure().subfigures()
     assert drawn.made().hierarchy(["site"]).plot(axes=part.subplots()) is part.figure
 
 
@@ -134,7 +139,7 @@ def test_pairs_that_cannot_be_compared_are_left_grey():
     x = np.arange(8.0)[:, None]
     with pytest.warns(cf.CrossfusionWarning, match="confounded"):
         found = cf.summarize(x, by={"site": list("aabbccdd"), "kind": list("xxxxyyyy")}).pairwise("site", given="kind")
-    (image,) = found.plot().axes[0].images
+    image: Any = found.plot().axes[0].images[0]
     assert image.get_array().mask.sum() == 8
 
 

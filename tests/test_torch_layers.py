@@ -303,4 +303,4 @@ def test_plot_of_many_layers_numbers_them(table):
     many = Layers(names=table.names * 20, dims=table.dims * 20, fusions=table.fusions * 20)
     (axes,) = many.plot().axes
     assert axes.get_xlabel() == "layer, in the order of calls"
-    assert len(axes.lines[0].get_ydata()) == 120
+    assert np.size(axes.lines[0].get_ydata()) == 120

@@ -154,7 +154,7 @@ def attribution(
     ]
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
     title = f"Share of the variance between {tables.question(between, given)}, largest first{more}"
-    output.show_table(title, [over, "share", "distance without"], rows, bars=result.share[result.top(top)])
+    output.show_table(title, [over, "share", "distance without"], rows, bars=result.share[result.top(top)].tolist())
     tables.show_whole(summary, between, given, weights)
 
 

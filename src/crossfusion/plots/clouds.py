@@ -63,7 +63,7 @@ def cloud(
             _points(own, np.asarray(points), np.asarray(codes, int), few)
         for k, (entry, (x, y)) in enumerate(zip(labels, np.asarray(means).tolist(), strict=True)):
             looks = style.look(k) if few else {"color": style.INK, "marker": "o"}
-            size = 6.5 if few else 3.5
+            size = 7.5 if few else 3.5
             own.plot(
                 x, y, markersize=size, markeredgecolor="white", linestyle="none", label=style.name(entry, 14), **looks
             )

@@ -23,7 +23,7 @@ def _styled(style: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-class StyledFigure(Figure):  # type: ignore[misc]  # Matplotlib is not always there to check against
+class StyledFigure(Figure):
     """A figure that keeps its style: ticks are made, and fonts embedded, when it is drawn and not before."""
 
     style: dict[str, Any]

@@ -73,6 +73,7 @@ def plane(
         style.zero_line(own)
         own.margins(0.12)
         own.set_ylim(bottom=min(0.0, own.get_ylim()[0]))  # half of the biology is half as high
+        own.locator_params(nbins=6)
         own.set_xlabel(across)
         own.set_ylabel(up)
         own.set_title("← groups fused, ↑ biology kept")

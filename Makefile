@@ -3,7 +3,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners \
-	example-report clean
+	example-report example-plots clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -71,6 +71,9 @@ training-study: $(STAMP) ## training against distances; tables of embeddings too
 
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
+
+example-plots: $(STAMP) ## pictures of the page on plots, by its own examples
+	$(BIN)/python examples/page_pictures.py docs/plots.md
 
 example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, see examples/scanners.py
 	$(BIN)/python examples/scanners.py --out examples/out

@@ -5,18 +5,17 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import crossfusion as cf
+from crossfusion import pictures
 from crossfusion.benchmarks import drift as bench
 from crossfusion.benchmarks.drift.side_by_side import _delay
 from crossfusion.benchmarks.drift.streams import Stream
 from crossfusion.drift.null import Ahead, History, Null
-from crossfusion.experiments.drift_figure import save
 
 WEEKS, ROWS, DIM = 12, 40, 6
 summarize: Any = cf.summarize  # fields that are there where asked for are not looked at for None
@@ -414,5 +413,5 @@ def test_delays_count_from_the_onset():
 def test_the_figure_is_the_same_each_time(shifted, tmp_path):
     found = shifted.drift("week", reference="first:6", units="patient")
     for name in ("a.png", "b.png"):
-        save(found, Path(tmp_path / name))
+        pictures.write(found.plot(), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

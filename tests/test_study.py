@@ -271,7 +271,7 @@ def test_the_figure_is_written_whole(study, tmp_path):
     text = (tmp_path / "study.svg").read_text()
     scatter.save(study, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text() == text
-    drawn = scatter.draw(study)
+    drawn = study.plot()
     assert sum(axes.axison for axes in drawn.axes) == 3
     with pytest.raises(cf.FileError, match="no figure's"):
         scatter.save(study, tmp_path / "study.txt")

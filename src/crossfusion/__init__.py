@@ -27,6 +27,7 @@ from crossfusion.methods import Methods, compare_methods
 from crossfusion.moments import Moments
 from crossfusion.pairwise import Pairwise
 from crossfusion.permutation import permutation_test
+from crossfusion.projection import Projection
 from crossfusion.protocols.degradation import cddr
 from crossfusion.protocols.drops import Cddr
 from crossfusion.protocols.outcomes import Study
@@ -55,6 +56,7 @@ __all__ = [
     "Moments",
     "NonFiniteError",
     "Pairwise",
+    "Projection",
     "Rdr",
     "Report",
     "Study",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import plots
 from crossfusion.design import Codes, Design, between_by_feature
 from crossfusion.frames import data_frame
 from crossfusion.fusion import checked_overlap, log_ratio
@@ -14,9 +15,11 @@ from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments
 from crossfusion.one_vs_rest import leave_one_out
 from crossfusion.text import SHOWN, label_text, number_text, plain_value, text_table
+from crossfusion.validation import check_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 FEATURES = "features"
 
@@ -97,6 +100,26 @@ class Attribution:
         """
         order = np.argsort(-np.abs(self.contribution), kind="stable")
         return [int(position) for position in order[:number]]
+
+    def plot(self, number: int = 15, *, axes: Any = None) -> "Figure":
+        """Draw the largest contributions.
+
+        Parameters
+        ----------
+        number : int
+            How many.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        check_whole(number, "number")
+        top = self.top(number)
+        labels = [self.labels[i] for i in top]
+        return plots.contributions(labels, self.share[top], over=self.over, of=len(self.labels), axes=axes)
 
     def __repr__(self) -> str:
         rows = [

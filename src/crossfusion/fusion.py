@@ -10,16 +10,20 @@ With weights w, means μ and dispersions σ² of the cells c in parts g::
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import plots
 from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
 from crossfusion.errors import warn
 from crossfusion.interval import Errors
 from crossfusion.kernels import FloatArray
 from crossfusion.shape import of_spread
-from crossfusion.text import plain_number, plain_value, share_table
+from crossfusion.text import plain_number, plain_value, share_table, with_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # fields that are there where asked for
 
@@ -98,6 +102,26 @@ class Fusion:
         """
         values = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
         return {name: value for name, value in values.items() if value is not None or name not in ASKED}
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw how much of the variance lies between the groups, with its interval where there is one.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        limits = None if self.interval is None else [-math.expm1(-end) for end in self.interval]
+        value = self.distance if limits is None or self.unbiased is None else self.unbiased
+        between = -math.expm1(-max(value, 0.0))
+        title = f"Cross-Fusion Distance {with_interval(value, self.interval)}"
+        names = ("between groups", "within")
+        return plots.parts(names, (between, 1 - between), title=title, limits=limits, axes=axes)
 
     def __repr__(self) -> str:
         unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"

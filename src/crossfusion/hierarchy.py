@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import plots
 from crossfusion.design import Codes, Design, between_by_feature, error_of_mean
 from crossfusion.frames import data_frame
 from crossfusion.fusion import log_ratio
@@ -15,6 +16,7 @@ from crossfusion.text import number_text, percent, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 HEADER = ("level", "distance", "unbiased", "share")
@@ -104,6 +106,22 @@ class Hierarchy:
         return [
             [level, number_text(distance), number_text(unbiased), share] for level, distance, unbiased, share in found
         ]
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the levels, each from where the one above ends, and their sum.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        names, values = [level.level for level in self.levels], [level.distance for level in self.levels]
+        return plots.levels(names, values, axes=axes)
 
     def __repr__(self) -> str:
         return f"Cross-Fusion Distance by level\n{text_table(HEADER, self.rows())}"

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import plots
 from crossfusion.design import Codes, Design
 from crossfusion.errors import InputError
 from crossfusion.exchange import Exchange
@@ -16,6 +17,9 @@ from crossfusion.moments import Moments
 from crossfusion.pieces import Pieces, Values
 from crossfusion.text import number_text, plain_value
 from crossfusion.validation import check_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TIE = 1e-12  # relative difference up to which a rearrangement counts as separated as far as the groups are
 
@@ -66,6 +70,21 @@ class TestResult:
             Plain Python values.
         """
         return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the statistic among those of the rearrangements.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        return plots.null(self.statistic, self.null, self.pvalue, axes=axes)
 
     def __repr__(self) -> str:
         half, rare = np.quantile(self.null, (0.5, 0.95), method="higher")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import factors
+from crossfusion import factors, plots
 from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.cells import design_of, pieces_of
 from crossfusion.errors import InputError
@@ -23,6 +23,7 @@ from crossfusion.validation import as_names, check_known, check_level, check_who
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,6 +118,27 @@ class Methods:
                 columns[name] = getattr(self, name)
         return data_frame(columns)
 
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw batch against biology, a point a method; without ``given`` the batch alone.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        order = np.argsort(self.rank, kind="stable").tolist()
+        names = [self.names[k] for k in order]
+        batch, limits = _drawn([self.batch[k] for k in order])
+        if self.biology is None:
+            return plots.forest(names, batch, *(limits if limits is not None else (None, None)), axes=axes)
+        biology, kept = _drawn([self.biology[k] for k in order])
+        return plots.plane(names, batch, biology, limits, kept, axes=axes)
+
     def __repr__(self) -> str:
         header, rows = self.table()
         return f"Methods against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
@@ -141,6 +163,13 @@ class Methods:
             row.append("reference" if is_reference else with_interval(self.difference[k], limits))
             rows.append(row + ([] if self.stability is None else [percent(self.stability[k])]))
         return header, rows
+
+
+def _drawn(fusions: Sequence[Fusion]) -> tuple[FloatArray, FloatArray | None]:
+    """Unbiased distances, and their limits where there are some."""
+    values = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions])
+    intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
+    return values, np.array(intervals).T if len(intervals) == len(fusions) else None
 
 
 def compare_methods(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import kernels
+from crossfusion import kernels, plots
 from crossfusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean, parts_of
 from crossfusion.errors import InputError, warn
 from crossfusion.frames import data_frame
@@ -16,9 +16,11 @@ from crossfusion.validation import check_option
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
+DRAWN = ("distance", "unbiased")
 MOST = 5_000  # groups, whose matrices take a gigabyte or two
 
 
@@ -109,6 +111,49 @@ class Pairwise:
             }
             | {name: values[first, second] for name, values in self.columns.items()}
         )
+
+    def plot(self, values: str = "distance", *, axes: Any = None) -> "Figure":
+        """Draw the matrix of distances.
+
+        Parameters
+        ----------
+        values : {"distance", "unbiased"}
+            Which of them.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        check_option(values, DRAWN, "values")
+        found: FloatArray = getattr(self, values)
+        what = "Cross-Fusion Distance" + (", unbiased" if values == "unbiased" else "")
+        return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
+
+    def plot_forest(self, *, axes: Any = None) -> "Figure":
+        """Draw the pairs, the farthest first, unbiased and with their intervals where there are some.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        first, second = np.triu_indices(len(self.labels), 1)
+        columns = {name: values[first, second] for name, values in self.columns.items()}
+        unbiased = np.where(columns["overlap"] > 0, columns["unbiased"], np.nan)
+        order = np.argsort(-np.nan_to_num(unbiased, nan=-np.inf), kind="stable")
+        names = [(self.labels[first[k]], self.labels[second[k]]) for k in order]
+        limits = [columns[name][order] if name in columns else None for name in ("lower", "upper")]
+        what = "Cross-Fusion Distance" if self.level is None else f"Cross-Fusion Distance, {self.level:.4g} interval"
+        some = f"the {plots.LINES} farthest of {len(order):,} pairs" if len(order) > plots.LINES else ""
+        return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def __repr__(self) -> str:
         if self.lower is not None or self.pvalue is not None:

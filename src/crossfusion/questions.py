@@ -17,6 +17,7 @@ from crossfusion.judge import TestResult, check_options
 from crossfusion.kernels import FloatArray
 from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
+from crossfusion.projection import Projection, checked_rows, projected
 from crossfusion.table import Factors, Table
 from crossfusion.validation import as_names, check_level, check_option, check_whole
 
@@ -197,6 +198,30 @@ class Questions(Table):
         cell, _ = factors.encode(fine.keys.select(compared))
         unit, units = factors.encode(fine.keys.select([over]))
         return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
+
+    def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Hashable] | None = None) -> Projection:
+        """Groups on the plane that shows most of the variance between them.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors whose observed combinations are compared.
+        rows : array, optional
+            Some of the rows, to be seen around the means of the groups.
+        labels : sequence, optional
+            The group of each of these rows: a value of the factor, or a tuple of those of several.
+
+        Returns
+        -------
+        Projection
+            Where the groups lie, and the rows if there are some.
+        """
+        groups = self.rollup(self._names(between, "between"))
+        found = tuple(factors.labels(groups.keys))
+        codes = None
+        if rows is not None or labels is not None:
+            rows, codes = checked_rows(rows, labels, found, self.dim)
+        return projected(groups.moments, found, self.moments.mean, rows, codes)
 
     def test(
         self,

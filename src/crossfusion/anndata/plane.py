@@ -4,27 +4,26 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import optional
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.kernels import FloatArray
-from crossfusion.text import label_text, shortened
+from crossfusion.plots import style
 
 COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")  # for all eyes
 MARKERS = "osD^vPX*"
 INK, MUTED, GRID = "#1c2127", "#6b7580", "#e3e6ea"
+LONGEST = 60  # characters of a name
 MOST = 24  # labels that are shown, those of most cells
 
 
 def draw(board: Leaderboard) -> Any:
     """Figure of a leaderboard: two panels with labels, one without."""
-    module = optional.load("matplotlib.figure", "matplotlib", "reproduce", "drawing a leaderboard")
     labels = _largest(board)
     if board.biology is None:
-        drawn = module.Figure(figsize=(6.4, 1.6 + 0.42 * len(board.embeddings)), layout="constrained")
+        drawn = style.figure(6.4, 1.6 + 0.42 * len(board.embeddings))
         _ladder(drawn.subplots(), board)
         return drawn
     height = max(4.4, 1.6 + 0.3 * len(labels)) + 0.25 * (len(board.embeddings) // 4)
-    drawn = module.Figure(figsize=(10.4, height), layout="constrained")
+    drawn = style.figure(10.4, height)
     plane, strip = drawn.subplots(1, 2, width_ratios=(1.15, 1))
     _plane(plane, board)
     _strip(strip, board, labels)
@@ -69,7 +68,7 @@ def _plane(axes: Any, board: Leaderboard) -> None:
             markeredgecolor="white",
             markeredgewidth=0.8,
             elinewidth=1.4,
-            label=shortened(label_text(board.embeddings[k])),
+            label=style.name(board.embeddings[k], LONGEST),
             zorder=3,
             **_look(k),
         )
@@ -77,8 +76,9 @@ def _plane(axes: Any, board: Leaderboard) -> None:
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
     axes.margins(0.12)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))  # half of the biology is half as high
-    axes.set_xlabel(f"batches apart: CFD({board.batch_key} | {board.label_key})", color=INK, fontsize=11)
-    axes.set_ylabel(f"labels apart: CFD({board.label_key} | {board.batch_key})", color=INK, fontsize=11)
+    batch, label = style.name(board.batch_key), style.name(board.label_key)
+    axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=INK, fontsize=11)
+    axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=INK, fontsize=11)
     axes.set_title("← batches fused, ↑ biology kept", loc="left", color=INK, fontsize=11)
 
 
@@ -100,9 +100,9 @@ def _strip(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
     for place in range(len(labels)):
         axes.axhline(place, color=GRID, linewidth=0.8, zorder=0)
-    axes.set_yticks(range(len(labels)), [shortened(label_text(label)) for label in labels])
+    axes.set_yticks(range(len(labels)), [style.name(label, LONGEST) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.set_xlabel(f"CFD({board.batch_key}) among the cells of a label", color=INK, fontsize=11)
+    axes.set_xlabel(f"CFD({style.name(board.batch_key)}) among the cells of a label", color=INK, fontsize=11)
     shared = len({row.label for row in board.labels if row.fusion is not None})
     shown = "each label" if shared == len(labels) else f"the {len(labels)} largest of {shared} labels"
     axes.set_title(f"batches within {shown}", loc="left", color=INK, fontsize=11)
@@ -123,6 +123,6 @@ def _ladder(axes: Any, board: Leaderboard) -> None:
         )
     _plain(axes)
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
-    axes.set_yticks(range(len(order)), [shortened(label_text(board.embeddings[k])) for k in order])
+    axes.set_yticks(range(len(order)), [style.name(board.embeddings[k], LONGEST) for k in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_xlabel(f"batches apart: CFD({board.batch_key})", color=INK, fontsize=11)
+    axes.set_xlabel(f"batches apart: CFD({style.name(board.batch_key)})", color=INK, fontsize=11)

@@ -1,17 +1,20 @@
 """Optimal transport by its exact routes: the plan itself, its closed form for Gaussians, and its slices."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import optional
+from crossfusion import optional, plots
 from crossfusion.baselines.blocks import squared_distances
 from crossfusion.errors import CrossfusionError
 from crossfusion.kernels import FloatArray
 from crossfusion.text import number_text, percent, plain_value
 from crossfusion.threads import spread
 from crossfusion.validation import as_clouds, check_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ITERATIONS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs
 
@@ -109,6 +112,23 @@ class Decomposition:
         """
         names = ("translation", "deformation", "total", "distance")
         return {name: plain_value(getattr(self, name)) for name in names}
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the two parts.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        names = ("translation", "deformation")
+        title = f"Wasserstein distance {number_text(self.distance)}, squared"
+        return plots.parts(names, (self.translation, self.deformation), title=title, axes=axes)
 
     def __repr__(self) -> str:
         parts = {"translation": self.translation, "deformation": self.deformation}

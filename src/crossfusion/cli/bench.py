@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from crossfusion import pictures
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option, names_option
+from crossfusion.cli.options import PATH, json_option, names_option, plot_option
 from crossfusion.validation import check_known
 
 
@@ -131,7 +132,7 @@ def bench_scale(
 @names_option("--only", "Measure only these: values, times.")
 @click.option("--cap", default=75.0, show_default=True, help="Seconds that each metric of scib-metrics has.")
 @click.option("--data", type=PATH, help="Folder of sc_mixology.parquet.  [default: CROSSFUSION_DATA]")
-@click.option("--plot", type=PATH, metavar="FILE", help="Draw the leaderboard: .png, .svg or .pdf.")
+@plot_option("Also draw the leaderboard")
 @json_option
 def bench_integration(
     quick: bool, only: list[str], cap: float, data: Path | None, plot: Path | None, as_json: bool
@@ -144,18 +145,15 @@ def bench_integration(
       crossfusion bench integration --only values --plot board.png
     """
     from crossfusion.benchmarks import integration
-    from crossfusion.experiments import scatter
     from crossfusion.experiments.real.folder import data_folder
 
-    if plot is not None:
-        scatter.check_ending(plot)
     with output.steps("measuring") as tell:
         found = integration.run(
             quick=quick,
             only=tuple(only) or integration.PARTS,
             cap=cap,
             data=data_folder(data),
-            plot=None if plot is None else lambda board: scatter.write(board.plot(), plot),
+            plot=None if plot is None else lambda board: pictures.write(board.plot(), plot, 150),
             tell=tell,
         )
     if as_json:

@@ -23,8 +23,10 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     names_option,
+    plot_option,
     weights_option,
 )
+from crossfusion.cli.projection import projection
 from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.cli.report import report
@@ -68,6 +70,7 @@ for command in (
     matrix,
     test,
     methods,
+    projection,
     report,
     drift,
     integration,
@@ -86,9 +89,12 @@ for command in (
 @file_argument
 @names_option("--levels", "Factors from the outermost to the innermost.", required=True)
 @weights_option
+@plot_option()
 @reading_options()
 @json_option
-def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, as_json: bool) -> None:
+def hierarchy(
+    file: str | None, levels: list[str], weights: str, plot: Path | None, read: Reading, as_json: bool
+) -> None:
     """Split the distance of nested groups over their levels.
 
     \b
@@ -96,10 +102,13 @@ def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, 
       crossfusion hierarchy summary.parquet --levels site,scanner
     """
     result = read.summary(file, levels).hierarchy(levels, weights=weights)
+    output.draw(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())
         return
-    output.show_table("Cross-Fusion Distance by level", HEADER, result.rows())
+    output.show_table(
+        "Cross-Fusion Distance by level", HEADER, result.rows(), bars=[level.share for level in result.levels]
+    )
 
 
 @cli.command()
@@ -109,6 +118,7 @@ def hierarchy(file: str | None, levels: list[str], weights: str, read: Reading, 
 @click.option("--over", default="features", metavar="features|FACTOR", help="What contributes.")
 @click.option("--top", default=20, metavar="N", help="Rows of the table; JSON has all.")
 @weights_option
+@plot_option()
 @reading_options()
 @json_option
 def attribution(
@@ -118,6 +128,7 @@ def attribution(
     over: str,
     top: int,
     weights: str,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -133,6 +144,7 @@ def attribution(
     needed = [*between, *given, *([] if over == "features" else [over])]
     summary = read.summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)
+    output.draw(plot, lambda: result.plot(top))
     if as_json:
         output.show_json(result.to_dict())
         return
@@ -142,7 +154,7 @@ def attribution(
     ]
     more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
     title = f"Share of the variance between {tables.question(between, given)}, largest first{more}"
-    output.show_table(title, [over, "share", "distance without"], rows)
+    output.show_table(title, [over, "share", "distance without"], rows, bars=result.share[result.top(top)].tolist())
     tables.show_whole(summary, between, given, weights)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
+from pathlib import Path
 
 import click
 import numpy as np
@@ -13,6 +14,7 @@ from crossfusion.cli.options import (
     json_option,
     level_option,
     names_option,
+    plot_option,
     seed_option,
     settings,
     test_option,
@@ -46,6 +48,7 @@ from crossfusion.validation import NAN, check_known, check_option, finite_only
 @level_option
 @test_option
 @seed_option
+@plot_option("Also draw the variance within and between")
 @reading_options("vectors", "nan", "sql")
 @json_option
 def compare(
@@ -57,6 +60,7 @@ def compare(
     level: float | None,
     permutations: int | None,
     seed: int,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -71,8 +75,10 @@ def compare(
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
     if distance:
-        if weights != "pooled" or trim or level is not None or permutations is not None:
-            raise InputError("--weights, --trim, --level and --test do not go with --distance: leave it out, or them")
+        if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
+            raise InputError(
+                "--weights, --trim, --level, --test and --plot do not go with --distance: leave it out, or them"
+            )
         _compare_by(distance, options, _two(read, files), read.nan, as_json)
         return
     if options:
@@ -83,6 +89,7 @@ def compare(
     else:
         keyed = [with_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
         fusion = read.reduced(keyed).cfd("group", weights=weights)
+    output.draw(plot, fusion.plot)
     if as_json:
         output.show_json(fusion.to_dict())
     else:

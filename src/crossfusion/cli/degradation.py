@@ -19,7 +19,7 @@ from crossfusion.cli.domains import (
     rows_of,
     seed_option,
 )
-from crossfusion.cli.options import PATH, between_option, json_option, named_files, names_option
+from crossfusion.cli.options import between_option, json_option, named_files, names_option, plot_option
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.experiments import scatter
@@ -45,7 +45,7 @@ from crossfusion.sources.whole import Rows
 @click.option("--repeats", default=5, show_default=True, help="Random samples of so many rows.")
 @level_option
 @seed_option
-@click.option("--plot", type=PATH, metavar="FILE", help="Draw distances against degradation: .png, .svg or .pdf.")
+@plot_option("Also draw distances against degradation")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def degradation(
@@ -71,8 +71,6 @@ def degradation(
       crossfusion degradation embeddings.parquet --between scanner --label diagnosis --plot study.png
       crossfusion degradation none=raw.parquet macenko=macenko.parquet --between scanner --label diagnosis
     """
-    if plot is not None:
-        scatter.check_ending(plot)
     chosen = chosen_distances(distance or list(DISTANCES), options, list(WITHIN_LABELS))
     rows, versions = _versions(read, files, [*between, *label, *units], correction)
     with output.steps("measuring") as progress:

@@ -7,12 +7,10 @@ from typing import Any
 import click
 
 from crossfusion.cli import output, tables
-from crossfusion.cli.options import PATH, given_option, json_option, names_option, weights_option
+from crossfusion.cli.options import given_option, json_option, names_option, plot_option, weights_option
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.drift.periods import parsed_reference, periods_of
 from crossfusion.drift.result import Drift
-from crossfusion.experiments.drift_figure import save
-from crossfusion.experiments.scatter import check_ending
 
 BAR = 24  # characters of the longest bar
 
@@ -35,7 +33,7 @@ BAR = 24  # characters of the longest bar
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @names_option("--over", "Also split the first alarm over these columns, such as the site.")
 @click.option("--latest", is_flag=True, help="Exit with 1 only if the last window is an alarm.")
-@click.option("--plot", type=PATH, metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
+@plot_option()
 @weights_option
 @click.option("--seed", default=0, show_default=True, help="Seed of the series that judge the change.")
 @reading_options()
@@ -69,8 +67,6 @@ def drift(
       crossfusion drift embeddings.parquet --time month --reference previous --given label --units patient
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
-    if plot is not None:
-        check_ending(plot)
     summary = read.summary(file, [time, *given, *units, *over])
     periods = periods_of(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
@@ -85,8 +81,7 @@ def drift(
         over=["features", *over],
         **options,
     )
-    if plot is not None:
-        save(found, plot)
+    output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
     else:

@@ -9,10 +9,9 @@ import click
 from crossfusion.anndata.board import Keys, leaderboard
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option, names_option, weights_option
+from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
-from crossfusion.experiments import scatter
 from crossfusion.summary import Summary
 from crossfusion.text import label_text, with_interval
 
@@ -30,7 +29,7 @@ LABELS_SHOWN = 40  # rows of the table of labels
 @click.option("--min-cells", default=2, show_default=True, help="Smaller combinations of batch and label are left out.")
 @click.option("--draws", default=999, show_default=True, help="Resamples of the donors, for the stability of ranks.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
-@click.option("--plot", type=PATH, metavar="FILE", help="Draw batches against biology: .png, .svg or .pdf.")
+@plot_option("Also draw batches against biology")
 @weights_option
 @reading_options("nan", "engine")
 @json_option
@@ -54,14 +53,11 @@ def integration(
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
       crossfusion integration cells.h5ad --batch batch --label type --donor donor --obsm X_pca,X_scVI --plot board.png
     """
-    if plot is not None:
-        scatter.check_ending(plot)
     keys = Keys(batch, label, donor)
     if len(set(obsm)) < len(obsm):
         raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
     found = leaderboard({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
-    if plot is not None:
-        scatter.write(found.plot(), plot)
+    output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
     else:

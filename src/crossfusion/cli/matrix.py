@@ -1,6 +1,7 @@
 """The command that compares all pairs of groups."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from crossfusion.cli.options import (
     json_option,
     level_option,
     names_option,
+    plot_option,
     seed_option,
     test_option,
     weights_option,
@@ -44,6 +46,7 @@ from crossfusion.validation import check_option
     help="How p-values account for the number of pairs.",
 )
 @click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
+@plot_option("Also draw the matrix, or with --level the pairs with their intervals")
 @reading_options()
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
@@ -58,6 +61,7 @@ def matrix(
     seed: int,
     adjust: str,
     unbiased: bool,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
     as_csv: bool,
@@ -86,6 +90,7 @@ def matrix(
         summary = read.summary(file, [*between, *given, *units])
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
+    output.draw(plot, lambda: result.plot_forest() if level else result.plot("unbiased" if unbiased else "distance"))
     if as_json:
         output.show_json(result.to_dict())
     elif as_csv:

@@ -1,5 +1,6 @@
 """The command that compares corrections."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from crossfusion.cli.options import (
     json_option,
     named_files,
     names_option,
+    plot_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
@@ -27,6 +29,7 @@ from crossfusion.methods import compare_methods
 @click.option("--draws", default=999, show_default=True, help="Resamples of the units, for the stability of ranks.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
 @weights_option
+@plot_option("Also draw batch against biology")
 @reading_options("vectors", "nan", "manifest", "on", "engine")
 @json_option
 def methods(
@@ -39,6 +42,7 @@ def methods(
     draws: int,
     seed: int,
     weights: str,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -52,6 +56,7 @@ def methods(
     named = {name: read.summary(path, factors) for name, path in named_files(files).items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_methods(named, between=between, given=given, units=units, **options)
+    output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return

@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
+from crossfusion import pictures
 from crossfusion.errors import InputError
+from crossfusion.plots import style
 
+PATH = click.Path(path_type=Path)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -70,6 +73,18 @@ def named_files(entries: Sequence[str]) -> dict[str, str]:
     return named
 
 
+def plot_option(text: str = "Also draw it") -> Decorator:
+    """Option of a figure; its ending, and whether it can be drawn, are checked before any work."""
+
+    def checked(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None:
+            pictures.check_ending(path)
+            style.matplotlib()
+        return path
+
+    return click.option("--plot", type=PATH, callback=checked, metavar="FILE", help=f"{text}: .png, .svg or .pdf.")
+
+
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
 weights_option = click.option(
@@ -87,5 +102,4 @@ test_option = click.option(
 )
 seed_option = click.option("--seed", default=0, show_default=True, help="Seed of the permutations.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-PATH = click.Path(path_type=Path)
 ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed

@@ -2,19 +2,23 @@
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfusion import pictures
 from crossfusion.text import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_WIDTH, LEAST_WIDTH = 40, 8
+BAR, EIGHTHS = 20, ("", *"▏▎▍▌▋▊▉")  # characters of the longest bar, and its last one
 HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
 HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
 
@@ -31,6 +35,12 @@ def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
 
 
+def draw(plot: Path | None, drawn: Callable[[], Any]) -> None:
+    """Write a figure, if one was asked for."""
+    if plot is not None:
+        pictures.write(drawn(), plot)
+
+
 def heat(distance: float) -> str:
     """Colour of a distance."""
     return HEAT[sum(distance > edge for edge in HEAT_EDGES)]
@@ -42,8 +52,12 @@ def show_table(
     rows: Sequence[Sequence[str]],
     styles: Sequence[Sequence[str]] | None = None,
     left: Collection[int] = (0,),
+    bars: Sequence[float | None] | None = None,
 ) -> None:
-    """Print a table for people: coloured on a terminal, plain in a pipe; columns in `left` are flush left."""
+    """Print a table for people: coloured on a terminal, plain in a pipe; columns in `left` are flush left.
+
+    On a terminal rows end in bars, where these have values; rows without one are the last.
+    """
     if not sys.stdout.isatty():
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
@@ -58,10 +72,25 @@ def show_table(
             table.add_column(Text(name), min_width=least, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
         else:  # a number is never cut: an interval may take two lines
             table.add_column(Text(name), justify="right", overflow="fold")
+    drawn = bar_cells([] if bars is None else bars)
+    if drawn:
+        table.add_column(no_wrap=True, overflow="crop")
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
-        table.add_row(*(Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)))
+        cells = [Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)]
+        table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
     console().print(Text(title, style="bold"), table, sep="\n")
+
+
+def bar_cells(values: Sequence[float | None]) -> list[tuple[str, str]]:
+    """Bars as text, the longest full, with their colours: below zero red."""
+    known = [0.0 if value is None or not math.isfinite(value) else float(value) for value in values]
+    top = max(map(abs, known), default=0.0)
+    if top == 0:
+        return []
+    eighths = [round(8 * BAR * abs(value) / top) for value in known]
+    texts = ["█" * (own // 8) + EIGHTHS[own % 8] for own in eighths]
+    return [(text, "red" if value < 0 else "cyan") for text, value in zip(texts, known, strict=True)]
 
 
 def console(stderr: bool = False) -> "Console":

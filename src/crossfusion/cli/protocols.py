@@ -1,5 +1,6 @@
 """The commands that judge distances by halves of one domain, and domains by what a model loses."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from crossfusion.cli.domains import (
     rows_of,
     seed_option,
 )
-from crossfusion.cli.options import between_option, json_option, names_option
+from crossfusion.cli.options import between_option, json_option, names_option, plot_option
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.protocols.degradation import cddr as measure_cddr
 from crossfusion.protocols.drops import SCORES
@@ -34,6 +35,7 @@ from crossfusion.text import label_text, number_text
 @click.option("--repeats", default=50, show_default=True, help="Random halves to draw.")
 @click.option("--rows", type=int, metavar="N", help="Most rows of a half; half of the smaller domain by default.")
 @seed_option
+@plot_option("Also draw the ratios")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def rdr(
@@ -45,6 +47,7 @@ def rdr(
     repeats: int,
     rows: int | None,
     seed: int,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -67,6 +70,7 @@ def rdr(
             seed=seed,
             progress=progress,
         )
+    output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
     else:
@@ -103,6 +107,7 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 @folds_option
 @level_option
 @seed_option
+@plot_option("Also draw the rates with their intervals")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def cddr(
@@ -114,6 +119,7 @@ def cddr(
     folds: int,
     level: float,
     seed: int,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -134,6 +140,7 @@ def cddr(
             progress=progress,
             **options,
         )
+    output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return

@@ -108,7 +108,8 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     styles = [
         ["", "", *([output.heat(unbiased[pair])] * 2), *[""] * (len(header) - 4)] for pair in ranked[:PAIRS_SHOWN]
     ]
-    output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1))
+    bars = [unbiased[pair] for pair in ranked[:PAIRS_SHOWN]]
+    output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1), bars=bars)
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
@@ -131,4 +132,5 @@ def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
         rows,
         styles,
         left=(0, 1),
+        bars=[values[pair] for pair in shown],
     )

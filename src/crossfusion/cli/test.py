@@ -1,6 +1,7 @@
 """The command that tests a separation."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     names_option,
+    plot_option,
     seed_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
@@ -45,6 +47,7 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 @click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the interval beside the test.")
 @seed_option
+@plot_option("Also draw what was found among what chance would do")
 @reading_options()
 @json_option
 def test(
@@ -56,6 +59,7 @@ def test(
     permutations: int,
     level: float,
     seed: int,
+    plot: Path | None,
     read: Reading,
     as_json: bool,
 ) -> None:
@@ -96,6 +100,7 @@ def test(
             lambda: cfd(rows.x, labels=labels, given=strata, level=level),
             lambda: cfd(rows.x, labels=labels, given=strata),
         )
+    output.draw(plot, result.plot)
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
         found |= {"exchanged": exchanged}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion import plots
 from crossfusion.attribution import Attribution
 from crossfusion.frames import data_frame
 from crossfusion.kernels import FloatArray
@@ -14,6 +15,7 @@ from crossfusion.text import label_text, number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
 OF_LABELS = ("plain", "label_shift", "composition")
@@ -231,6 +233,33 @@ class Drift:
             top = ", ".join(f"{label_text(part.labels[i])} {part.share[i]:.1%}" for i in part.top(3))
             lines.append(f"{label_text(self.jump)} by {name}: {top}")
         return lines
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the distances in time, the line of the alarm, the alarms and the change.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        limits = None if self.lower is None or self.upper is None else np.array([self.lower, self.upper])
+        change = None if self.change is None or self.change.period not in self.starts else self.change.period
+        return plots.series(
+            self.periods,
+            self.distance,
+            alarm=self.alarm,
+            limits=limits,
+            threshold=self.threshold,
+            rate=self.rate,
+            change=None if change is None else self.starts.index(change),
+            time=self.time,
+            axes=axes,
+        )
 
     def __repr__(self) -> str:
         compared = self.reference if isinstance(self.reference, str) else f"{len(self.reference)} periods"

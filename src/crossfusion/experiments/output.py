@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import storage
-from crossfusion.drawing import STYLE, figure, matplotlib
 from crossfusion.errors import FileError
+from crossfusion.plots.style import WIDE as STYLE
+from crossfusion.plots.style import figure, matplotlib, nameless
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,9 +21,9 @@ def save(drawn: Any, folder: Path, name: str) -> list[Path]:
     drawn.set_layout_engine("none")  # places are found once, for both files
     paths = []
     with matplotlib().rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        for ending in ("png", "svg"):
             path = folder / f"{name}.{ending}"
-            storage.write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=metadata))
+            storage.write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=nameless(ending)))
             paths.append(path)
     return paths
 

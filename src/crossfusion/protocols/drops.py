@@ -3,11 +3,15 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from crossfusion import plots
 from crossfusion.frames import data_frame
 from crossfusion.text import label_text, number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 SCORES = {"f1_macro": "macro F1", "auc": "AUC", "accuracy": "accuracy"}
 
@@ -102,6 +106,24 @@ class Cddr:
             for drop in self.drops
         ]
         return header, rows
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw what is lost on each directed pair, with its interval.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        names = [f"{label_text(drop.train)} → {label_text(drop.test)}" for drop in self.drops]
+        values = (np.array([getattr(drop, name) for drop in self.drops]) for name in ("cddr", "lower", "upper"))
+        what = f"CDDR of the {SCORES[self.metric]}, {self.level:.4g} interval"
+        return plots.forest(names, *values, what=what, axes=axes)
 
     def __repr__(self) -> str:
         header, rows = self.table()

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import plots
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
+from crossfusion.plots import style
 from crossfusion.protocols.drops import SCORES
 from crossfusion.text import number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 OVER = ("corrections", "pairs", "all")
 FEW = 10  # points of which a correlation says little, or domains
@@ -196,6 +199,29 @@ class Study:
         interval = f"{self.level:.4g} interval"
         header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]
         return header, [_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
+
+    def plot(self) -> "Figure":
+        """Draw distances against degradation, a panel a distance, a colour a correction.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The panels; their titles give Pearson's correlation over the pairs within the first correction and over all.
+        """
+        points: dict[str, list[dict[str, float]]] = {name: [] for name in self.corrections}
+        for outcome in self.outcomes:
+            limits = {"cddr": outcome.cddr, "lower": outcome.lower, "upper": outcome.upper}
+            points[outcome.correction].append({**outcome.distances, **limits})
+        titles = {name: self._said(name) for name in self.distances}
+        return plots.panels(titles, points, up=f"CDDR of the {SCORES[self.metric]}")
+
+    def _said(self, name: str) -> str:
+        """Pearson's correlation of a distance."""
+        found = {(a.over, a.correction): a.pearson for a in self.associations if a.distance == name}
+        first = self.corrections[0]
+        values = {first: found["pairs", first]} | ({"all": found["all", None]} if ("all", None) in found else {})
+        said = {text: f"{value:.2f}" if np.isfinite(value) else "–" for text, value in values.items()}
+        return ", ".join(f"r {style.name(text)} {value}" for text, value in said.items())
 
     def __repr__(self) -> str:
         header, rows = self.table()

@@ -3,12 +3,16 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from crossfusion import plots
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
 from crossfusion.text import label_text, number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -107,12 +111,38 @@ class Rdr:
         tuple
             Names of the columns, and rows of text.
         """
-        if what not in {part.name for part in fields(Ratio)} - {"pair", "domain", "distance"}:
-            raise InputError(f"what={what!r} is no column of ratios: choose 'ratio', 'within', 'across' or another")
+        self._check_column(what)
         places = {(entry.distance, entry.pair, entry.domain): entry for entry in self.ratios}
         header = ["distance", *(f"{label_text(domain)} in {pair_text(pair)}" for pair, domain in self.sides)]
         rows = [[name, *(_cell(places[name, *side], what) for side in self.sides)] for name in self.distances]
         return header, rows
+
+    def plot(self, what: str = "ratio", *, axes: Any = None) -> "Figure":
+        """Draw the ratios, a line a distance and side, mean ± standard deviation of the repeats.
+
+        Parameters
+        ----------
+        what : str
+            A column of ``ratios``, such as ``ratio_squared`` or ``within``.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        self._check_column(what)
+        spread = np.array([getattr(entry, f"{what}_sd", 0.0) for entry in self.ratios])
+        values = np.array([getattr(entry, what) for entry in self.ratios], np.float64)
+        names = [(entry.distance, f"{label_text(entry.domain)} in {pair_text(entry.pair)}") for entry in self.ratios]
+        title = f"relative distance ratio, {self.repeats} random halves"
+        return plots.forest(names, values, values - spread, values + spread, what=what, title=title, axes=axes)
+
+    @staticmethod
+    def _check_column(what: str) -> None:
+        if what not in {part.name for part in fields(Ratio)} - {"pair", "domain", "distance"}:
+            raise InputError(f"what={what!r} is no column of ratios: choose 'ratio', 'within', 'across' or another")
 
     def __repr__(self) -> str:
         header, rows = self.table()

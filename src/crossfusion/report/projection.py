@@ -1,9 +1,4 @@
-"""The fused cloud on the plane that separates the groups most.
-
-The plane is spanned by the two leading eigenvectors of the scatter of the groups' means, Σ w (μ_g − μ)(μ_g − μ)ᵀ, so no
-other plane shows more of the variance between the groups. Two groups need one direction only; the second is then that
-of the largest variance of what is left.
-"""
+"""The fused cloud on the plane that separates the groups most."""
 
 from typing import Any
 
@@ -12,30 +7,22 @@ import numpy as np
 from crossfusion import factors
 from crossfusion.kernels import FloatArray
 from crossfusion.page.markup import shortened
+from crossfusion.projection import plane
 from crossfusion.report.question import Question
 from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
 from crossfusion.text import label_text
 
 POINTS = 3000  # rows that are drawn one by one
-LOOKED_AT = 2000  # rows from which a second direction is found
 BINS = 60  # of the density, along the wider side
 NAME = 200  # characters of a name that are kept: groups have theirs in full elsewhere
 UNITS = 1000  # coordinates are whole numbers of this part of the extent
-FLAT = 1e-12  # of the largest eigenvalue: what is smaller is rounding
 
 
 def projection(summary: Summary, question: Question, rows: Rows | None) -> dict[str, Any]:
     """Means of all groups, and if there are rows some of them, on the plane."""
     groups = summary.rollup(question.between).moments
-    weight = groups.count / groups.count.sum()
-    centre = weight @ groups.mean
-    axes, shown = _plane(groups.mean - centre, weight)
-    second = "between"
-    if len(axes) < 2:
-        second = "rows" if rows is not None else "cells"
-        rest = np.asarray(rows.x[:LOOKED_AT], np.float64) if rows is not None else summary.moments.mean
-        axes = _completed(axes, rest - centre)
+    centre, axes, shown, second = plane(groups, summary.moments.mean, None if rows is None else rows.x)
     cloud = None if rows is None else (np.asarray(rows.x, np.float64) - centre) @ axes.T
     means = {name: (summary.rollup([name]).moments.mean - centre) @ axes.T for name in question.factors}
     placed = np.concatenate([*means.values(), *([] if cloud is None else [cloud])])
@@ -53,31 +40,6 @@ def projection(summary: Summary, question: Question, rows: Rows | None) -> dict[
         }
         found["density"] = _density(cloud / extent) if len(cloud) > POINTS else None
     return found
-
-
-def _plane(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:
-    """Up to two directions as rows, and how much of the scatter they show."""
-    _, size, axes = np.linalg.svd(np.sqrt(weight)[:, None] * gap, full_matrices=False)
-    variance = size**2
-    if not variance.sum() > 0:
-        return axes[:0], None
-    kept = axes[: min(2, int(np.sum(variance > FLAT * variance[0])))]
-    return _turned(kept), float(variance[:2].sum() / variance.sum())
-
-
-def _completed(axes: FloatArray, rest: FloatArray) -> FloatArray:
-    """Directions of the largest variance in what the axes leave, until there are two; zeros where nothing is left."""
-    left = rest - rest.mean(axis=0) if len(axes) == 0 else rest - rest @ axes.T @ axes
-    _, size, more = np.linalg.svd(left - left.mean(axis=0), full_matrices=False)
-    more = _turned(more[: 2 - len(axes)] * (size[: 2 - len(axes), None] > 0))
-    found = np.concatenate([axes, more])
-    return np.concatenate([found, np.zeros((2 - len(found), rest.shape[1]))])
-
-
-def _turned(axes: FloatArray) -> FloatArray:
-    """The same directions, their largest entry positive, so that a page is the same each time."""
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
-    return np.asarray(np.where(largest < 0, -axes, axes))
 
 
 def _whole(places: FloatArray, extent: float) -> list[list[int]]:

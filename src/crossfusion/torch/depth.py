@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import drawing
+from crossfusion import plots
 from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion
-from crossfusion.text import label_text, number_text, plain_value, shortened, text_table
+from crossfusion.text import label_text, number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NAMED = 40  # layers, beyond which the axis has numbers for names
-COLOURS = {"fusions": "#0072b2", "strata": "#d55e00"}
-MARKERS = {"fusions": "o", "strata": "s"}
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,40 +86,33 @@ class Layers:
             columns |= {f"strata_{name}": values for name, values in _columns(self.strata).items()}
         return data_frame(columns)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, *, axes: Any = None) -> "Figure":
         """Draw the unbiased distances against depth, with their intervals where there are any.
 
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if it is left out, which ``.figure`` of the result is.
+            Where to draw; a new figure if it is left out.
 
         Returns
         -------
-        matplotlib.axes.Axes
-            What was drawn on.
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
         """
-        if axes is not None:
-            return self._drawn(axes)
-        with drawing.matplotlib().rc_context(drawing.STYLE):
-            few = len(self) <= NAMED
-            drawn = drawing.figure(min(max(5.0, 2.0 + 0.3 * len(self)), 13.0) if few else 9.0, 4.2)
-            return self._drawn(drawn.subplots())
-
-    def _drawn(self, axes: Any) -> Any:
-        depth = np.arange(1, len(self) + 1)
-        for kind, fusions in (("fusions", self.fusions), ("strata", self.strata)):
-            if fusions is not None:
-                _line(axes, depth, fusions, kind, self._title(kind))
-        axes.axhline(0, color="#9aa3ad", linewidth=0.8, zorder=1)
-        axes.set_ylabel("Cross-Fusion Distance")
-        axes.set_xlabel("layer, in the order of calls")
-        axes.set_xlim(0.5, len(self) + 0.5)
-        if len(self) <= NAMED:
-            names = [shortened(label_text(name)) for name in self.names]
-            axes.set_xticks(depth, names, rotation=45, ha="right", rotation_mode="anchor", fontsize="small")
-        axes.legend(loc="best")
-        return axes
+        lines = {self._title("fusions"): self.fusions}
+        if self.strata is not None:
+            lines[self._title("strata")] = self.strata
+        values = {
+            title: np.array([own.distance if own.unbiased is None else own.unbiased for own in fusions])
+            for title, fusions in lines.items()
+        }
+        columns = {title: _columns(fusions) for title, fusions in lines.items()}
+        limits = {
+            title: np.array([own["lower"], own["upper"]], np.float64)
+            for title, own in columns.items()
+            if "lower" in own
+        }
+        return plots.depth(self.names, values, limits, axes=axes)
 
     def _title(self, kind: str) -> str:
         first, second = (self.between, self.given) if kind == "fusions" else (self.given, self.between)
@@ -152,14 +142,3 @@ def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:
     if intervals:
         columns["lower"], columns["upper"] = map(list, zip(*intervals, strict=True))
     return columns
-
-
-def _line(axes: Any, depth: Any, fusions: Sequence[Fusion], kind: str, label: str) -> None:
-    """Values with markers, and their intervals as a band."""
-    values = [fusion.distance if fusion.unbiased is None else fusion.unbiased for fusion in fusions]
-    colour = COLOURS[kind]
-    limits = _columns(fusions)
-    if "lower" in limits:
-        axes.fill_between(depth, limits["lower"], limits["upper"], color=colour, alpha=0.18, linewidth=0)
-    size = 5 if len(fusions) <= NAMED else 3
-    axes.plot(depth, values, color=colour, marker=MARKERS[kind], markersize=size, linewidth=1.6, label=label, zorder=3)

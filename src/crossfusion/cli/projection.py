@@ -1,0 +1,58 @@
+"""The command that looks at groups on the plane that separates them most."""
+
+from pathlib import Path
+
+import click
+
+from crossfusion import factors
+from crossfusion.cli import output, tables
+from crossfusion.cli.options import between_option, json_option, plot_option
+from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.projection import Projection
+from crossfusion.sources.sampled import Sample
+from crossfusion.text import label_text, number_text, percent
+
+
+@click.command()
+@file_argument
+@between_option
+@click.option("--points", default=3000, show_default=True, metavar="N", help="Most rows to draw.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the choice of rows.")
+@plot_option("Also draw the cloud")
+@reading_options()
+@json_option
+def projection(
+    file: str | None, between: list[str], points: int, seed: int, plot: Path | None, read: Reading, as_json: bool
+) -> None:
+    """Groups on the plane that shows most of the variance between them; of rows, some are drawn.
+
+    \b
+    Examples:
+      crossfusion projection embeddings.parquet --between scanner --plot cloud.pdf
+      crossfusion projection summary.parquet --between site
+    """
+    found = _projected(file, between, points, seed, read)
+    output.draw(plot, found.plot)
+    if as_json:
+        output.show_json(found.to_dict())
+        return
+    rows = [
+        [label_text(label), *map(number_text, place)]
+        for label, place in zip(found.labels, found.means.tolist(), strict=True)
+    ]
+    title = f"Means of {tables.question(between, [])} on the plane that separates them most"
+    output.show_table(title, [" × ".join(between), "first", "second"], rows)
+    click.echo(f"the plane shows {percent(found.shown)} of the variance between the groups")
+
+
+def _projected(file: str | None, between: list[str], points: int, seed: int, read: Reading) -> Projection:
+    """From a summary the means alone; from rows, read once, also some of them."""
+    if read.is_summary(file) or read.engine not in ("auto", "local"):
+        return read.summary(file, between).project(between)
+    sources, joined = read.sources([] if file is None else [file], between)
+    sample = Sample(seed, rows=points)
+    summary = read.reduced(sample.watched(sources), joined)
+    rows = sample.rows()
+    if rows is None:
+        return summary.project(between)
+    return summary.project(between, rows=rows.x, labels=factors.labels(rows.keys.select(between)))

@@ -1,0 +1,161 @@
+"""Parts of a whole: levels that add up, contributions, and what lies within and between groups."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+from crossfusion.text import number_text, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -> "Figure":
+    """Distances of nested levels, each bar from where the one above it ends, and their sum.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The levels, from the outermost.
+    values : sequence of float
+        Their distances.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> figure = plots.levels(["site", "scanner"], [0.5, 0.25])
+    >>> figure.axes[0].get_xlabel()
+    'Cross-Fusion Distance'
+    """
+    found = np.asarray(values, np.float64)
+    finite = np.where(np.isfinite(found), found, 0.0)
+    ends = np.cumsum(finite)
+    starts = np.concatenate([[0.0], ends[:-1]])
+    whole = float(found.sum())
+    with style.on(axes, 0.55 + 0.24 * (len(found) + 1)) as own:
+        own.barh(range(len(found)), finite, left=starts, color=style.NEAR, height=0.6)
+        own.barh(len(found), ends[-1], color=style.INK, height=0.6)
+        for k in range(len(found) - 1):
+            own.plot([ends[k]] * 2, [k + 0.3, k + 0.7], color=style.MUTED, linewidth=0.6)
+        for k, (value, end) in enumerate(zip([*found, whole], [*ends, ends[-1]], strict=True)):
+            share = f" ({percent(value / whole)})" if k < len(found) and 0 < whole < np.inf else ""
+            _beside(own, end, k, f"{number_text(value)}{share}")
+        style.rows_of_names(own, [*map(style.name, names), "whole"])
+        own.set_xlim(min(0.0, float(starts.min()), float(ends.min())), 1.55 * max(float(ends.max()), 1e-12))
+        own.set_xlabel("Cross-Fusion Distance")
+        own.locator_params(axis="x", nbins=6)
+    return style.figure_of(own)
+
+
+def _beside(axes: Any, end: float, place: int, text: str) -> None:
+    """A text to the right of where a bar ends."""
+    axes.annotate(text, (end, place), (3, 0), textcoords="offset points", va="center", fontsize="small")
+
+
+def contributions(
+    labels: Sequence[Hashable], shares: FloatArray, *, over: str, of: int | None = None, axes: Any = None
+) -> "Figure":
+    """Shares of the variance between groups, which may be negative.
+
+    Parameters
+    ----------
+    labels : sequence
+        What contributes, in the order of the lines.
+    shares : array
+        Their shares.
+    over : str
+        What the labels are, such as "features".
+    of : int, optional
+        How many there are in all, where only some are shown.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> figure = plots.contributions([3, 0], [0.75, 0.25], over="features", of=8)
+    >>> figure.axes[0].get_title()
+    '2 of 8, together 100.0%'
+    """
+    found = np.asarray(shares, np.float64)
+    some = of is not None and of > len(labels)
+    with style.on(axes, 0.6 + 0.17 * max(len(found), 2) + 0.17 * some) as own:
+        known = np.nan_to_num(found)
+        own.barh(range(len(found)), known, color=np.where(known < 0, style.FAR, style.NEAR), height=0.66)
+        style.zero_line(own)
+        style.rows_of_names(own, [*map(style.name, labels)])
+        own.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}".rstrip() if value == 0 else f"{100 * value:.3g}%")
+        own.set_xlabel("share of the variance between groups")
+        own.set_ylabel(style.name(over))
+        own.locator_params(axis="x", nbins=6)
+        if some:
+            own.set_title(f"{len(found)} of {of:,}, together {percent(float(found.sum()))}")
+    return style.figure_of(own)
+
+
+def parts(
+    names: Sequence[str],
+    values: Sequence[float],
+    *,
+    title: str,
+    limits: Sequence[float] | None = None,
+    axes: Any = None,
+) -> "Figure":
+    """Two parts of a whole as one bar.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the two parts are.
+    values : sequence of float
+        How large they are.
+    title : str
+        What is above the figure.
+    limits : sequence of float, optional
+        Lower and upper limit of the share of the first part.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> figure = plots.parts(["between", "within"], [1.0, 3.0], title="variance")
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['between 25.0%', 'within 75.0%']
+    """
+    whole = float(np.sum(values))
+    first = float(values[0]) / whole if whole > 0 else 0.0
+    with style.on(axes, 1.15) as own:
+        own.barh(0, first, color=style.FAR, height=0.5, label=f"{names[0]} {percent(first)}")
+        own.barh(0, 1 - first, left=first, color=style.COLOURS[5], height=0.5, label=f"{names[1]} {percent(1 - first)}")
+        if limits is not None:
+            own.plot(np.clip(limits, 0, 1), [0, 0], color=style.INK, marker="|", markersize=6, label="interval")
+        own.set_xlim(0, 1)
+        own.set_ylim(-0.4, 0.4)
+        own.set_yticks([])
+        own.spines["left"].set_visible(False)
+        own.grid(visible=False)
+        own.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+        own.set_title(title)
+        own.legend(loc="upper center", bbox_to_anchor=(0.5, -0.38), ncols=3)
+    return style.figure_of(own)

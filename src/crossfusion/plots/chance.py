@@ -1,0 +1,59 @@
+"""What chance would do, and what was found."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+from crossfusion.text import number_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BINS = 40
+
+
+def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = None) -> "Figure":
+    """The statistic of a test among those of rearranged labels.
+
+    Parameters
+    ----------
+    statistic : float
+        Of the groups as they are.
+    by_chance : array
+        Of each rearrangement.
+    pvalue : float
+        The test's.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion import plots
+    >>> plots.null(3.0, np.array([0.5, 1.0, 1.5]), 0.25).axes[0].get_title()
+    'p = 0.2500, 3 rearrangements'
+    """
+    finite = np.asarray(by_chance, np.float64)
+    finite = finite[np.isfinite(finite)]
+    with style.on(axes, 2.0) as own:
+        if len(finite):
+            edges = np.histogram_bin_edges(finite, min(BINS, max(5, round(len(finite) ** 0.5))))
+            own.hist(finite, edges, color=style.COLOURS[5], edgecolor="white", linewidth=0.3, label="by chance")
+        if np.isfinite(statistic):
+            own.axvline(statistic, color=style.FAR, linewidth=1.5, label=f"found {number_text(statistic)}")
+        else:
+            own.plot([], [], color=style.FAR, label="found: infinite")
+        own.set_ylim(0, 1.25 * max(own.get_ylim()[1], 1e-12))  # room for the names
+        own.set_xlabel("pseudo-F")
+        own.set_ylabel("rearrangements")
+        own.grid(axis="x", visible=False)
+        own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} rearrangements")
+        own.legend(loc="upper center", ncols=2)
+    return style.figure_of(own)

@@ -1,0 +1,90 @@
+"""Groups on the plane that separates them most."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+from crossfusion.text import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURED = 7  # groups that have a colour of their own
+MANY = 2000  # points, beyond which they are one picture inside a vector file
+
+
+def cloud(
+    labels: Sequence[Hashable],
+    means: FloatArray,
+    points: FloatArray | None = None,
+    codes: Any = None,
+    *,
+    shown: float | None = None,
+    second: str = "between",
+    axes: Any = None,
+) -> "Figure":
+    """Means of groups on a plane, and if there are some, rows.
+
+    Parameters
+    ----------
+    labels : sequence
+        The groups.
+    means : array of shape (groups, 2)
+        Where their means are.
+    points : array of shape (rows, 2), optional
+        Where rows are.
+    codes : array of int, optional
+        The group of each of these rows.
+    shown : float, optional
+        Share of the variance between the groups that the plane shows.
+    second : str
+        What the second direction separates: "between" the groups, or else it is one of large variance.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion import plots
+    >>> plots.cloud(["A", "B"], np.array([[-1.0, 0.0], [1.0, 0.0]]), shown=1.0).axes[0].get_title()
+    '100.0% of the variance between groups'
+    """
+    few = len(labels) <= COLOURED
+    with style.on(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:
+        if points is not None:
+            _points(own, np.asarray(points), np.asarray(codes, int), few)
+        for k, (entry, (x, y)) in enumerate(zip(labels, np.asarray(means).tolist(), strict=True)):
+            looks = style.look(k) if few else {"color": style.INK, "marker": "o"}
+            size = 7.5 if few else 3.5
+            own.plot(
+                x, y, markersize=size, markeredgecolor="white", linestyle="none", label=style.name(entry, 14), **looks
+            )
+        if not few:
+            own.annotate(f"● means of {len(labels):,} groups", (0.02, 0.98), xycoords="axes fraction", va="top")
+        own.set_xlabel("first direction between groups")
+        own.set_ylabel(f"second direction {'between groups' if second == 'between' else 'within groups'}")
+        own.set_aspect("equal", adjustable="datalim")
+        if shown is not None:
+            own.set_title(f"{percent(shown)} of the variance between groups")
+        if few and axes is None:
+            handles, texts = own.get_legend_handles_labels()
+            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=min(len(labels), 4))
+    return style.figure_of(own)
+
+
+def _points(axes: Any, points: FloatArray, codes: Any, few: bool) -> None:
+    """Rows, in the colours of their groups; in a fixed disorder, so that none hides the others."""
+    order = np.random.default_rng(0).permutation(len(points))
+    colours = np.array(style.COLOURS)[codes % len(style.COLOURS)] if few else np.full(len(points), style.FAINT)
+    size = float(np.clip(2000 / max(len(points), 1), 0.8, 8))
+    axes.scatter(
+        *points[order].T, s=size, c=colours[order], alpha=0.45, linewidths=0, rasterized=len(points) > MANY, zorder=1
+    )

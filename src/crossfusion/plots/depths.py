@@ -1,0 +1,65 @@
+"""Distances against the depth of a network."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMED = 24  # layers, beyond which the axis has numbers for names
+
+
+def depth(
+    names: Sequence[str],
+    values: Mapping[str, FloatArray],
+    limits: Mapping[str, FloatArray] | None = None,
+    *,
+    axes: Any = None,
+) -> "Figure":
+    """Distances of layers, in the order in which they are called.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The layers.
+    values : mapping
+        Lines by name, a value a layer.
+    limits : mapping, optional
+        Of some of these lines, lower and upper limits, as an array of shape (2, layers).
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> plots.depth(["first", "last"], {"CFD(site)": [0.1, 0.2]}).axes[0].get_ylabel()
+    'Cross-Fusion Distance'
+    """
+    place = np.arange(1, len(names) + 1)
+    width = style.COLUMN if len(names) <= 12 else style.PAGE
+    with style.on(axes, 2.6, width) as own:
+        for k, (label, found) in enumerate(values.items()):
+            looks = style.look(k)
+            if limits is not None and label in limits:
+                own.fill_between(place, *limits[label], color=looks["color"], alpha=0.18, linewidth=0)
+            size = 3.5 if len(names) <= NAMED else 2
+            own.plot(place, found, markersize=size, label=style.name(label, 40), zorder=3, **looks)
+        style.zero_line(own, vertical=False)
+        own.set_ylabel("Cross-Fusion Distance")
+        own.set_xlabel("layer, in the order of calls")
+        own.set_xlim(0.5, len(names) + 0.5)
+        if len(names) <= NAMED:
+            shown = [style.name(entry) for entry in names]
+            own.set_xticks(place, shown, rotation=45, ha="right", rotation_mode="anchor")
+        own.legend(loc="lower left", bbox_to_anchor=(0, 1.02), ncols=2)
+    return style.figure_of(own)

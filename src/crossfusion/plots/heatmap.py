@@ -1,0 +1,94 @@
+"""Distances of all pairs, as a matrix of colours."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NUMBERED = 7  # groups up to which cells hold their number
+ONE_COLUMN, NAMED = 18, 50  # groups that fit on a column; groups that are all named
+DARK = 0.55  # share of the largest distance from which on numbers are white
+
+
+def matrix(
+    labels: Sequence[Hashable], values: FloatArray, *, what: str = "Cross-Fusion Distance", axes: Any = None
+) -> "Figure":
+    """Distances of all pairs of groups.
+
+    Parameters
+    ----------
+    labels : sequence
+        Names of the groups.
+    values : array of shape (groups, groups)
+        Their distances; NaN, for a pair that cannot be compared, is left grey.
+    what : str
+        What the values are.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion import plots
+    >>> len(plots.matrix(["A", "B"], np.array([[0.0, 0.7], [0.7, 0.0]])).axes)  # the matrix and its scale
+    2
+    """
+    values = np.asarray(values, np.float64)
+    number = len(labels)
+    finite = values[np.isfinite(values)]
+    low, high = min(0.0, finite.min(initial=0.0)), max(finite.max(initial=0.0), 1e-12)
+    width = style.COLUMN if number <= ONE_COLUMN else style.PAGE
+    with style.on(axes, 0.85 * width, width) as own:
+        own.set_facecolor(style.FAINT)
+        colours = style.matplotlib().colormaps["Blues"]
+        shown = np.where(np.isposinf(values), high, values)
+        image = own.imshow(np.ma.masked_invalid(shown), cmap=colours, vmin=low, vmax=high)
+        _names(own, labels)
+        own.grid(visible=False)
+        own.spines[:].set_visible(False)
+        if number <= NUMBERED:
+            _numbers(own, values, low, high)
+        scale = style.figure_of(own).colorbar(image, ax=own, label=what, fraction=0.05, pad=0.03, aspect=25)
+        scale.outline.set_visible(False)
+        if axes is None:
+            style.figure_of(own).set_layout_engine("compressed")  # squares leave room at the sides
+    return style.figure_of(own)
+
+
+def _names(axes: Any, labels: Sequence[Hashable]) -> None:
+    """Names along both sides; of very many, some."""
+    places = np.arange(len(labels))[:: -(-len(labels) // NAMED)]
+    names = [style.name(labels[k], 14 if len(labels) <= ONE_COLUMN else style.LONGEST) for k in places]
+    short = max(map(len, names)) <= 3 and len(labels) <= ONE_COLUMN
+    turned = {} if short else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(places, names, **turned)
+    axes.set_yticks(places, names)
+    axes.tick_params(length=0)
+
+
+def _numbers(axes: Any, values: FloatArray, low: float, high: float) -> None:
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            light = not np.isfinite(value) or (value - low) / (high - low) > DARK
+            colour = "white" if light else style.INK
+            axes.text(column, row, brief(value), ha="center", va="center", color=colour, fontsize="small")
+
+
+def brief(value: float) -> str:
+    """A number in few characters."""
+    if np.isinf(value):
+        return "∞"
+    if value == 0 or abs(value) >= 0.095:
+        return f"{value:.2f}" if abs(value) < 10 else f"{value:.3g}"
+    return f"{value:.3f}" if abs(value) >= 0.0005 else f"{value:.0e}".replace("e-0", "e-")

@@ -1,0 +1,89 @@
+"""One line each: a value, and its interval where there is one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINES = 40  # lines of a figure
+HALF = 13  # characters of either name of a pair
+
+
+def forest(
+    names: Sequence[Any],
+    values: FloatArray,
+    lower: FloatArray | None = None,
+    upper: FloatArray | None = None,
+    *,
+    what: str = "Cross-Fusion Distance",
+    title: str = "",
+    axes: Any = None,
+) -> "Figure":
+    """Values with their intervals, one line each in the order given; filled where the interval leaves out 0.
+
+    Beyond `plots.LINES` values the first ones are drawn.
+
+    Parameters
+    ----------
+    names : sequence
+        What each line is; a tuple of two is a pair.
+    values : array
+        The values; NaN leaves a line empty.
+    lower, upper : array, optional
+        Ends of the intervals.
+    what : str
+        What the values are.
+    title : str
+        What is above the figure.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> figure = plots.forest([("A", "B"), ("A", "C")], [0.7, 0.1], [0.5, -0.1], [0.9, 0.3])
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['A – B', 'A – C']
+    """
+    shown = np.asarray(values, np.float64)[:LINES]
+    limits = None if lower is None or upper is None else np.array([lower[:LINES], upper[:LINES]], np.float64)
+    with style.on(axes, 0.55 + 0.17 * max(len(shown), 2) + 0.17 * bool(title)) as own:
+        for place, value in enumerate(shown.tolist()):
+            _line(own, place, value, None if limits is None else limits[:, place])
+        style.zero_line(own)
+        style.rows_of_names(own, [line_name(entry) for entry in names[:LINES]])
+        own.set_xlabel(what)
+        own.set_title(title)
+        own.locator_params(axis="x", nbins=6)
+    return style.figure_of(own)
+
+
+def _line(axes: Any, place: int, value: float, limits: FloatArray | None) -> None:
+    if limits is not None and np.isfinite(limits).all():
+        axes.plot(limits, [place, place], color=style.NEAR, linewidth=1.2, solid_capstyle="butt", zorder=2)
+        filled = bool(limits[0] > 0 or limits[1] < 0)
+    else:
+        filled = limits is None
+    if np.isfinite(value):
+        inside = style.NEAR if filled else "white"
+        axes.plot(value, place, "o", color=style.NEAR, markerfacecolor=inside, markersize=4, zorder=3)
+    elif np.isinf(value):
+        axes.annotate("∞", (0.99, place), xycoords=("axes fraction", "data"), ha="right", va="center")
+
+
+def line_name(entry: Any) -> str:
+    """A name, or the two of a pair, neither of which crowds out the other."""
+    if isinstance(entry, tuple) and len(entry) == 2:
+        return " – ".join(style.name(part, HALF) for part in entry)
+    return style.name(entry, 2 * HALF + 3)

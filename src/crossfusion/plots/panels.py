@@ -1,0 +1,74 @@
+"""Distances against degradation, a panel a distance."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")
+MARKERS = "osD^vPX*"
+MANY = 9  # panels, beyond which they stand closer
+
+
+def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping[str, float]]], *, up: str) -> "Figure":
+    """Figure of every directed pair: distance against degradation, one panel a distance, one colour a correction.
+
+    Parameters
+    ----------
+    titles : mapping
+        The distances, each with what is above its panel.
+    corrections : mapping
+        The corrections, each with its points: the distances by name, and "cddr", "lower" and "upper".
+    up : str
+        What the points lie up by.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The panels, wider than a column.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> points = [{"cfd": 0.1, "cddr": 0.2, "lower": 0.1, "upper": 0.3}]
+    >>> len(plots.panels({"cfd": "r = 1"}, {"none": points}, up="CDDR").axes)
+    1
+    """
+    across = min(3 if len(titles) <= MANY else 4, len(titles))
+    down = -(-len(titles) // across)
+    with style.matplotlib().rc_context(style.WIDE):
+        drawn = style.styled(4.2 * across, 3.6 * down + 0.5, style.WIDE)
+        grid = drawn.subplots(down, across, squeeze=False, sharey=True).ravel()
+        for axes, (name, title) in zip(grid, titles.items(), strict=False):
+            _panel(axes, corrections, name)
+            axes.set_title(title)
+        for axes in grid[len(titles) :]:
+            axes.set_axis_off()
+        for axes in grid[::across]:
+            axes.set_ylabel(up)
+        handles, labels = grid[0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+    found: Figure = drawn
+    return found
+
+
+def _panel(axes: Any, corrections: Mapping[str, Sequence[Mapping[str, float]]], name: str) -> None:
+    for k, (correction, points) in enumerate(corrections.items()):
+        columns: dict[str, FloatArray] = {
+            column: np.array([point[column] for point in points]) for column in (name, "cddr", "lower", "upper")
+        }
+        x, y = columns[name], columns["cddr"]
+        limits = np.abs(np.array([columns["lower"], columns["upper"]]) - y)
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        axes.errorbar(x, y, limits, fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4)
+        looks = {"color": colour, "marker": marker, "edgecolors": "white", "linewidths": 0.4}
+        axes.scatter(x, y, s=26, label=style.name(correction), zorder=3, **looks)
+    axes.set_xlabel(name)
+    axes.locator_params(axis="x", nbins=6)
+    axes.axhline(0, color="#9aa3ad", linewidth=0.8)

@@ -1,0 +1,131 @@
+"""How plots look: one column wide, colours for all eyes, text that stays text, and no global state of Matplotlib."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from crossfusion import optional
+from crossfusion.text import label_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and two
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2127")  # Okabe and Ito's
+MARKERS = "osD^vPX"
+INK, MUTED, GRID, FAINT = "#1c2127", "#6b7580", "#e3e6ea", "#c3cad1"
+NEAR, FAR = COLOURS[0], COLOURS[1]
+LONGEST = 22  # characters of a name
+BASE = {
+    "font.family": ["DejaVu Sans", "sans-serif"],  # the first comes with Matplotlib: the same figure everywhere
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "svg.hashsalt": "crossfusion",  # else the names inside an SVG change from run to run
+}
+WIDE = BASE | {"font.size": 11, "axes.titlesize": 12}  # of studies, which have panels
+STYLE = BASE | {
+    "font.size": 8.4,  # so that "small" is 7
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.6,
+    "grid.linewidth": 0.6,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.2,
+    "legend.handlelength": 1.4,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.2,
+    "legend.borderaxespad": 0.0,
+    "figure.dpi": 144,
+    "savefig.dpi": 300,
+    "svg.fonttype": "none",  # text can be searched and edited
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+}
+
+
+def nameless(ending: str) -> dict[str, None]:
+    """Metadata of a file without date and maker, so that the same numbers give the same bytes."""
+    return dict.fromkeys({"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate"]}.get(ending, []))
+
+
+def matplotlib() -> Any:
+    """The library, or what installs it."""
+    return optional.load("matplotlib", "matplotlib", "plots", "drawing a figure")
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty figure in inches, in the style that holds when it is drawn."""
+    module = optional.load("matplotlib.figure", "matplotlib", "plots", "drawing a figure")
+    return module.Figure(figsize=(width, height), layout="constrained")
+
+
+def styled(width: float, height: float, look: dict[str, Any] = STYLE) -> Any:
+    """An empty figure in inches, which keeps its style."""
+    matplotlib()
+    from crossfusion.plots.figure import StyledFigure
+
+    drawn = StyledFigure(figsize=(width, height), layout="constrained")
+    drawn.style = look
+    return drawn
+
+
+@contextmanager
+def on(axes: Any, height: float, width: float = COLUMN) -> Iterator[Any]:
+    """The axes that were given, as they are; or those of a new figure, while the style holds."""
+    if axes is not None:
+        yield axes
+        return
+    with matplotlib().rc_context(STYLE):
+        yield styled(width, height).subplots()
+
+
+def figure_of(axes: Any) -> "Figure":
+    """The whole figure that axes belong to."""
+    found: Any = axes.figure
+    while found is not found.figure:  # a part of a figure knows its whole
+        found = found.figure
+    drawn: Figure = found
+    return drawn
+
+
+def name(label: Any, longest: int = LONGEST) -> str:
+    """A name that fits beside an axis; a dollar is a dollar, and no formula begins there."""
+    text = label_text(label)
+    return (text if len(text) <= longest else f"{text[: longest - 1]}…").replace("$", r"\$")
+
+
+def look(k: int) -> dict[str, Any]:
+    """Colour and marker of the k-th of several; marker and colour both tell."""
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]}
+
+
+def zero_line(axes: Any, vertical: bool = True) -> None:
+    """A line at no distance."""
+    (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
+
+
+def rows_of_names(axes: Any, names: list[str]) -> None:
+    """Names at the left, the first one at the top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)

@@ -1,0 +1,92 @@
+"""Batch versus biology: what a correction brings down, and what it keeps."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion.kernels import FloatArray
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Limits = FloatArray | None
+
+
+def plane(
+    names: Sequence[Any],
+    batch: FloatArray,
+    biology: FloatArray,
+    batch_limits: Limits = None,
+    biology_limits: Limits = None,
+    *,
+    across: str = "batch: groups apart",
+    up: str = "biology: strata apart",
+    axes: Any = None,
+) -> "Figure":
+    """Methods on the plane of two distances: better is to the left and up.
+
+    Parameters
+    ----------
+    names : sequence
+        The methods.
+    batch, biology : array
+        Distance of the groups that should be fused, and of those that should stay apart, for each method.
+    batch_limits, biology_limits : array of shape (2, methods), optional
+        Lower and upper limits.
+    across, up : str
+        What the axes are.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if it is left out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from crossfusion import plots
+    >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title()
+    '← groups fused, ↑ biology kept'
+    """
+    lines = -(-len(names) // 3)
+    with style.on(axes, 2.7 + 0.16 * lines) as own:
+        spread = [_lengths(batch, batch_limits), _lengths(biology, biology_limits)]
+        for k, entry in enumerate(names):
+            ends = [None if own_ends is None else own_ends[:, [k]] for own_ends in spread]
+            own.errorbar(
+                batch[k],
+                biology[k],
+                xerr=ends[0],
+                yerr=ends[1],
+                linestyle="none",
+                markersize=5.5,
+                markeredgecolor="white",
+                markeredgewidth=0.6,
+                elinewidth=1.0,
+                label=style.name(entry, 16),
+                zorder=3,
+                **style.look(k),
+            )
+        style.zero_line(own)
+        own.margins(0.12)
+        own.set_ylim(bottom=min(0.0, own.get_ylim()[0]))  # half of the biology is half as high
+        own.locator_params(nbins=6)
+        own.set_xlabel(across)
+        own.set_ylabel(up)
+        own.set_title("← groups fused, ↑ biology kept")
+        if axes is None:
+            handles = [bars.lines[0] for bars in own.containers]
+            texts = [bars.get_label() for bars in own.containers]
+            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=3)
+    return style.figure_of(own)
+
+
+def _lengths(values: FloatArray, limits: Limits) -> Limits:
+    """How far limits are from their values, to either side."""
+    if limits is None:
+        return None
+    ends = np.abs(np.asarray(limits, np.float64) - np.asarray(values, np.float64))
+    return np.asarray(np.nan_to_num(ends))

@@ -314,7 +314,7 @@ def test_what_is_there_is_not_trained_again(made):
 
 def test_bad_calls_are_one_line(tmp_path):
     assert "nothing" in fails("reproduce", "training", "--data", tmp_path / "nothing", "--out", tmp_path / "out")
-    assert "seed=-1" in fails("reproduce", "training", "--seed", "-1", "--out", tmp_path / "out")
+    assert "--seed -1" in fails("reproduce", "training", "--seed", "-1", "--out", tmp_path / "out")
     assert "--workers 0" in fails("reproduce", "training", "--workers", "0", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

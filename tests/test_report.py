@@ -94,6 +94,30 @@ def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
     assert "Chance could have done that" in repr(report)
 
 
+def test_too_few_units_leave_open_whether_groups_are_apart():
+    unit = np.repeat(np.arange(6), 20)
+    x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]
+    report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
+    said = repr(report)
+    assert report.to_dict()["verdict"] == "not surely apart"
+    assert "together" not in said
+    assert "Chance cannot be ruled out: p = 0.1 is the least that all 20 rearrangements of patient can show." in said
+
+
+def test_nothing_is_said_where_nothing_can_be_told():
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    single = cf.Report(x, by={"row": np.arange(12)}, between="row")
+    assert single.to_dict()["verdict"] == "cannot be told"
+    assert "Every row group is a single row" in repr(single)
+    assert "apart: 100" not in repr(single)
+    site = np.arange(12) % 4
+    alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()
+    assert alone["tiles"][2]["value"] == "–"
+    assert alone["tiles"][2]["text"].startswith("nothing to compare between")
+    flat = cf.Report(np.ones((12, 3)), by={"site": np.arange(12) % 3}, between="site")
+    assert "Farthest" not in repr(flat)
+
+
 def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
     report, summary = whole
     summary.write(tmp_path / "summary.parquet")

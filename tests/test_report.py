@@ -295,8 +295,35 @@ def test_bad_questions_are_refused(options, pattern, whole, refuses):
 def test_a_page_is_written_to_a_page(whole, tmp_path, refuses):
     with refuses("ending", cf.FileError):
         whole[0].write(tmp_path / "data.parquet")
-    with refuses("cannot be written", cf.FileError):
+    with refuses("there is no folder", cf.FileError):
         whole[0].write(tmp_path / "no" / "report.html")
+    (tmp_path / "folder.html").mkdir()
+    with refuses("cannot be written", cf.FileError):
+        whole[0].write(tmp_path / "folder.html")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_rows_are_read(tmp_path):
+    done = run("report", tmp_path / "nowhere.parquet", "--between", "site", "-o", tmp_path / "no" / "report.html")
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+
+
+def test_a_name_without_a_letter_is_seen():
+    x, by = study()
+    names = np.array(["", " ", "B"])[[int(name[1]) for name in by["site"]]]
+    report = cf.Report(x, by={"site": names}, between="site", permutations=9)
+    assert report.to_dict()["groups"]["names"] == ["(empty)", "' '", "B"]
+    assert "(empty)" in repr(report)
+
+
+def test_features_have_their_names_in_the_drift_too(tmp_path):
+    x, by = study()
+    week = np.arange(len(x)) // 100
+    x[week >= 10, 4] += 3.0
+    columns = {f"f{k}": x[:, k] for k in range(x.shape[1])} | {"site": by["site"], "week": week}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    report = cf.Report(tmp_path / "rows.parquet", between="site", time="week", vectors="f*", permutations=9)
+    assert "by features: f4" in report.to_dict()["drift"]["told"][1]
 
 
 def run(*arguments):

@@ -16,6 +16,7 @@ from crossfusion.benchmarks import drift as bench
 from crossfusion.benchmarks.drift.side_by_side import _delay
 from crossfusion.benchmarks.drift.streams import Stream
 from crossfusion.drift.null import Ahead, History, Null
+from crossfusion.drift.periods import natural, parsed_reference, reference_of
 
 WEEKS, ROWS, DIM = 12, 40, 6
 summarize: Any = cf.summarize  # fields that are there where asked for are not looked at for None
@@ -130,6 +131,32 @@ def test_periods_of_any_type_come_in_order(steady, make):
     assert summarize(rows, by={"when": [names[week - 1] for week in by["week"]]}).drift(
         "when", reference=(names[0], names[3])
     ).reference == tuple(names[:4])
+
+
+def test_numbers_in_text_may_be_long():
+    names = ["9" * 5000, "10", "1" + "0" * 5000, "09", "٣"]
+    assert sorted(names, key=natural) == ["٣", "09", "10", "9" * 5000, "1" + "0" * 5000]
+
+
+def test_a_reference_is_typed_as_periods_read():
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    hours = [datetime.datetime(2024, 1, day, hour) for day in (1, 2, 3) for hour in (0, 10)]
+    assert parsed_reference("2024-01-01,2024-01-03 10:00:00", hours, "when") == [hours[0], hours[-1]]
+    ends = parsed_reference("2024-01-01..2024-01-02", hours, "when")
+    assert reference_of(ends, hours, "when") == (0, 1, 2, 3)
+    there = [hour.replace(tzinfo=zone) for hour in hours]
+    assert reference_of(parsed_reference("2024-01-01..2024-01-02", there, "when"), there, "when") == (0, 1, 2, 3)
+    assert parsed_reference("0,1", [0.0, 1.0, 2.0], "when") == [0.0, 1.0]
+    assert parsed_reference("a..b,c", ["a..b", "c", "d"], "when") == ["a..b", "c"]
+    assert parsed_reference("1, of 3", ["1, of 3", "2, of 3"], "when") == ["1, of 3"]
+
+
+def test_a_period_that_is_none_is_named_as_people_read(refuses):
+    days = [datetime.datetime(2024, 1, day) for day in (1, 2, 3)]
+    with refuses("such as 2024-01-01 00:00:00, 2024-01-02"):
+        reference_of([datetime.datetime(2025, 1, 1)], days, "day")
+    with refuses("'last' is no value of day, such as 2024-01-01.*first:4"):
+        parsed_reference("last", days, "day")
 
 
 def test_a_jump_is_found_and_told(shifted):

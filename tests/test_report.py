@@ -94,6 +94,30 @@ def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
     assert "Chance could have done that" in repr(report)
 
 
+def test_too_few_units_leave_open_whether_groups_are_apart():
+    unit = np.repeat(np.arange(6), 20)
+    x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]
+    report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
+    said = repr(report)
+    assert report.to_dict()["verdict"] == "not surely apart"
+    assert "together" not in said
+    assert "Chance cannot be ruled out: p = 0.1 is the least that all 20 rearrangements of patient can show." in said
+
+
+def test_nothing_is_said_where_nothing_can_be_told():
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    single = cf.Report(x, by={"row": np.arange(12)}, between="row")
+    assert single.to_dict()["verdict"] == "cannot be told"
+    assert "Every row group is a single row" in repr(single)
+    assert "apart: 100" not in repr(single)
+    site = np.arange(12) % 4
+    alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()
+    assert alone["tiles"][2]["value"] == "–"
+    assert alone["tiles"][2]["text"].startswith("nothing to compare between")
+    flat = cf.Report(np.ones((12, 3)), by={"site": np.arange(12) % 3}, between="site")
+    assert "Farthest" not in repr(flat)
+
+
 def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
     report, summary = whole
     summary.write(tmp_path / "summary.parquet")
@@ -271,8 +295,35 @@ def test_bad_questions_are_refused(options, pattern, whole, refuses):
 def test_a_page_is_written_to_a_page(whole, tmp_path, refuses):
     with refuses("ending", cf.FileError):
         whole[0].write(tmp_path / "data.parquet")
-    with refuses("cannot be written", cf.FileError):
+    with refuses("there is no folder", cf.FileError):
         whole[0].write(tmp_path / "no" / "report.html")
+    (tmp_path / "folder.html").mkdir()
+    with refuses("cannot be written", cf.FileError):
+        whole[0].write(tmp_path / "folder.html")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_rows_are_read(tmp_path):
+    done = run("report", tmp_path / "nowhere.parquet", "--between", "site", "-o", tmp_path / "no" / "report.html")
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+
+
+def test_a_name_without_a_letter_is_seen():
+    x, by = study()
+    names = np.array(["", " ", "B"])[[int(name[1]) for name in by["site"]]]
+    report = cf.Report(x, by={"site": names}, between="site", permutations=9)
+    assert report.to_dict()["groups"]["names"] == ["(empty)", "' '", "B"]
+    assert "(empty)" in repr(report)
+
+
+def test_features_have_their_names_in_the_drift_too(tmp_path):
+    x, by = study()
+    week = np.arange(len(x)) // 100
+    x[week >= 10, 4] += 3.0
+    columns = {f"f{k}": x[:, k] for k in range(x.shape[1])} | {"site": by["site"], "week": week}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    report = cf.Report(tmp_path / "rows.parquet", between="site", time="week", vectors="f*", permutations=9)
+    assert "by features: f4" in report.to_dict()["drift"]["told"][1]
 
 
 def run(*arguments):

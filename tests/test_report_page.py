@@ -489,3 +489,27 @@ def test_odd_groups_make_a_page_too(name, units, show, tmp_path):
     assert not {"nan", "NaN", "None", "inf", "undefined", "null"} & set(words)
     if name == "confounded" and not units:
         assert "cannot be told" in seen.page.inner_text(".lead")
+
+
+def test_names_of_means_side_by_side_do_not_meet(show, tmp_path):
+    place = np.array([-1.0, 1.0, 0.0, 0.1])
+    x = np.repeat(place, 50)[:, None] + 0.001 * np.random.default_rng(0).normal(size=(200, 1))
+    summary = cf.summarize(x, by={"site": np.repeat(["left", "right", "WWWWW", "m"], 50)})
+    cf.Report(summary, between="site").write(tmp_path / "near.html")
+    assert show(tmp_path / "near.html").page.evaluate(LAYOUT) == []
+
+
+def test_a_level_has_one_colour(show, pages):
+    swatches = show(pages["plain"][0]).page.evaluate("""() => [...document.querySelectorAll('#levels table')].map(
+      table => Object.fromEntries([...table.querySelectorAll('.swatch')].map(
+        mark => [mark.parentElement.textContent, mark.className])))""")
+    assert [swatches[1][name] for name in swatches[0]] == [*swatches[0].values()]
+    assert len({*swatches[1].values()}) == len(swatches[1])
+
+
+def test_parts_below_zero_are_not_laid_to_small_groups(show, tmp_path):
+    x = np.random.default_rng(0).normal(size=(400, 4))
+    cf.Report(x, by={"site": np.arange(400) % 4}, between="site", permutations=9).write(tmp_path / "null.html")
+    said = show(tmp_path / "null.html").page.inner_text("#levels")
+    assert "below zero" in said
+    assert "too small" not in said

@@ -24,6 +24,8 @@ def label_text(label: Any) -> str:
     if label is None:
         return "(missing)"
     text = label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
+    if not text.strip():
+        return repr(text) if text else "(empty)"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

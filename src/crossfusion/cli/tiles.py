@@ -95,6 +95,6 @@ def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
         return
     rows = []
     for name, values in counts.items():
-        rows += [[name, label_text(value) or "(empty)", f"{number:,}"] for value, number in [*values.items()][:SHOWN]]
+        rows += [[name, label_text(value), f"{number:,}"] for value, number in [*values.items()][:SHOWN]]
         rows += [[name, f"... and {len(values) - SHOWN:,} more", ""]] if len(values) > SHOWN else []
     output.show_table(f"{len(found):,} tiles of {files:,} files", ["factor", "value", "tiles"], rows, left=(0, 1))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,8 @@ def natural(label: Any) -> Any:
     if not isinstance(label, str):
         return label
     parts = re.split(r"(\d+)", label)
-    return [(int(part) if k % 2 else 0, part) for k, part in enumerate(parts)]
+    digits = ["".join(str(int(digit)) for digit in part).lstrip("0") if k % 2 else "" for k, part in enumerate(parts)]
+    return [(len(number), number, part) for number, part in zip(digits, parts, strict=True)]
 
 
 def reference_of(reference: Any, periods: Sequence[Hashable], time: str) -> tuple[int, ...] | None:
@@ -94,7 +96,7 @@ def _number(label: Any, periods: Sequence[Hashable], time: str) -> int:
     try:
         return periods.index(label)
     except ValueError as problem:
-        shown = ", ".join(map(repr, periods[:SHOWN]))
+        shown = ", ".join(repr(entry) if isinstance(entry, str) else label_text(entry) for entry in periods[:SHOWN])
         raise InputError(
             f"no period of {time} is {label!r}: there are {len(periods)}, such as {shown}; reference takes {FORMS}"
         ) from problem
@@ -128,17 +130,31 @@ def parsed_reference(text: str, periods: Sequence[Hashable], time: str) -> Any:
     if text == PREVIOUS or FIRST.fullmatch(text.strip()):
         return text
     known = {label_text(label): label for label in periods}
-    if ".." in text:
-        low, high = (_typed(end.strip(), periods[0], time) for end in text.split("..", 1))
-        return low, high
-    return [known.get(name.strip(), name.strip()) for name in text.split(",")]
+    names = [text] if text in known else [name.strip() for name in text.split(",")]
+    if ".." in text and not all(name in known for name in names):
+        low, high = (end.strip() for end in text.split("..", 1))
+        return _typed(low, periods[0], time), _last(high, periods[0], time)
+    return [known[name] if name in known else _typed(name, periods[0], time) for name in names]
+
+
+def _last(text: str, example: Any, time: str) -> Any:
+    """The end of a stretch: a date among times is the whole day."""
+    value = _typed(text, example, time)
+    whole_day = isinstance(value, datetime) and len(text) <= len("2024-01-31")
+    return value + timedelta(days=1, microseconds=-1) if whole_day else value
 
 
 def _typed(text: str, example: Any, time: str) -> Any:
-    """A text as a value of the type that an example has."""
+    """A text as a value of the type that an example has, and in its time zone."""
+    if isinstance(example, str | bool):
+        return text
     try:
-        if isinstance(example, str):
-            return text
-        return type(example).fromisoformat(text) if hasattr(example, "isoformat") else type(example)(text)
+        if not hasattr(example, "isoformat"):
+            return type(example)(text)
+        value = type(example).fromisoformat(text)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"reference: {text!r} is no value of {time}, such as {label_text(example)}") from problem
+        raise InputError(
+            f"reference: {text!r} is no value of {time}, such as {label_text(example)}: pass {FORMS}"
+        ) from problem
+    zone = getattr(example, "tzinfo", None)
+    return value if zone is None or value.tzinfo is not None else value.replace(tzinfo=zone)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crossfusion import storage
@@ -154,9 +155,14 @@ class Report:
 
 
 def check_page(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that is not that of a page, so that no data are replaced by one."""
+    """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
     if not os.fspath(path).lower().endswith(ENDINGS):
         raise FileError(f"{os.fspath(path)} has an ending that does not fit a page: use {' or '.join(ENDINGS)}")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{os.fspath(path)} cannot be written: there is no folder {folder}")
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise FileError(f"{os.fspath(path)} cannot be written: choose a file in a folder of your own")
 
 
 def _call(question: Question) -> str:

@@ -88,7 +88,7 @@ def _contents(data: Data) -> dict[str, Any]:
         "test": None if tested is None else _test(*tested),
         "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit)],
         "missing": dict(evidence.missing),
-        "drift": as_data(drift),
+        "drift": as_data(drift, data.features),
     }
 
 

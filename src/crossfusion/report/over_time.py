@@ -1,5 +1,7 @@
 """How far each period lies from the first ones."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from crossfusion.drift import Drift
@@ -38,10 +40,13 @@ def over_time(evidence: Evidence) -> Drift | None:
         return None
 
 
-def as_data(drift: Drift | None) -> dict[str, Any] | None:
-    """What the page draws."""
+def as_data(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any] | None:
+    """What the page draws; features by name, where they have any."""
     if drift is None:
         return None
+    if features:
+        parts = {name: replace(part, labels=tuple(features)) for name, part in drift.attributions.items()}
+        drift = replace(drift, attributions=parts)
     plain = drift.to_dict()
     return {name: plain[name] for name in FIELDS} | {
         "time": drift.time,

@@ -78,7 +78,8 @@ def _cloud(found: Found, _question: Question) -> str:
     if view["points"] is None:
         return f"{text} Means of groups only: a summary has no rows."
     number = len(view["points"]["at"])
-    return f"{text} Dots are {number:,} rows drawn at random, large ones the means of groups."
+    drawn = f"all {number:,} rows" if number == found["about"]["rows"] else f"{number:,} rows drawn at random"
+    return f"{text} Dots are {drawn}, large ones the means of groups."
 
 
 def _features(found: Found, _question: Question) -> str:

@@ -44,12 +44,19 @@ def by_chance(test: TestResult | None, level: float) -> bool | None:
 def verdict(main: Fusion, test: TestResult | None, level: float) -> str:
     """Two or three words."""
     found = value(main)
-    if found is None:
+    if found is None or _single(main):
         return "cannot be told"
-    if by_chance(test, level) or found <= 0:
-        return "together, as far as one can tell"
     share = -math.expm1(-found)
+    if found <= 0 or (by_chance(test, level) and share < SIZES[0][0]):
+        return "together, as far as one can tell"
+    if by_chance(test, level):
+        return "not surely apart"
     return next(word for edge, word in SIZES if share < edge or edge == math.inf)
+
+
+def _single(fusion: Fusion) -> bool:
+    """Whether every group is a single row, so that nothing is known of the variance within."""
+    return max(fusion.counts.values()) < 2
 
 
 def headline(
@@ -80,6 +87,8 @@ def _apart(
             f"No {crossed(question.given)} is found in two {between} groups: what separates the {between} groups (a"
             f" distance of {number(value(plain))}) cannot be told from {crossed(question.given)}."
         )
+    if _single(main):
+        return f"Every {between} group is a single row, so how far groups are apart cannot be told."
     within = f" within one {crossed(question.given)}" if adjusted is not None else ""
     return (
         f"The {len(plain.counts):,} {between} groups are {said}{within}: {of_variance(value(main))} lies between them"
@@ -107,7 +116,7 @@ def _extremes(pairs: Pairwise) -> list[str]:
     first, second = np.triu_indices(len(pairs.labels), 1)
     found = shown(pairs)[first, second]
     defined = np.flatnonzero(np.isfinite(found))
-    if len(defined) < 2:
+    if len(defined) < 2 or np.ptp(found[defined]) == 0:
         return []
 
     def pair(k: int) -> str:
@@ -142,12 +151,14 @@ def _chance(tested: tuple[TestResult, str, int] | None, question: Question) -> l
     if tested is None:
         return []
     test, exchanged, _ = tested
-    kind = "all" if test.exact else "random"
-    said = (
-        "Chance could have done that" if by_chance(test, question.level) else "Chance alone would hardly have done that"
-    )
     what = "single rows" if exchanged == "single rows" else isolated(exchanged)
-    return [f"{said}: p = {pvalue(test.pvalue)}, from {test.permutations:,} {kind} rearrangements of {what}."]
+    number_of = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,} random"
+    source, found = f"{number_of} rearrangements of {what}", pvalue(test.pvalue)
+    if not by_chance(test, question.level):
+        return [f"Chance alone would hardly have done that: p = {found}, from {source}."]
+    if test.null.min() < test.statistic and test.null.max() <= test.statistic:
+        return [f"Chance cannot be ruled out: p = {found} is the least that {source} can show."]
+    return [f"Chance could have done that: p = {found}, from {source}."]
 
 
 def pvalue(probability: float) -> str:
@@ -176,7 +187,7 @@ def tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[
             "name": names[kind][0],
             "value": number(value(fusion)),
             "interval": interval_of(fusion),
-            "text": f"{of_variance(value(fusion))} {names[kind][1]}",
+            "text": f"{'nothing to compare' if value(fusion) is None else of_variance(value(fusion))} {names[kind][1]}",
         }
         for kind, fusion in found
     ]

@@ -19,8 +19,9 @@ function hierarchy(entry, title) {
   const unbiased = parts(entry, 'unbiased');
   const corrected = unbiased.every(share => share >= 0);
   const shares = corrected ? unbiased : parts(entry, 'distance');
+  const order = [...new Set(data.levels.flatMap(each => each.levels.map(level => level.level)))];  // a level has one colour
   const names = [...entry.levels.map(level => level.level), 'within the finest groups'];
-  const colour = k => k < entry.levels.length ? `c${k % 8}` : 'rest';
+  const colour = k => k < entry.levels.length ? `c${order.indexOf(names[k]) % 8}` : 'rest';
   const said = names.map((name, k) => `${short(name)} ${percent(shares[k])}`).join(', ');
   const bar = make('div', { class: 'bar', role: 'img', 'aria-label': `${title}: ${said}` },
     ...shares.map((share, k) => make('span', { class: colour(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
@@ -29,7 +30,8 @@ function hierarchy(entry, title) {
   const rows = entry.levels.map((level, k) => [mark(k), percent(shares[k]), number(level.unbiased), number(level.distance)]);
   rows.push([mark(entry.levels.length), percent(shares.at(-1)), '', '']);
   rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0)), number(entry.unbiased), number(entry.distance)]);
-  const how = corrected ? 'without the bias of small samples' : 'plug-in, as some group is too small to correct for its bias';
+  const why = unbiased.some(Number.isNaN) ? 'some group is too small to correct for its bias' : 'a part is below zero without its bias';
+  const how = corrected ? 'without the bias of small samples' : `plug-in, as ${why}`;
   return make('div', {}, make('h3', {}, title), bar,
     table(`Share of the variance (${how}) and distance of each level`, ['level', 'variance', 'unbiased', 'plug-in'], rows));
 }

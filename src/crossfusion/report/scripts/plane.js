@@ -55,6 +55,8 @@ function marks(spot, colour, x, y) {
   return found;
 }
 
+const GAP = 18;  // between names side by side, as widths are estimated
+
 // Names beside their points, on the side without a line, and lower or higher where another name would be in the way.
 function labels(spots, left, width, floor) {
   const placed = [];
@@ -63,7 +65,7 @@ function labels(spots, left, width, floor) {
     const words = short(spot.name, 16), wide = 7.4 * [...words].length;
     const before = (spot.away > spot.x && spot.x - wide - 12 > left - 8) || spot.x + wide + 12 > width;
     const from = before ? spot.x - 12 - wide : spot.x + 12;
-    const free = y => !placed.some(box => Math.abs(box.y - y) < 17 && box.from < from + wide && from < box.to);
+    const free = y => !placed.some(box => Math.abs(box.y - y) < 17 && box.from < from + wide + GAP && from < box.to + GAP);
     const offsets = Array.from({ length: 40 }, (_, k) => 4 + (k % 2 ? -1 : 1) * 6 * Math.ceil(k / 2));
     const y = offsets.map(offset => spot.y + offset).find(height => height > 12 && height < floor && free(height)) ?? spot.y + 4;
     placed.push({ y, from, to: from + wide });

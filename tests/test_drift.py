@@ -41,7 +41,7 @@ def steady():
 
 @pytest.fixture(scope="module")
 def shifted():
-    rows, by = stream(shift=3.0)
+    rows, by = stream(shift=5.0)
     return summarize(rows, by=by)
 
 
@@ -68,7 +68,7 @@ def test_windows_are_the_distance_of_their_rows(steady, window, step):
 
 
 def test_windows_far_from_the_origin_lose_nothing():
-    rows, by = stream(shift=3.0)
+    rows, by = stream(shift=5.0)
     near, far = (summarize(rows + off, by={"week": by["week"]}) for off in (0.0, 1e7))
     a, b = (summary.drift("week", reference="first:4", window=3) for summary in (near, far))
     np.testing.assert_allclose(a.distance, b.distance, rtol=1e-6)  # what float64 keeps of the rows themselves
@@ -165,7 +165,7 @@ def test_a_jump_is_found_and_told(shifted):
     assert found.alarm.tolist() == [False, False, True, True, True, True]
     assert found.change.period == 9
     assert found.change.pvalue <= 0.05
-    rows, by = stream(shift=3.0)
+    rows, by = stream(shift=5.0)
     assert found.change.distance == pytest.approx(float(cfd(rows, labels=by["week"] >= 9)), rel=1e-12)
     assert found.attributions["features"].top(1) == [2]
     assert found.attributions["site"].labels == (0, 1)
@@ -204,7 +204,7 @@ def test_labels_that_shift_are_told_from_rows_that_do():
 
 
 def test_strata_that_some_periods_miss_are_left_out_of_the_alarm():
-    rows, by = stream(shift=3.0)
+    rows, by = stream(shift=5.0)
     label = np.where((by["week"] == 2) | (by["week"] == 11), 0, by["label"])  # no rows of label 1 in these weeks
     summary = summarize(rows, by={"week": by["week"], "label": label})
     found = summary.drift("week", reference="first:6", given="label", alarm=0.05)
@@ -249,7 +249,7 @@ def test_without_autocorrelation_the_chance_is_that_of_an_f_test(monkeypatch):
     chance = null.chance(Ahead(np.array([20]), np.ones(1), 1e-3, np.full(number, 1 / number)))
     scatter = np.sum(gap**2) / (number - 1)
     for ratio in (0.5, 2.0, 4.0, 6.0):
-        exact = stats.f.sf(ratio, dim, dim * (number - 1))
+        exact = stats.f.sf(ratio, dim, dim * (number - 1) / 2)
         assert chance.beyond(ratio * scatter * (1 + 1 / number)) == pytest.approx(exact, rel=0.05)
     assert chance.beyond(chance.quantile(0.01)) == pytest.approx(0.01, rel=1e-6)
 
@@ -374,9 +374,9 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
     """As a pipeline runs it: append what is new, then ask; exit code 0, 1 or 2."""
     add = ("--by", "week,label", "-o", "all.parquet", "--append")
     for week in range(1, 8):
-        by = dict(np.load(write_week(tmp_path, week, 3.0)))
+        by = dict(np.load(write_week(tmp_path, week, 5.0)))
         cf.append_summary(summarize(by.pop("x"), by=by), tmp_path / "all.parquet")
-    assert run("summarize", write_week(tmp_path, 8, 3.0).name, *add, cwd=tmp_path).returncode == 0
+    assert run("summarize", write_week(tmp_path, 8, 5.0).name, *add, cwd=tmp_path).returncode == 0
     again = run("summarize", "week8.npz", *add, cwd=tmp_path)
     assert again.returncode == 2
     assert "holds these rows already" in again.stderr
@@ -384,7 +384,7 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
     calm = run(*ask, "--json", cwd=tmp_path)
     assert calm.returncode == 0, calm.stderr
     assert json.loads(calm.stdout)["alarm"] == [False, False]
-    run("summarize", write_week(tmp_path, 9, 3.0).name, *add, cwd=tmp_path)
+    run("summarize", write_week(tmp_path, 9, 5.0).name, *add, cwd=tmp_path)
     alarm = run(*ask, "--given", "label", "--plot", "f.svg", cwd=tmp_path)
     assert alarm.returncode == 1
     assert "Traceback" not in alarm.stderr
@@ -408,8 +408,8 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
     ],
 )
 def test_the_command_reads_rows_too(tmp_path, options, code):
-    rows, by = stream(shift=3.0, onset=8)
-    rows[by["week"] > 8, 2] -= 3.0  # week 8 alone
+    rows, by = stream(shift=5.0, onset=8)
+    rows[by["week"] > 8, 2] -= 5.0  # week 8 alone
     np.savez(tmp_path / "rows.npz", x=rows, week=by["week"])
     time = () if "--time" in options else ("--time", "week")
     done = run("drift", "rows.npz", *time, *options, cwd=tmp_path)

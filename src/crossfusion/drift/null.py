@@ -12,11 +12,12 @@ a scaled χ² of κ degrees of freedom.
 
 τ² and ρ are not known, and a few reference periods do not tell them well. So they are not estimated but averaged over:
 each pair is as plausible as it makes the scatter of the reference periods around their mean (the restricted likelihood,
-to the power of κ), beforehand ρ being uniform on 0 to 0.9 and the density of τ² proportional to 1/(τ² + v). The
+to a power of about κ/2), beforehand ρ being uniform on 0 to 0.9 and the density of τ² proportional to 1/(τ² + v). The
 p-value is the chance, averaged like this, that a period without drift lies farther off than the one that is judged.
 κ is the squared trace of the covariance of a whitened mean over the trace of its square (Bai and Saranadasa 1996), and
 its own uncertainty is averaged over as well. With ρ = 0, equal periods and κ known, all this is the F test of one more
-period against the scatter of R, with κ and κ(R − 1) degrees of freedom.
+period against the scatter of R, with κ and κ(R − 1)/2 degrees of freedom: half of what they would be if rows varied in
+no other directions than periods do.
 """
 
 import math
@@ -34,6 +35,7 @@ COARSE, FINE = 80, 64  # values of τ², to find where it is plausible and to av
 FARTHEST = 1e4  # of the scatter that was seen: the largest τ²
 NODES = 10  # values of κ
 LEAST_SHARE = 0.5  # of the scatter that is taken to be of periods, when it is asked how many directions tell of it
+TRUST = 0.5  # in the likelihood: rows vary in more directions than periods do, and say less of them than it believes
 PLAUSIBLE = -20.0  # log likelihood below the highest, beyond which a value does not count
 TAIL = (
     -1.26551223,
@@ -181,7 +183,7 @@ class Null:
     def weight(self) -> FloatArray:
         """Plausibility of each κ, ρ and τ²."""
         share = max(float(self._share.ravel()[self._likelihood.argmax()]), LEAST_SHARE)
-        power = np.maximum(self.directions * share**2, 1.0)[:, None, None]
+        power = np.maximum(TRUST * self.directions * share**2, 1.0)[:, None, None]
         likely = np.exp(power * (self._likelihood - self._likelihood.max()))
         return np.asarray(likely / likely.sum(axis=(1, 2), keepdims=True) / NODES)
 

@@ -245,6 +245,13 @@ def test_no_plane_shows_more_of_what_is_between():
     assert found.to_frame()["first"].tolist() == found.means[:, 0].tolist()
 
 
+def test_there_may_be_no_second_direction():
+    found = cf.summarize([[0.1, 0.2], [0.3, 0.7]], by={"site": ["A", "B"]}).project("site")
+    assert found.shown == 1.0
+    np.testing.assert_array_equal(found.axes[1], 0.0)
+    np.testing.assert_array_equal(found.means[:, 1], 0.0)
+
+
 def test_rows_of_no_group_are_refused(refuses):
     summary = drawn.made()
     with refuses("rows and labels go together"):

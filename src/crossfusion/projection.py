@@ -166,7 +166,8 @@ def _completed(axes: FloatArray, rest: FloatArray) -> FloatArray:
     """Directions of the largest variance in what the axes leave, until there are two; zeros where nothing is left."""
     left = rest - rest.mean(axis=0) if len(axes) == 0 else rest - rest @ axes.T @ axes
     _, size, more = np.linalg.svd(left - left.mean(axis=0), full_matrices=False)
-    more = _turned(more[: 2 - len(axes)] * (size[: 2 - len(axes), None] > 0))
+    least = np.sqrt(FLAT) * np.linalg.norm(rest)  # what is smaller is rounding, and may point along the axes
+    more = _turned(more[: 2 - len(axes)] * (size[: 2 - len(axes), None] > least))
     found = np.concatenate([axes, more])
     return np.concatenate([found, np.zeros((2 - len(found), rest.shape[1]))])
 

@@ -37,7 +37,7 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
     --------
     >>> import numpy as np
     >>> from crossfusion import plots
-    >>> plots.null(3.0, np.array([0.5, 1.0, 1.5]), 0.25).axes[0].get_title()
+    >>> plots.null(3.0, np.array([0.5, 1.0, 1.5]), 0.25).axes[0].get_title(loc="left")
     'p = 0.2500, 3 rearrangements'
     """
     finite = np.asarray(by_chance, np.float64)

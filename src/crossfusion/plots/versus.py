@@ -48,7 +48,7 @@ def plane(
     Examples
     --------
     >>> from crossfusion import plots
-    >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title()
+    >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title(loc="left")
     '← groups fused, ↑ biology kept'
     """
     lines = -(-len(names) // 3)

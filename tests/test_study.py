@@ -14,6 +14,7 @@ import pytest
 import crossfusion as cf
 from crossfusion.experiments import beside, printed, scatter
 from crossfusion.protocols import association
+from crossfusion.sources.whole import Rows
 from tests.test_cli import fails, run, run_json
 
 QUICK = {"folds": 3, "draws": 20, "repeats": 2}
@@ -65,6 +66,13 @@ def test_a_table_or_a_file_is_as_good_as_arrays(tmp_path):
         assert cf.degradation_study(table, **names, **asked) == expected
     with pytest.raises(cf.InputError, match="no column 'scaner'"):
         cf.degradation_study(pa.table(columns), **names | {"domain": "scaner"}, **asked)
+
+
+def test_groups_that_read_the_same_are_refused():
+    """ "a / b" beside "c" reads as "a" beside "b / c" does."""
+    keys = pa.table({"site": ["a / b", "a"], "scanner": ["c", "b / c"]})
+    with pytest.raises(cf.InputError, match="site, scanner have names that read the same"):
+        Rows(np.zeros((2, 1)), keys).values(["site", "scanner"])
 
 
 def test_arrays_and_columns_do_not_mix():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import factors
+from crossfusion.errors import InputError
 from crossfusion.sources.block import Source, joined
 from crossfusion.text import label_text
 from crossfusion.validation import FiniteCheck, check_some_rows, finite_rows
@@ -28,7 +29,13 @@ class Rows:
             return None
         if len(names) == 1:
             return factors.values(self.keys.column(names[0]))
-        return [label_text(label) for label in factors.labels(self.keys.select(list(names)))]
+        labels = factors.labels(self.keys.select(list(names)))
+        texts = {label: label_text(label) for label in set(labels)}
+        if len(set(texts.values())) < len(texts):
+            raise InputError(
+                f"some groups of {', '.join(names)} have names that read the same side by side: rename them"
+            )
+        return [texts[label] for label in labels]
 
 
 def whole(sources: Sequence[Source], manifest: "Joined | None" = None, nan: str = "raise") -> Rows:

@@ -43,7 +43,7 @@ def drift(**options):
     rng = np.random.default_rng(1)
     week = np.repeat(np.arange(1, 15), 80)
     x = rng.normal(size=(len(week), 16)) + (0.15 * rng.normal(size=(15, 16)))[week]
-    x[week >= 12, 3] += 2.0
+    x[week >= 12, 3] += 3.0
     return cf.summarize(x, by={"week": week, "patient": np.arange(len(week)) // 4}).drift(
         "week", reference="first:6", **options
     )

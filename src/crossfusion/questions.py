@@ -342,7 +342,7 @@ class Questions(Table):
             Adjust p-values for the number of windows: with "holm", `alarm` is the rate of any false alarm in all.
         window, step : int
             Periods that are judged together, and how many later the next window starts: with `step` 1 windows slide,
-            with `step` = `window` they follow each other.
+            with `step` = `window` they follow each other, and the newest periods wait until a window is full.
         weights : {"pooled", "balanced"}
             The two sides weigh as their rows do, or the same; balanced, windows of different sizes compare. The alarm
             is the same.

@@ -362,7 +362,8 @@ class Questions(Table):
         Notes
         -----
         The alarm counts periods, not rows: what is usual is read off the scatter of the reference's periods, and
-        periods that follow each other may be alike. Few reference periods make it cautious, not wrong.
+        periods that follow each other may be alike. Few reference periods make it cautious. Where neighbouring periods
+        are very alike (a correlation of 0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
         return watch(

@@ -32,6 +32,7 @@ FULL, QUICK = 200, 30  # streams of each kind
 PROMISED = (0.01, 0.05)
 SURE = 2.0  # standard errors that a share may lie above the rate before it counts as too high
 AHEAD = 8
+SEED = 1  # 0 gave the streams on which the constants of the alarm were chosen: these are others
 
 
 def kinds(quick: bool) -> list[tuple[Stream, str]]:
@@ -43,6 +44,8 @@ def kinds(quick: bool) -> list[tuple[Stream, str]]:
     found = [(replace(usual, effect=0.0, reference=number), "first") for number in (4, 8, 16)]
     for number, rho in product((4, 8, 16), (0.0, 0.5, 0.8)):
         found.append((replace(usual, reference=number, rho=rho), "first"))
+    found += [(replace(usual, reference=number, rho=0.8, directions=2), "first") for number in (8, 16)]
+    found += [(replace(usual, reference=number, rho=0.9), "first") for number in (8, 16)]
     for directions, dim in ((1, 8), (8, 8), (1, 256), (256, 256)):
         found.append((replace(usual, dim=dim, directions=directions, rho=0.5), "first"))
     found += [(replace(usual, effect=effect, rho=0.5), "first") for effect in (0.5, 30.0)]
@@ -100,7 +103,7 @@ def _streams(stream: Stream, told: str, draws: int) -> Iterator[FloatArray]:
     options |= {"given": "label"} if "given" in told else {}
     options |= {"window": 3} if "windows" in told else {}
     for number in range(draws):
-        rows = stream.draw([number, stream.reference, stream.dim]).reshape(len(week), stream.dim)
+        rows = stream.draw([SEED, number, stream.reference, stream.dim]).reshape(len(week), stream.dim)
         summary = cf.summarize(rows, by={"week": week, "patient": patient, "label": label})
         drift = summary.drift("week", **options)
         assert drift.pvalue is not None

@@ -39,8 +39,8 @@ def _matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
     more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
     return (
-        "Each cell is the unbiased distance of two groups; the darker, the farther apart. Point at a cell, or move with"
-        f" the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
+        "Each cell is the unbiased distance of two groups; the stronger its colour, the farther apart. Point at a cell,"
+        f" or move with the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
     )
 
 
@@ -55,8 +55,13 @@ def _levels(_found: Found, question: Question) -> str:
     held = f" In the second bar {written(crossed(question.given))} comes first." if question.given else ""
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it."
-        f" The parts add up to the whole, exactly.{held}"
+        f" The parts add up to the whole, exactly.{held}{_by_rows(question)}"
     )
+
+
+def _by_rows(question: Question) -> str:
+    """Why unbiased distances of levels are not those of the headline."""
+    return " Unbiased distances count rows here, above they count units." if question.units else ""
 
 
 def _plane(found: Found, question: Question) -> str:
@@ -68,11 +73,14 @@ def _plane(found: Found, question: Question) -> str:
     )
 
 
-def _cloud(found: Found, _question: Question) -> str:
+def _cloud(found: Found, question: Question) -> str:
     view = found["projection"]
     if view["shown"] is None:
         return "The groups’ means agree, so no plane separates them."
-    text = f"This plane separates the groups most: it shows {percent(view['shown'])} of the variance between them."
+    come = " as the rows come" if question.given else ""
+    text = (
+        f"This plane separates the groups most{come}: it shows {percent(view['shown'])} of the variance between them."
+    )
     if view["second"] != "between":
         text += " One direction is enough for that; upwards is the direction of the largest variance of what is left."
     if view["points"] is None:
@@ -110,7 +118,9 @@ def _drift(found: Found, question: Question) -> str:
     if drift["rate"] is None:
         return f"{text} An alarm needs more periods."
     rate = f"{100 * drift['rate']:g}\u202f%"
-    return f"{text} Above the dashed line is an alarm (diamonds): {rate} of periods would be there if nothing drifted."
+    return (
+        f"{text} Above the dashed line is an alarm (diamonds), meant for {rate} of periods at most if nothing drifts."
+    )
 
 
 def _fixed(text: str) -> Callable[[Found, Question], str]:

@@ -252,6 +252,11 @@ def test_there_may_be_no_second_direction():
     np.testing.assert_array_equal(found.means[:, 1], 0.0)
 
 
+def test_one_group_has_no_plane(refuses):
+    with refuses("only one group is there to compare"):
+        cf.summarize(np.eye(3), by={"site": ["A"] * 3}).project("site")
+
+
 def test_rows_of_no_group_are_refused(refuses):
     summary = drawn.made()
     with refuses("rows and labels go together"):

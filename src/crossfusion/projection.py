@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
+from crossfusion.design import Design
 from crossfusion.errors import InputError
 from crossfusion.factors import plain_value
 from crossfusion.frames import data_frame
@@ -136,6 +137,7 @@ def checked_rows(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) 
 
 def projected(groups: Moments, labels: tuple[Hashable, ...], cells: FloatArray, rows: Any, codes: Any) -> Projection:
     """Groups, and rows if there are some; `cells` are the means that give a second direction without rows."""
+    Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels).check_groups()
     centre, axes, shown, second = plane(groups, cells, rows)
     points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - centre) @ axes.T
     return Projection(labels, (groups.mean - centre) @ axes.T, axes, shown, second, points, codes)

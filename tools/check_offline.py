@@ -31,14 +31,13 @@ COMMANDS = {  # a command, and the extra without which it does not work
     "cddr both.npz --between g --label y": "distances",
     "matrix s.parquet --between g --plot g.png": "plots",
     "summarize x.h5 --by g -o t.parquet": "hdf5",
-    "integration x.h5ad --batch g --label y --obsm X_pca": "anndata",
+    "integration x.h5ad --batch g --label y --obsm X_pca": "hdf5",
     "summarize x.zarr --by g -o t.parquet": "zarr",
     "summarize x.pt --by g -o t.parquet": "torch",
     "summarize --sql table --by g -o t.parquet": "sql",
     "summarize s3://a/b.parquet --by g -o t.parquet": "remote",
     "summarize both.npz --by g --engine dask -o t.parquet": "dask",
     "summarize both.npz --by g --engine spark -o t.parquet": "spark",
-    "tiles tiles --layout folder": "pathology",
     "embed tiles --layout folder --encoder random -o t.parquet": "pathology",
 }
 CODE = {

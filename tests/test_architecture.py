@@ -38,7 +38,7 @@ def test_the_page_names_the_layers_in_their_order(layers):
 def test_the_picture_shows_every_module_or_says_that_it_does_not(layers):
     drawn = re.findall(r'class="module">([^<]+)<', (ROOT / "docs/architecture.svg").read_text())
     page = (ROOT / "docs/architecture.md").read_text()
-    left_out = quoted(re.search(r"Not drawn,[^.]*\.", page)[0])
+    left_out = quoted(page.split("Not drawn,", 1)[1].split(".", 1)[0])
     assert len(drawn) == len(set(drawn))
     assert sorted(drawn + left_out) == sorted(module for layer in layers for module in layer)
 

@@ -1,23 +1,15 @@
-"""What docs/proofs.md and docs/relations.md state, each side computed independently of the other.
-
-Relations to scikit-bio, scikit-learn's scores and linear kernels that need no more than one line are in test_peers.py.
-"""
+"""What docs/proofs.md states, each side computed independently of the other."""
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy import integrate, linalg, optimize, stats
-from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression
-from sklearn.metrics import davies_bouldin_score, r2_score
-from statsmodels.multivariate.manova import MANOVA
+from scipy import linalg, stats
 
 import crossfusion as cf
 from crossfusion import row_errors
 from crossfusion.design import Design
 from crossfusion.moments import concat
-from crossfusion.unit_errors import UnitMoments, errors_of_cells
 
 TIGHT = 1e-10
 SIZES = {("a", "x"): 5, ("a", "y"): 9, ("b", "x"): 4, ("b", "y"): 7, ("c", "x"): 6}  # group c has no rows in y
@@ -64,7 +56,7 @@ def means_of(cells):
     return np.stack([rows.mean(axis=0) for rows in cells.values()])
 
 
-# docs/proofs.md: moments add
+# moments add
 
 
 def test_moments_add_by_the_formula(draw):
@@ -180,29 +172,56 @@ def test_units_of_equal_size_are_exact_over_all_samples(draw, crossed):
     assert within == tight(np.mean((population - mean[:, None, None]) ** 2, axis=(0, 1, 2)).sum())
 
 
-def test_units_of_unequal_size_under_random_effects(draw):
-    """Expectations of quadratic forms x'Ax of rows with covariance C are tr(AC)."""
-    sizes = np.array([1, 2, 3, 6])
-    unit, number = np.repeat(np.arange(4), sizes), sizes.sum()
-    member = (np.arange(4)[:, None] == unit).astype(float)
-    share = sizes / number
-    means = member / sizes[:, None]
-    error = share[:, None] * (means - share @ means)  # e_u as a linear map of the rows
-    within = np.eye(number) - means.T @ member  # rows around their unit's mean
-    tau, sigma = 1.7, 0.6
-    covariance = tau * member.T @ member + sigma * np.eye(number)
-    second, third = np.sum(share**2), np.sum(share**3)
-    expected = np.trace(error @ covariance @ error.T)
-    assert expected == tight((second - 2 * third + second**2) * tau + (1 - second) * sigma / number)
-    assert share @ means @ covariance @ means.T @ share == tight(second * tau + sigma / number)
+def shares_of(sizes):
+    """Shares of units, and the maps from rows to the units' means and to their errors e_u."""
+    unit = np.repeat(np.arange(len(sizes)), sizes)
+    member = (np.arange(len(sizes))[:, None] == unit).astype(float)
+    share, means = sizes / sizes.sum(), member / sizes[:, None]
+    return share, member, means, share[:, None] * (means - share @ means)
 
-    x = (draw.normal(size=4) @ member + 0.1 * draw.normal(size=number))[:, None]
+
+def squared_error(x, sizes):
+    """What solving the equation of the page gives for the squared error of the mean."""
+    share, member, means, error = shares_of(sizes)
+    second, third = np.sum(share**2), np.sum(share**3)
     factor = second / (second - 2 * third + second**2)
-    noise = np.sum((within @ x) ** 2) / (number - 4) / number
-    solved = factor * np.sum((error @ x) ** 2) - ((1 - second) * factor - 1) * noise
-    moments = concat([cf.Moments.of(x[unit == u]) for u in range(4)])
-    found, _ = errors_of_cells(UnitMoments(moments, np.zeros(4, int), np.arange(4)), concat([cf.Moments.of(x)]))
-    assert found[0] == tight(solved)
+    noise = np.sum((x - member.T @ means @ x) ** 2) / (len(x) - len(sizes)) / len(x)
+    return factor * np.sum((error @ x) ** 2) - ((1 - second) * factor - 1) * noise
+
+
+def test_units_of_unequal_size_under_random_effects():
+    """Expectations of quadratic forms x'Ax of rows with covariance C are tr(AC)."""
+    sizes, others, tau, sigma = np.array([1, 2, 3, 6]), np.array([4, 2, 2, 1]), 1.7, 0.6
+    share, member, means, error = shares_of(sizes)
+    covariance = tau * member.T @ member + sigma * np.eye(sizes.sum())
+    second, third = np.sum(share**2), np.sum(share**3)
+    found = np.trace(error @ covariance @ error.T)
+    assert found == tight((second - 2 * third + second**2) * tau + (1 - second) * sigma / sizes.sum())
+    assert share @ means @ covariance @ means.T @ share == tight(second * tau + sigma / sizes.sum())
+    other, _, _, _ = shares_of(others)  # the same units in another cell, effects of covariance tau
+    centred = [p[:, None] * (np.eye(4) - p) for p in (share, other)]
+    both = share * other
+    assert tau * np.sum(centred[0] * centred[1]) == tight(tau * np.sum(both * (1 - share - other + both.sum())))
+
+
+@pytest.mark.parametrize("crossed", [True, False])
+def test_units_of_unequal_size_are_corrected_by_the_formula(draw, crossed):
+    sizes = [np.array([1, 2, 3, 6]), np.array([4, 2, 2, 1])]
+    units = [np.repeat(np.arange(4), own) for own in sizes]
+    effect = 3 * draw.normal(size=(4, 2))
+    rows = [effect[unit] + 0.1 * draw.normal(size=(len(unit), 2)) for unit in units]
+    site = np.repeat([0, 1], [12, 9])
+    plain = cf.cfd(np.concatenate(rows), labels=site, weights="balanced")
+    own = [squared_error(x, size) for x, size in zip(rows, sizes, strict=True)]
+    shared = 0.0
+    if crossed:
+        (p, _, _, left), (q, _, _, right) = (shares_of(size) for size in sizes)
+        factor = np.sum(p * q) / np.sum(p * q * (1 - p - q + np.sum(p * q)))
+        shared = factor * np.sum((left @ rows[0]) * (right @ rows[1]))
+    between, within = plain.between - (sum(own) - 2 * shared) / 4, plain.within + sum(own) / 2
+    names = np.concatenate([units[0], units[1] if crossed else units[1] + 4])
+    found = cf.cfd(np.concatenate(rows), labels=site, units=names, weights="balanced")
+    assert found.unbiased == tight(np.log1p(between / within))
 
 
 # errors
@@ -286,101 +305,3 @@ def test_what_leaves_it_as_it_is_and_what_does_not(draw):
     noise = np.tile([-1.5, 1.5], 15)[:, None], np.tile([-1.5, 1.5], 10)[:, None]
     with_noise = cf.cfd(np.hstack([a, noise[0]]), np.hstack([b, noise[1]]))
     assert with_noise.distance == tight(np.log1p(found.between / (found.within + 1.5**2)))
-
-
-# docs/relations.md
-
-
-def test_analysis_of_variance(draw):
-    labels = np.repeat([0, 1, 2], 8)
-    x = draw.normal(size=(24, 4)) @ draw.normal(size=(4, 4)) + draw.normal(size=(3, 4))[labels]
-    found, one = cf.cfd(x, labels=labels), cf.cfd(x[:, :1], labels=labels)
-    f = stats.f_oneway(*(x[labels == g, 0] for g in range(3))).statistic
-    assert np.expm1(one.distance) * 21 / 2 == tight(f)
-    assert one.score == tight(1 / (1 + 2 * f / 21))  # Wilks' lambda of one feature
-    assert one.unbiased is not None
-    assert -np.expm1(-one.unbiased) == tight(2 * (f - 1) / (2 * (f - 1) + 24))  # omega squared
-    one_hot = np.eye(3)[labels]
-    fitted = LinearRegression().fit(one_hot, x).predict(one_hot)
-    assert 1 - found.score == tight(r2_score(x, fitted, multioutput="variance_weighted"))
-
-    within = np.cov((x - fitted).T, bias=True)
-    total = np.cov(x.T, bias=True)
-    table = MANOVA(x, np.column_stack([np.ones(24), one_hot[:, 1:]])).mv_test([("labels", np.eye(3)[1:])])
-    value = table.results["labels"]["stat"]["Value"]
-    by_total, by_within = (linalg.inv(linalg.sqrtm(matrix).real) for matrix in (total, within))
-    assert 1 - cf.cfd(x @ by_total, labels=labels).score == pytest.approx(value["Pillai's trace"] / 4, rel=1e-9)
-    lawley = value["Hotelling-Lawley trace"] / 4
-    assert np.expm1(cf.cfd(x @ by_within, labels=labels).distance) == pytest.approx(lawley, rel=1e-9)
-
-
-def test_clusters(draw):
-    x = draw.normal(size=(60, 3)) + 2 * draw.integers(0, 2, (60, 1))
-    model = KMeans(2, n_init=1, random_state=0).fit(x)
-    found = cf.cfd(x, labels=model.labels_)
-    assert found.within == pytest.approx(model.inertia_ / 60, rel=1e-9)
-    for labels in (model.labels_, draw.integers(0, 2, 60)):
-        balanced = cf.cfd(x, labels=labels, weights="balanced").distance
-        assert davies_bouldin_score(x, labels) <= 1 / np.sqrt(np.expm1(balanced))
-
-
-def test_transport_and_frechet(draw):
-    a, b = draw.normal(size=(40, 3)) @ draw.normal(size=(3, 3)), draw.normal(0.5, 1, (40, 3))
-    found = cf.cfd(a, b)
-
-    def cost(x, y):
-        squared = np.sum((x[:, None] - y) ** 2, axis=2)
-        return squared[optimize.linear_sum_assignment(squared)].mean()
-
-    translation = found.between * 4
-    assert cost(a, b) == tight(translation + cost(a - a.mean(0), b - b.mean(0)))
-    assert found.distance <= np.log1p(cost(a, b) / 4 / found.within)
-    of_a, of_b = np.cov(a.T, bias=True), np.cov(b.T, bias=True)
-    frechet = translation + np.trace(of_a + of_b - 2 * linalg.sqrtm(of_a @ of_b).real)
-    assert cf.distance("gaussian_wasserstein", a, b) ** 2 == pytest.approx(frechet, rel=1e-9)
-
-
-def test_a_kernel_that_sees_shapes(draw):
-    """The kernel <x, y>² is linear in the products of features."""
-    a, b = draw.normal(size=(20, 2)), draw.normal(0, 2, (30, 2))
-    lifted = [np.einsum("ni,nj->nij", x, x).reshape(len(x), 4) for x in (a, b)]
-    aa, bb, ab = (x @ y.T for x, y in ((a, a), (b, b), (a, b)))
-    mmd2 = (aa**2).mean() + (bb**2).mean() - 2 * (ab**2).mean()
-    within = np.mean([np.mean(np.diagonal(own) ** 2) - np.mean(own**2) for own in (aa, bb)])
-    assert cf.cfd(*lifted, weights="balanced").distance == tight(np.log1p(mmd2 / 4 / within))
-
-
-def test_two_groups_in_units_of_their_spread(draw):
-    a, b = draw.normal(size=(50, 3)) @ draw.normal(size=(3, 3)), draw.normal(0.4, 1, (30, 3))
-    found = cf.cfd(a, b, weights="balanced")
-    delta = a.mean(0) - b.mean(0)
-    assert np.linalg.norm(delta) / np.sqrt(found.within) == tight(2 * np.sqrt(np.expm1(found.distance)))
-    covariance = (np.cov(a.T, bias=True) + np.cov(b.T, bias=True)) / 2
-    squared, values = delta @ linalg.solve(covariance, delta), linalg.eigvalsh(covariance)
-    standard = delta @ delta / np.trace(covariance)
-    assert standard <= standard * values.sum() / values[-1] <= squared <= standard * values.sum() / values[0]
-    unequal = cf.cfd(np.repeat(a, 4, axis=0), a + 1).distance  # pooled: one group weighs four times the other
-    assert unequal < cf.cfd(np.repeat(a, 4, axis=0), a + 1, weights="balanced").distance
-
-
-@pytest.mark.parametrize("shift", [0.01, 1.0, 5.0])
-def test_information_is_bounded(shift):
-    def density(z):
-        return (stats.norm.pdf(z) + stats.norm.pdf(z, shift)) / 2
-
-    entropy = integrate.quad(lambda z: -density(z) * np.log(density(z)), -12, 12 + shift, epsabs=1e-13)[0]
-    information = entropy - np.log(2 * np.pi * np.e) / 2
-    bound = np.log1p(shift**2 / 4) / 2
-    assert information <= bound + 1e-12
-    if shift < 0.1:
-        assert information == pytest.approx(bound, rel=1e-3)
-
-
-def test_all_groups_from_pairs(draw):
-    sizes = np.array([8, 12, 20])
-    groups = [draw.normal(k, 1 + k, (size, 2)) for k, size in enumerate(sizes)]
-    weight = sizes / 40
-    found = cf.cfd(np.concatenate(groups), labels=np.repeat([0, 1, 2], sizes))
-    pairs = [(p, q, cf.cfd(groups[p], groups[q])) for p, q in combinations(range(3), 2)]
-    summed = sum((weight[p] + weight[q]) ** 2 * pair.within * np.expm1(pair.distance) for p, q, pair in pairs)
-    assert found.between == tight(summed)

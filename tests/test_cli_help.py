@@ -224,6 +224,7 @@ SAID = {
     ("matrix", "nan='keep' is not an option: choose 'raise'"): "--nan 'keep' is not an option: choose 'raise'",
     ("matrix", "'site' is in between and in given: a factor"): "'site' is in --between and in --given: a factor",
     ("matrix", "level and units need two units or more"): "--level and --units need two units or more",
+    ("matrix", "week in the vectors; vectors names others"): "week in the vectors; --vectors names others",
     ("matrix", "level has 3 missing values"): "level has 3 missing values",
     ("matrix", "no group has level=3"): "no group has level=3",
     ("matrix", "by={name: values}, engine=<Client>"): "by={name: values}, engine=<Client>",

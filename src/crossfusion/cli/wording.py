@@ -33,6 +33,7 @@ PHRASES = (  # names without a value, where they cannot be words of a sentence
     r"(?<=^--level and )units(?= need\b)",
     r"^reference(?=: )",
     r"(?<=; )reference(?= takes )",
+    r"(?<=; )vectors(?= names )",
 )
 
 

@@ -225,6 +225,7 @@ SAID = {
     ("matrix", "'site' is in between and in given: a factor"): "'site' is in --between and in --given: a factor",
     ("matrix", "level and units need two units or more"): "--level and --units need two units or more",
     ("matrix", "week in the vectors; vectors names others"): "week in the vectors; --vectors names others",
+    ("summarize", "x.csv has no column 'min_count'"): "x.csv has no column 'min_count'",
     ("matrix", "level has 3 missing values"): "level has 3 missing values",
     ("matrix", "no group has level=3"): "no group has level=3",
     ("matrix", "by={name: values}, engine=<Client>"): "by={name: values}, engine=<Client>",

@@ -68,10 +68,10 @@ def as_options(message: str, command: click.Command, typed: Sequence[str] = ()) 
         return _option(known[found[0]], typed) if found[0] in known else found[0]
 
     message = message.replace(FORMS, REFERENCES)
-    message = re.sub(rf"(?<![\w.-])(?<!no group has )({names})=({VALUE})?(?![\w(\[{{<])", valued, message)
+    message = re.sub(rf"(?<![\w.'-])(?<!no group has )({names})=({VALUE})?(?![\w(\[{{<])", valued, message)
     for phrase in PHRASES:
         message = re.sub(phrase, bare, message)
-    return re.sub(r"(?<![\w.-])[a-z]+_\w+\b(?![(=.])", bare, message)  # no word of a sentence
+    return re.sub(r"(?<![\w.'-])[a-z]+_\w+\b(?![(=.])", bare, message)  # no word of a sentence
 
 
 def command_of(command: click.Command, words: Sequence[str]) -> click.Command:

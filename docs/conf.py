@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,  # the time that a shared machine took says nothing
     "show_signature": False,
     "notebook_extensions": set(),
+    "capture_repr": (),
 }
 
 html_math_renderer = "mathml"
@@ -56,6 +57,7 @@ html_css_files = ["style.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"crossfusion {version}"
 html_show_sphinx = False
+html_show_search_summary = False  # it would fetch pages, which a browser does not do from disk
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -28,7 +28,7 @@ def test_all_are_listed_here_and_in_the_gallery():
     assert scripts == set(DECISIONS) == set(re.findall(r'"(\w+)"', order))
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 @pytest.mark.parametrize("name", DECISIONS)
 def test_it_comes_to_its_decision(name, capsys, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

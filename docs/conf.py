@@ -61,6 +61,7 @@ html_show_search_summary = False  # it would fetch pages, which a browser does n
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "logo": {"text": "crossfusion"},
     "show_prev_next": False,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,

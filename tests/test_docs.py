@@ -3,6 +3,7 @@
 import doctest
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -122,3 +123,13 @@ def test_every_page_is_in_one_section():
             listed += [re.sub(r".*<(.+)>", r"\1", line) for line in lines]
     pages = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "index")
     assert sorted(name for name in listed if "/" not in name) == pages
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_speed_of_the_readme_is_what_was_measured(theme):
+    pytest.importorskip("matplotlib")
+    script = runpy.run_path(str(ROOT / "examples" / "readme_pictures.py"))
+    drawn = (ROOT / "docs" / "readme" / f"speed-{theme}.svg").read_text()
+    for _, label, *where in script["BARS"]:
+        assert f">{label}<" in drawn
+        assert f">× {script['ratio'](*where):,.0f}<" in drawn, f"{label}: run make example-readme"

@@ -13,9 +13,8 @@ import crossfusion as cf
 
 rng = np.random.default_rng(3)
 week = np.repeat(np.arange(1, 25), 90)
-label = (rng.random(len(week)) < np.where(week < 16, 0.2, 0.7)).astype(
-    int
-)  # more tumours from week 16 on
+share = np.where(week < 16, 0.2, 0.7)  # more tumours from week 16 on
+label = (rng.random(len(week)) < share).astype(int)
 usual = 0.12 * rng.normal(size=(25, 24))  # weeks differ a little, always
 x = rng.normal(size=(len(week), 24)) + usual[week] + np.outer(label, np.full(24, 1.0))
 x[week >= 21, :4] += 1.2  # the reagent
@@ -31,10 +30,7 @@ summary = cf.summarize(x, by={"week": week, "label": label})
 plain = summary.drift("week", reference="first:10", alarm=0.01)
 within = summary.drift("week", reference="first:10", given="label", alarm=0.01)
 for name, found in {"plain": plain, "given the label": within}.items():
-    print(
-        f"{name}: alarms in weeks",
-        [week for week, alarm in zip(found.periods, found.alarm, strict=True) if alarm],
-    )
+    print(f"{name}: alarms in weeks", np.array(found.periods)[found.alarm])
 figure = within.plot()
 
 # %%

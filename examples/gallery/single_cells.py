@@ -17,9 +17,8 @@ import crossfusion.anndata
 rng = np.random.default_rng(1)
 donor = np.arange(1800) % 12
 batch = donor % 3
-kind = np.where(
-    rng.random(1800) < 0.25 * batch, 0, rng.integers(0, 4, 1800)
-)  # batches differ in their mix
+other = rng.random(1800) < 0.25 * batch  # batches differ in their mix of types
+kind = np.where(other, 0, rng.integers(0, 4, 1800))
 x = rng.normal(size=(1800, 20)) + 0.3 * rng.normal(size=(12, 20))[donor]
 x += 1.2 * rng.normal(size=(4, 20))[kind] + 0.8 * rng.normal(size=(3, 20))[batch]
 
@@ -43,11 +42,8 @@ board = crossfusion.anndata.cfd(
     donor_key="donor",
     embedding_obsm_keys=list(adata.obsm),
 )
-print(
-    board.to_frame()[
-        ["embedding", "rank", "batch", "batch_lower", "batch_upper", "biology"]
-    ].round(3)
-)
+columns = ["embedding", "rank", "batch", "batch_lower", "batch_upper", "biology"]
+print(board.to_frame()[columns].round(3))
 figure = board.plot()
 
 # %%

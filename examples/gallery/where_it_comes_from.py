@@ -1,18 +1,16 @@
 """
-Is it the hospital, the scanner or the patient?
-===============================================
+Is it the tissue, the hospital or the scanner?
+==============================================
 
 Embeddings differ between hospitals. Before money goes into new scanners: how much of it
-are the tissues they see, how much the hospitals, the scanners within them, and the
-patients?
+are the tissues they see, how much the hospitals, and how much the scanners within them?
 """
 
 import crossfusion as cf
 from crossfusion.demo import make
 
-table, truth = make(
-    0, rows=6000
-)  # four hospitals, three scanners, five tissues; only Cork really differs
+# four hospitals, three scanners, five tissues; only Cork really differs
+table, truth = make(0, rows=6000)
 summary = cf.summarize(table, by=["site", "scanner", "label", "patient"])
 
 # %%
@@ -34,9 +32,7 @@ figure = levels.plot()
 
 plain, given = summary.one_vs_rest("site"), summary.one_vs_rest("site", given="label")
 for name in plain:
-    print(
-        f"{name:<7} {plain[name].unbiased:.3f}, given tissue {given[name].unbiased:.3f}"
-    )
+    print(f"{name:<7} {plain[name].unbiased:.3f}, given it {given[name].unbiased:.3f}")
 
 # %%
 # The decision

@@ -12,8 +12,9 @@ a scaled χ² of κ degrees of freedom.
 
 τ² and ρ are not known, and a few reference periods do not tell them well. So they are not estimated but averaged over:
 each pair is as plausible as it makes the scatter of the reference periods around their mean (the restricted likelihood,
-to a power of about κ/2), beforehand the density of ρ, on 0 to 1, being proportional to 1/√(1 − ρ²) (Berger and Yang 1994),
-which makes arcsin ρ uniform, and that of τ² to 1/(τ² + v). The p-value is the chance, averaged like this, that a period without drift lies farther off than the one that is judged.
+to a power of about κ/2). Beforehand the density of τ² is proportional to 1/(τ² + v) and that of ρ, on 0 to 1, to
+1/√(1 − ρ²), the reference prior of a stationary process (Berger and Yang 1994), under which arcsin ρ is uniform. The
+p-value is the chance, averaged like this, that a period without drift lies farther off than the one that is judged.
 κ is the squared trace of the covariance of a whitened mean over the trace of its square (Bai and Saranadasa 1996), and
 its own uncertainty is averaged over as well. With ρ = 0, equal periods and κ known, all this is the F test of one more
 period against the scatter of R, with κ and κ(R − 1)/2 degrees of freedom: half of what they would be if rows varied in

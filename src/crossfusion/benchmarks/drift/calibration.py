@@ -33,7 +33,7 @@ FULL, QUICK = 200, 30  # streams of each kind
 PROMISED = (0.01, 0.05)
 SURE = 2.0  # standard errors that a share may lie above the rate before it counts as too high
 AHEAD = 8
-SEED = 1  # 0 gave the streams on which the constants of the alarm were chosen: these are others
+SEED = 2  # 0, 7 and 8 gave streams on which the alarm was chosen: these are others
 
 
 def kinds(quick: bool) -> list[tuple[Stream, str]]:

@@ -96,7 +96,8 @@ for seed in range(5):
     gains.append(train(rows, 3.0)[1] - train(rows, 0.0)[1])
 print("gains:", ", ".join(f"{gain:+.1%}" for gain in gains))
 mean, error = np.mean(gains), np.std(gains, ddof=1) / np.sqrt(len(gains))
-print("keep the loss:" if mean > 2 * error else "leave it out:", f"{mean:+.1%} ± {error:.1%}")
+decision = "keep the loss" if mean > 2 * error else "leave it out"
+print(f"{decision}: {mean:+.1%} ± {error:.1%}")
 
 # %%
 # :doc:`/training` has the loss in full, :doc:`/training_study` what it is worth beside

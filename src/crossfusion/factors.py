@@ -103,10 +103,9 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
     """Refuse units of which some rows have none."""
     for name in names:
-        missing = keys.column(name).null_count
-        if missing:
+        if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
-                f"{name} has {missing} missing values, which would make one unit of what has none: leave those rows"
+                f"{name} has missing values, which would make one unit of what has none: leave those rows"
                 " out, or give each of them a unit"
             )
 

@@ -422,6 +422,8 @@ def test_printed_tables_have_their_heads_on_top(show, pages):
       .map(table => [table.tHead.getBoundingClientRect().bottom, table.tBodies[0].getBoundingClientRect().top])""")
     assert ends
     assert all(head <= rows + 1 for head, rows in ends)
+    for part in (".heat td", ".whisker", ".dot", ".bar span"):
+        assert seen.locator(part).first.evaluate("part => getComputedStyle(part).printColorAdjust") == "exact"
 
 
 def test_what_keys_reach_is_not_under_the_list_of_sections(show, pages):

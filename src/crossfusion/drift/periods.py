@@ -15,8 +15,9 @@ from crossfusion.table import Table
 from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import check_whole
 
-MONTHS = "january february march april may june july august september october november december".split()
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MONTHS = ("january", "february", "march", "april", "may", "june",
+          "july", "august", "september", "october", "november", "december")  # fmt: skip
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 CALENDAR = {
     name: f"{place:02d}"
     for names in (MONTHS, WEEKDAYS)

@@ -123,7 +123,7 @@ def _nameless(evidence: Evidence) -> Iterator[Concern]:
                 "missing",
                 True,
                 f"{count:,.0f} of {evidence.total:,} rows have no {isolated(name)}",
-                f"They count as a group of their own, {label_text(None)}, which hardly is one: it is compared like any other.",
+                f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
                 f"Find out where they belong, or leave rows without {isolated(name)} out.",
             )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import checksums
-from crossfusion.errors import FileError, warn
+from crossfusion.errors import LACKS, FileError, lacks, warn
 from crossfusion.moments import Moments
 from crossfusion.text import label_text
 
@@ -160,6 +160,8 @@ def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> I
     except FileNotFoundError as problem:
         raise FileError(f"{path} does not exist: check the path") from problem
     except Exception as problem:
+        if lacks(problem):
+            raise FileError(f"{path} {LACKS} ({_first_line(problem)})") from problem
         raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossfusion._version import __version__
-from crossfusion.cli import output, tables
+from crossfusion.cli import end_output, output, tables
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
@@ -40,7 +40,7 @@ from crossfusion.text import label_text, number_text, percent
 
 
 class Commands(click.Group):
-    """All commands; in a pipe, an interruption is one line, without the empty one that click puts before it."""
+    """All commands; in a pipe, an interruption is one line, without the empty one of click, and its end is no error."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, which a page names as the command that made it."""
@@ -55,6 +55,9 @@ class Commands(click.Group):
             if sys.stderr.isatty():  # where the line begins with ^C
                 raise
             raise click.Abort from problem
+        except BrokenPipeError as problem:  # for which click would exit with 1, the code of an alarm
+            end_output()
+            raise click.exceptions.Exit(0) from problem
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

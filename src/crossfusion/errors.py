@@ -8,7 +8,12 @@ import sys
 import warnings
 
 LACKING = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
-LACKING_TEXTS = ("Cannot allocate memory", "Resource temporarily unavailable", "start new thread", "Too many open files")
+LACKING_TEXTS = (
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "start new thread",
+    "Too many open files",
+)
 LACKS = "cannot be read: too little memory, threads or open files are left for it, or it is damaged"
 
 

@@ -146,6 +146,8 @@ def is_summary(path: str | os.PathLike[str]) -> bool:
 def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 
+    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
+        raise FileError(f"{path} is not a plain file, as a summary is: check the path")
     with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
         return pq.read_schema(file)
 

@@ -39,7 +39,7 @@ def watch(name: str, seed: int, seconds: float) -> Found:
     found, start = Found(name), time.monotonic()
     outcomes: dict[str, int] = {}
     while (left := seconds - (time.monotonic() - start)) > 0 and len(found.findings) < ENOUGH:
-        lines, last = _run(name, seed, found.cases, left)
+        lines, last = run_once(name, seed, found.cases, left)
         for line in lines:
             if line.startswith("ended "):
                 _, outcome = line.split(" ", 1)
@@ -57,13 +57,16 @@ def watch(name: str, seed: int, seconds: float) -> Found:
     return found
 
 
-def _run(name: str, seed: int, first: int, seconds: float) -> tuple[list[str], str]:
+def run_once(name: str, seed: int, first: int, seconds: float) -> tuple[list[str], str]:
     """What a process printed, and the case that it died of, if it did."""
-    command = [sys.executable, "-m", "tests.stress.part", name, str(seed), "--first", str(first)]
-    command += ["--seconds", f"{seconds:.0f}"]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=seconds + GRACE
+            command(name, seed, first, seconds),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds + GRACE,
         )
         printed, said, code = done.stdout, done.stderr, done.returncode
     except subprocess.TimeoutExpired as late:
@@ -73,6 +76,12 @@ def _run(name: str, seed: int, first: int, seconds: float) -> tuple[list[str], s
         return lines, ""
     case = re.findall(r"^case (\d+)$", said, re.MULTILINE) or [str(first)]
     return lines, f"{repeated(name, seed, int(case[-1]))}\n  the process ended with {code}: {said[-1500:]}"
+
+
+def command(name: str, seed: int, first: int, seconds: float) -> list[str]:
+    """The process of a part."""
+    words = [name, str(seed), "--first", str(first), "--seconds", f"{seconds:.0f}"]
+    return [sys.executable, "-m", "tests.stress.part", *words]
 
 
 def _text(output: object) -> str:

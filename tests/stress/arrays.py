@@ -39,7 +39,9 @@ def compared(draw: Draw) -> str:
     loose = 1e-4 if x.dtype == np.float32 else 1e-7
     for name in ("distance", "unbiased"):
         here, there = getattr(found, name), getattr(exact, name)
-        if (here is None) != (there is None) or (there is not None and not math.isclose(here, there, rel_tol=loose, abs_tol=loose)):
+        if (here is None) != (there is None) or (
+            there is not None and not math.isclose(here, there, rel_tol=loose, abs_tol=loose)
+        ):
             raise Broken(f"{name} {here} instead of {there}: {x.dtype}, {groups} groups, {weights}, scale {scale:g}")
     return "right"
 
@@ -50,7 +52,9 @@ def cloud(draw: Draw) -> Any:
     x = draw.normal(size=(rows, dim))
     ways: list[Callable[[], Any]] = [
         *([lambda: x] * 6),
-        lambda: x.astype(str(draw.choice(["f2", "f4", "i1", "u8", "?", "c16", "U3", "S3", "O", "M8[s]", "m8[ns]", ">f8", "g"]))),
+        lambda: x.astype(
+            str(draw.choice(["f2", "f4", "i1", "u8", "?", "c16", "U3", "S3", "O", "M8[s]", "m8[ns]", ">f8", "g"]))
+        ),
         lambda: x * float(draw.choice([0, 1e-320, 1e-160, 1e150, 1e155, 1e300, np.inf, np.nan])),
         lambda: x[::-1, ::-1],
         lambda: np.asfortranarray(x),
@@ -152,7 +156,11 @@ def _check(found: Any, what: str) -> None:
 
 
 def _cfd(x, y, _g, _h, draw, options):
-    options |= {"level": number(draw, None, 0.9), "trim": number(draw, 0.0, 0.1), "weights": number(draw, "pooled", "balanced")}
+    options |= {
+        "level": number(draw, None, 0.9),
+        "trim": number(draw, 0.0, 0.1),
+        "weights": number(draw, "pooled", "balanced"),
+    }
     return cf.cfd(x, y, **options)
 
 

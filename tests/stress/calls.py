@@ -10,7 +10,8 @@ CALLS = {
     "compare, distances": "compare ../a.npy ../b.npy --distance cfd,mmd,energy --option bandwidth=2.0",
     "compare, picture": "compare ../a.npy ../b.npy --trim 0.1 --plot own.svg",
     "summarize": "summarize ../x.parquet --by site,label -o own.parquet",
-    "summarize, text": "summarize ../x.csv --by week --vectors v* --nan drop --min-count 3 --small merge -o own.parquet",
+    "summarize, text": "summarize ../x.csv --by week --vectors v* --nan drop --min-count 3 --small merge "
+    "-o own.parquet",
     "summarize, append": "summarize ../x.parquet --by site,patient --tag a=b --append --wait 1 -o own.parquet",
     "summarize, manifest": "summarize ../x.npy --manifest ../keys.csv --by site -o own.parquet",
     "merge": "merge ../north.parquet ../south.parquet -o own.parquet",
@@ -52,29 +53,32 @@ LONG = {
     "bench": "bench moments --repeats 0",
     "bench, coverage": "bench coverage --draws 0 --out own",
 }
-FILES = (
+_FILES = (
     "x.parquet half.parquet x.csv keys.csv a.npy b.npy s.parquet north.parquet cells.h5ad images images/m.csv "
     "empty.parquet torn.parquet torn_s.parquet text.parquet none.csv odd.csv s.h5ad x.unknown nan.parquet same.parquet "
     "huge.parquet one.parquet no_rows.parquet names.parquet folder.parquet loop.parquet gone.parquet pipe.parquet "
     "missing.parquet missing/x.parquet"
-).split()
-NAMES = "site scanner label patient week v v0 count mean checksum <script>alert(1)</script> nothing".split()
+)
+_NAMES = "site scanner label patient week v v0 count mean checksum <script>alert(1)</script> nothing"
+FILES, NAMES = _FILES.split(), _NAMES.split()
 VALUES = (
     *("", " ", ",", "site,", "site,site", "-1", "0", "1", "2", "0.5", "1.0", "-0.0", "nan", "inf", "-inf", "1e-320"),
     *("1e308", "1e999", "0x10", "1_0", "٣", "99999999999999999999999", "2.5", "true", "None", "*", "[", "?", "**"),
     *("%s", "{}", "{0}", "$HOME", "~", "/", ".", "..", "-", "--", "--json", "-o", "\n", "a\nb", "\t", "\x1b[31m"),
     *("\u202e", "é", "🙂", "\udcff", "x" * 3000, "a" * 300 + ".parquet", "'", '"', "';--", "[bold]", "first:0"),
-    *("first:99", "first:-1", "first:x", "previous", "..", "0..", "9..0", "A,B", "=", "=x", "a=", "a=b=c", "epsilon=nan"),
-    *("bandwidth=0", "x=1", "/dev/null", "/dev/full", "/proc/self/mem", "http://127.0.0.1:9/x.parquet", "s3:///", "a://"),
-    *("own.parquet", "own.png", "own.html", "own", "missing/own.parquet", "pooled", "balanced", "drop", "merge", "raise"),
+    *("first:99", "first:-1", "first:x", "previous", "..", "0..", "9..0", "A,B", "=", "=x", "a=", "a=b=c"),
+    *("epsilon=nan", "bandwidth=0", "x=1", "/dev/null", "/dev/full", "/proc/self/mem", "http://127.0.0.1:9/x", "a://"),
+    *("own.parquet", "own.png", "own.html", "own", "missing/own.parquet", "pooled", "balanced", "drop", "merge"),
 )
 MANY = ("-1", "0", "1", "2", "7", "x", "", "1e3", "2.0", "-99999999999999999999999")  # where a number is work
-WORK = {"--permutations", "--test", "--draws", "--repeats", "--points", "--folds", "--rows", "--wait", "--size", "--batch"}
-WORK |= {"--workers", "--trials", "--per-slide", "--mpp", "--slide-mpp", "--gigabytes", "--dim"}
+WORK = {"--permutations", "--test", "--draws", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
+WORK |= {"--batch", "--workers", "--trials", "--per-slide", "--mpp", "--slide-mpp", "--gigabytes", "--dim"}
 OPTIONS = (
-    *("--json", "--csv", "--by", "--between", "--given", "--units", "--levels", "--level", "--test", "--seed", "--weights"),
+    *("--json", "--csv", "--by", "--between", "--given", "--units", "--levels", "--level", "--test", "--seed"),
+    "--weights",
     *("--vectors", "--nan", "--sql", "--manifest", "--on", "--engine", "--min-count", "--small", "--tag", "--append"),
-    *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title", "--method"),
+    *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title"),
+    "--method",
     *("--distance", "--option", "--trim", "--adjust", "--points", "--help", "--unbiased", "--no-such", "-x", "--label"),
 )
 Mutation = Callable[[list[str], np.random.Generator], list[str]]

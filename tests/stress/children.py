@@ -99,7 +99,10 @@ def _run(words: list[str], before: Callable[[], None] | None) -> int:
 
 
 def spawn(
-    words: Sequence[str], own: Path, environment: Mapping[str, str] | None = None, before: Callable[[], None] | None = None
+    words: Sequence[str],
+    own: Path,
+    environment: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
 ) -> Ended:
     """Run the command as a shell does."""
     try:
@@ -109,4 +112,6 @@ def spawn(
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
         raise Broken(f"no end within {SECONDS:g} s: crossfusion {' '.join(words)}") from late
-    return Ended(list(words), done.returncode, *(text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)))
+    return Ended(
+        list(words), done.returncode, *(text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    )

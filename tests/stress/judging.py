@@ -17,7 +17,7 @@ NOTES = ("crossfusion: warning: ", "crossfusion: went on after ", "crossfusion: 
 TALK = ("Usage: ", "crossfusion, version", "#compdef", "_crossfusion", "function _crossfusion")
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818 - as it is said
     """What nobody should have to see."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.stress import children, writing
 from tests.stress.judging import Broken, Ended, check_files, outcome, snapshot
 
-ASKED = "matrix ../s.parquet --between site --given label --json".split()
+ASKED = ["matrix", "../s.parquet", "--between", "site", "--given", "label", "--json"]
 NOISE = r"<jemalloc>|OpenBLAS|.*mimalloc"  # what allocators write themselves
 GIVEN_UP = "OpenBLAS error: Memory allocation still failed after .* giving up."
 EXPECTED: list[object] = []
@@ -27,7 +27,9 @@ def prepare(folder: Path) -> None:
 def used() -> dict[str, int]:
     """Bytes of this process: all that is mapped, and what is data."""
     status = Path("/proc/self/status").read_text()
-    return {name: int(found[1]) << 10 for name in ("VmSize", "VmData") if (found := re.search(rf"{name}:\s+(\d+)", status))}
+    return {
+        name: int(found[1]) << 10 for name in ("VmSize", "VmData") if (found := re.search(rf"{name}:\s+(\d+)", status))
+    }
 
 
 def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Part:
-    """A module of this package: `prepare(folder)` once, then `case(folder, own, draw, number)`, which says how it ended.
+    """A module of this package: `prepare(folder)` once, then `case(folder, own, draw, number)`, which tells its end.
 
     `own` is an empty folder; what is wrong raises `Broken`.
     """

@@ -14,7 +14,8 @@ from tests.stress.commands import here
 from tests.stress.judging import Broken, check_whole, outcome
 
 NAMES = (
-    *data.HOSTILE, "</script><script>alert(2)</script>", "<!--", "-->", "]]>", "&lt;b&gt;", "<img src=x onerror=alert(3)>",
+    *data.HOSTILE, "</script><script>alert(2)</script>", "<!--", "-->", "]]>", "&lt;b&gt;",
+    "<img src=x onerror=alert(3)>",
     '" onmouseover="alert(4)', "'; alert(5); '", "\\u003cscript\\u003e", "{{7*7}}", "`${alert(6)}`", "מכון", "🙂" * 50,
     "x" * 2000, "\u2028", "\x00", "javascript:alert(7)", "A", "B", "__proto__", "constructor", "null", "NaN", "0", "-1",
 )  # fmt: skip
@@ -36,7 +37,9 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Count scripts; nothing else may run or load."""
         self.scripts += tag == "script"
-        self.bad += [f"{tag} {name}" for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")]
+        self.bad += [
+            f"{tag} {name}" for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")
+        ]
         self.bad += [tag] if tag in ("img", "iframe", "object", "embed", "base") else []
         self.bad += [f"{tag} {name}" for name, value in attrs if name == "src"]
 
@@ -97,7 +100,7 @@ def of_broken(folder: Path, own: Path, draw: np.random.Generator) -> str:
     content = bytearray((folder / "s.parquet").read_bytes())
     (own / "in.parquet").write_bytes(MUTATIONS[int(draw.integers(len(MUTATIONS)))](content, draw))
     (own / "own.html").write_text("<html>old</html>")
-    words = "report in.parquet --between site --permutations 9 -o own.html".split()
+    words = ["report", "in.parquet", "--between", "site", "--permutations", "9", "-o", "own.html"]
     ended = here(words, own)
     found = outcome(ended)
     if found == "refused" and (own / "own.html").read_text() != "<html>old</html>":

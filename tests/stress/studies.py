@@ -12,7 +12,8 @@ import numpy as np
 from tests.stress import children
 from tests.stress.judging import Broken, outcome
 
-WORDS = "reproduce synthetic --quick --experiment displacement --trials 3 --dims 8 --sizes 60 --workers 1".split()
+STUDY = "reproduce synthetic --quick --experiment displacement --trials 3 --dims 8 --sizes 60 --workers 1"
+WORDS = STUDY.split()
 EXPECTED: dict[str, object] = {}
 TAKES: list[float] = []
 

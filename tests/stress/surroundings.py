@@ -53,7 +53,9 @@ def prepare(folder: Path) -> None:
     (folder / "plain").mkdir()
     for call in CALLS:
         if "--csv" not in call:
-            EXPECTED[call] = json.loads(children.fork([*call.split(), "--json"], folder / "plain", folder / "logs").wait().out)
+            EXPECTED[call] = json.loads(
+                children.fork([*call.split(), "--json"], folder / "plain", folder / "logs").wait().out
+            )
 
 
 def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str:
@@ -148,7 +150,11 @@ def at_other_time(call: str, folder: Path, own: Path, draw: np.random.Generator,
         os.utime(path, (moment, moment))
     if CLOCK:
         moments = ("@1970-01-02 00:00:00", "@2106-02-08 00:00:00", "-30d", "+9000d", "@1999-12-31 23:59:58")
-        environment |= {"LD_PRELOAD": CLOCK, "FAKETIME": moments[int(draw.integers(len(moments)))], "DONT_FAKE_MONOTONIC": "1"}
+        environment |= {
+            "LD_PRELOAD": CLOCK,
+            "FAKETIME": moments[int(draw.integers(len(moments)))],
+            "DONT_FAKE_MONOTONIC": "1",
+        }
     ended = children.spawn(write.words, own, environment)
     if environment.get("PYTHONIOENCODING") not in ("utf-16", "cp037") and outcome(ended) != "right":
         raise ended.broken("refused, though only times are others")

@@ -55,13 +55,18 @@ class Writing:
         return data.ROWS + (OLD.stop if old and self.adds else 0)
 
 
+def _call(text: str) -> Writing:
+    words = text.split()
+    return Writing(words, words[-1], "--append" in words)
+
+
 WRITINGS = {
-    "summarize": Writing("summarize ../x.parquet --by site,patient -o own.parquet".split(), "own.parquet"),
-    "append": Writing("summarize ../x.parquet --by site,patient --append -o own.parquet".split(), "own.parquet", True),
-    "merge": Writing("merge ../north.parquet ../south.parquet -o own.parquet".split(), "own.parquet"),
-    "report": Writing("report ../s.parquet --between site --units patient --permutations 99 -o own.html".split(), "own.html"),
-    "report, rows": Writing("report ../x.parquet --between site --permutations 49 -o own.html".split(), "own.html"),
-    "picture": Writing("matrix ../s.parquet --between site --plot own.png".split(), "own.png"),
+    "summarize": _call("summarize ../x.parquet --by site,patient -o own.parquet"),
+    "append": _call("summarize ../x.parquet --by site,patient --append -o own.parquet"),
+    "merge": _call("merge ../north.parquet ../south.parquet -o own.parquet"),
+    "report": _call("report ../s.parquet --between site --units patient --permutations 99 -o own.html"),
+    "report, rows": _call("report ../x.parquet --between site --permutations 49 -o own.html"),
+    "picture": _call("matrix ../s.parquet --between site --plot own.png"),
 }
 
 

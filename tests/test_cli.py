@@ -507,3 +507,23 @@ def test_no_more_open_files_is_one_line(data, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "Too many open files" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+SMALL_MEMORY = """
+import re, resource, sys
+import crossfusion.cli.commands
+from crossfusion.cli import main
+
+size = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20, size + 2**20))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_a_library_that_does_not_fit_into_memory_is_one_line(data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", "--plot", tmp_path / "m.png"]
+    done = subprocess.run([sys.executable, "-c", SMALL_MEMORY, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "memory" in done.stderr
+    assert not list(tmp_path.iterdir())

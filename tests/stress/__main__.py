@@ -14,6 +14,7 @@ from tests.stress.parts import PARTS
 
 ROOT = Path(__file__).parents[2]
 GRACE = 150.0  # seconds that a part may need for its last case, and to end
+USED = 0.95  # of the time, so that the last cases end within it
 ENOUGH = 10  # findings of a part: more of them say nothing new
 
 
@@ -59,6 +60,7 @@ def watch(name: str, seed: int, seconds: float) -> Found:
 
 def run_once(name: str, seed: int, first: int, seconds: float) -> tuple[list[str], str]:
     """What a process printed, and the case that it died of, if it did."""
+    code: object
     try:
         done = subprocess.run(
             command(name, seed, first, seconds),
@@ -75,7 +77,8 @@ def run_once(name: str, seed: int, first: int, seconds: float) -> tuple[list[str
     if lines and lines[-1] == "over":
         return lines, ""
     case = re.findall(r"^case (\d+)$", said, re.MULTILINE) or [str(first)]
-    return lines, f"{repeated(name, seed, int(case[-1]))}\n  the process ended with {code}: {said[-1500:]}"
+    told = "\n".join(line for line in said.splitlines() if not line.startswith("case "))
+    return lines, f"{repeated(name, seed, int(case[-1]))}\n  the process ended with {code}: {told[-1500:]}"
 
 
 def command(name: str, seed: int, first: int, seconds: float) -> list[str]:
@@ -112,17 +115,19 @@ def main() -> int:
     asked = parser.parse_args()
     seed = secrets.randbelow(10**6) if asked.seed is None else asked.seed
     names = asked.only or list(PARTS)
-    total = sum(PARTS[name].share for name in names)
     jobs = min(asked.jobs, len(names))
     print(f"seed {seed}, {len(names)} parts, {asked.minutes:g} minutes", flush=True)
+    start = time.monotonic()
+    left = {name: PARTS[name].share for name in names}
 
     def one(name: str) -> Found:
         print(f"  {name}: {PARTS[name].about}", flush=True)
-        found = watch(name, seed, 60 * asked.minutes * jobs * PARTS[name].share / total)
+        until = 60 * asked.minutes * USED - (time.monotonic() - start)
+        found = watch(name, seed, max(1.0, until * min(1.0, jobs * left[name] / sum(left.values()))))
+        del left[name]
         print(f"  {name}: {found.cases:,} cases, {len(found.findings)} findings", flush=True)
         return found
 
-    start = time.monotonic()
     with ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(one, names))
     print(f"\n{table(results)}\n\n{sum(found.cases for found in results):,} cases in {time.monotonic() - start:.0f} s")

@@ -88,10 +88,12 @@ def limited(call: writing.Writing, folder: Path, own: Path, draw: np.random.Gene
 
 def full_output(call: writing.Writing, folder: Path, own: Path, draw: np.random.Generator) -> str:
     """Standard output is a full device: what is printed is lost, what is written is whole."""
+
+    def before() -> None:
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+
     old = call.begin(own, bool(draw.random() < 0.5))
-    ended = children.fork(
-        call.words, own, folder / "logs", lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
-    ).wait()
+    ended = children.fork(call.words, own, folder / "logs", before).wait()
     if outcome(ended) != "refused":
         raise ended.broken("nobody was told that the output is lost")
     call.state(own, old)

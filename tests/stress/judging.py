@@ -36,6 +36,13 @@ class Ended:
         return Broken(f"{what}: crossfusion {words[:600]} -> {self.code}, {self.out[:200]!r}, {self.err[-900:]!r}")
 
     @property
+    def is_json(self) -> bool:
+        """Whether JSON was asked for: not as the value of an option, nor beside a question for help."""
+        pairs = zip(["", *self.words], self.words, strict=False)
+        asked = any(word == "--json" and not before.startswith("-") for before, word in pairs)
+        return asked and not self.out.startswith(TALK)
+
+    @property
     def said(self) -> list[str]:
         """Lines of standard error that are neither warnings nor notes."""
         return [line for line in self.err.splitlines() if not line.startswith(NOTES)]
@@ -49,7 +56,7 @@ def outcome(ended: Ended, tolerated: str = "") -> str:
     if ended.code == 0 or (ended.code == 1 and ended.words[:1] == ["drift"]):
         if said:
             raise ended.broken("words on standard error")
-        if "--json" in ended.words and not ended.out.startswith(TALK):
+        if ended.is_json:
             check_json(ended)
         return "alarm" if ended.code else "right"
     if ended.code == 2 and not said and ended.out.startswith("Usage: "):

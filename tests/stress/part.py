@@ -3,6 +3,7 @@
 import argparse
 import faulthandler
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -66,6 +67,7 @@ def main() -> int:
     asked = parser.parse_args()
     first, last = (asked.first, 10**9) if asked.case is None else (asked.case, asked.case + 1)
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell that runs this behind has switched off
     return min(1, run(asked.name, asked.seed, first, last, asked.seconds))
 
 

@@ -21,18 +21,18 @@ class Part:
         return import_module(f"tests.stress.{self.module}")
 
 
-PARTS = {
-    "commands": Part(6, "every command with words, files and values that are wrong", "commands"),
-    "arrays": Part(3, "Python calls with arrays and options that are odd", "arrays"),
-    "readers": Part(5, "broken files of every format, from tests/fuzz", "readers"),
-    "summaries": Part(3, "summaries cut at every byte, and with flipped bits", "summaries"),
-    "reports": Part(3, "pages of hostile names, and of broken summaries", "reports"),
-    "disk": Part(3, "disks that are full, files that may not grow", "disk"),
-    "denied": Part(2, "files and folders that another user may not read or write", "denied"),
-    "interrupts": Part(5, "processes that are killed or interrupted at any moment", "interrupts"),
+PARTS = {  # those whose cases take long come first, as they may overrun
+    "workers": Part(3, "workers of Dask and Spark that are killed in the middle of their work", "workers"),
     "studies": Part(3, "a study of the paper that is killed, and goes on", "studies"),
+    "surroundings": Part(5, "locales, encodings, terminals, pipes, times and clocks", "surroundings"),
+    "readers": Part(5, "broken files of every format, from tests/fuzz", "readers"),
+    "interrupts": Part(5, "processes that are killed or interrupted at any moment", "interrupts"),
     "writers": Part(4, "many writers to one file, some killed, some with the same rows", "writers"),
     "memory": Part(4, "processes that may not have much memory", "memory"),
-    "surroundings": Part(4, "locales, encodings, terminals, pipes, times and clocks", "surroundings"),
-    "workers": Part(3, "workers of Dask and Spark that are killed in the middle of their work", "workers"),
+    "disk": Part(3, "disks that are full, files that may not grow", "disk"),
+    "denied": Part(2, "files and folders that may not be read or written", "denied"),
+    "commands": Part(6, "every command with words, files and values that are wrong", "commands"),
+    "reports": Part(3, "pages of hostile names, and of broken summaries", "reports"),
+    "arrays": Part(3, "Python calls with arrays and options that are odd", "arrays"),
+    "summaries": Part(3, "summaries cut at every byte, and with flipped bits", "summaries"),
 }

@@ -29,8 +29,8 @@ def case(_folder: Path, own: Path, draw: np.random.Generator, number: int) -> st
             broken = content[: k // 3 % len(content)]
         elif way == "flip":
             place = (k // 3 * 8 + int(draw.integers(8))) % (8 * len(content))
-            broken = bytearray(content)
-            broken[place // 8] ^= 1 << place % 8
+            flipped = content[place // 8] ^ 1 << place % 8
+            broken = content[: place // 8] + bytes([flipped]) + content[place // 8 + 1 :]
         else:
             broken = MUTATIONS[int(draw.integers(len(MUTATIONS)))](bytearray(content), draw)
         path = own / "own.parquet"

@@ -44,8 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
         fail(_as_options(str(problem)))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
-    except MemoryError:
+    except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
         fail("there is not enough memory for this: summarize to fewer groups, or select some")
+    except ImportError as problem:
+        fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
         end_output()
         sys.exit(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.stress.parts import PARTS
 
 ROOT = Path(__file__).parents[2]
-GRACE = 150.0  # seconds that a part may need for its last case, and to end
+GRACE = 450.0  # seconds that a part may need for its last case, and to end
 USED = 0.95  # of the time, so that the last cases end within it
 ENOUGH = 10  # findings of a part: more of them say nothing new
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.stress.judging import Broken, Ended
 
 COMMAND = Path(sys.executable).with_name("crossfusion")
-SECONDS = 90.0  # after which a process is taken to hang
+SECONDS = 180.0  # after which a process is taken to hang
 NOT_BEGUN = 71  # exit code of a process that was interrupted before
 LOG = ("out.log", "err.log")
 

@@ -16,7 +16,7 @@ import numpy as np
 from tests.stress.judging import Broken
 from tests.stress.parts import PARTS
 
-SECONDS = 120  # of a case, after which it is taken to hang
+SECONDS = 400  # of a case, after which it is taken to hang
 
 
 def run(name: str, seed: int, first: int, last: int, seconds: float) -> int:

@@ -3,7 +3,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .PHONY: demo test lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
-	example-report example-plots clean
+	example-report example-plots example-readme clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -26,8 +26,10 @@ tests: $(STAMP) .venv/.browser
 stress: $(STAMP) ## bad input and faults, drawn anew, for ten minutes
 	$(BIN)/python -m tests.stress --minutes 10
 
-docs: $(STAMP)
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+docs: $(STAMP) ## the site, with tutorials run and links checked; fails on any warning
+	rm -rf docs/_build/html docs/api docs/tutorials
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python tools/check_links.py docs/_build/html
 
 bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration ## measure speed, as ratios, and keep what the docs show
 
@@ -75,6 +77,9 @@ training-study: $(STAMP) ## training against distances; tables of embeddings too
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
 
+example-readme: $(STAMP) ## pictures of the README, from the demo and from measurements in docs
+	$(BIN)/python examples/readme_pictures.py
+
 example-plots: $(STAMP) ## pictures of the page on plots, by its own examples
 	$(BIN)/python examples/page_pictures.py docs/plots.md
 
@@ -96,4 +101,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build bench-peers
+	rm -rf .venv demo docs/_build docs/api docs/tutorials bench-peers

@@ -211,6 +211,32 @@ def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
     assert points[codes == 2].mean(axis=0) == pytest.approx(means[2], abs=2)
 
 
+def test_the_plane_has_no_points_where_a_distance_is_undefined():
+    x, by = study(300)
+    alone = cf.summarize(x, by=by | {"label": by["site"]})
+    said = {
+        "confounded": cf.Report(alone, between="site", given="label", permutations=9),
+        "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", permutations=9),
+        "defined": cf.Report(cf.summarize(x, by=by), between="site", given="label", permutations=9),
+    }
+    texts = {name: report.to_html() for name, report in said.items()}
+    assert "There is no picture, as a distance of each is undefined" in texts["confounded"]
+    assert "There is no picture, as nothing is named that should stay" in texts["versions"]
+    assert "There is no picture" not in texts["defined"]
+    assert "The upper left corner is where one wants to be" in texts["defined"]
+
+
+def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
+    x, by = study(300)
+    x[by["site"] == "S1"] = np.nan
+    with pytest.warns(cf.CrossfusionWarning) as said:
+        found = cf.Report(x, by=by, between="site", nan="drop", permutations=9).to_dict()
+    assert any("groups without a finite row are gone (1): S1" in str(entry.message) for entry in said)
+    concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
+    assert concern["serious"]
+    assert concern["text"] == "Groups without a finite row are gone (1): S1."
+
+
 def test_two_groups_get_a_second_direction():
     x, by = study(sites=2)
     assert cf.Report(x, by=by, between="site").to_dict()["projection"]["second"] == "rows"

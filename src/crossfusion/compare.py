@@ -8,18 +8,17 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.design import Design
-from crossfusion.errors import InputError, warn
+from crossfusion.errors import InputError
+from crossfusion.finite import NAN, FiniteCheck, finite_rows
 from crossfusion.fusion import Fusion, fuse, with_errors
 from crossfusion.inference import with_units
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
+from crossfusion.reduction import warn_of_lost
 from crossfusion.row_errors import Labelled, of_rows, samples, size_of
 from crossfusion.shape import of_shape
-from crossfusion.text import SHOWN, label_text
 from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import (
-    NAN,
-    FiniteCheck,
     as_rows,
     check_fraction,
     check_length,
@@ -27,7 +26,6 @@ from crossfusion.validation import (
     check_option,
     check_same_dim,
     check_some_rows,
-    finite_rows,
 )
 
 
@@ -110,7 +108,7 @@ def cfd(
     check_option(nan, NAN, "nan")
     check_level(level)
     if trim and not (level is None and units is None):
-        raise InputError("trim does not go with level or units: trimmed rows do not show how far the means err")
+        raise InputError("trim does not go with level or units, as it hides how far the means err: leave it out")
     if (b is None) == (labels is None):
         raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
     if b is None:
@@ -146,8 +144,7 @@ def _labelled(
     kept = np.flatnonzero(moments.count > 0)
     left = combinations.take(kept)
     gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
-    if gone:
-        warn(f"groups without a finite row are gone ({len(gone)}): {', '.join(map(label_text, gone[:SHOWN]))}")
+    warn_of_lost(gone)
     group, groups = factors.encode(left.select(["labels"]))
     part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
     design = Design(moments[kept], group, part, factors.labels(groups))

@@ -75,12 +75,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_whole(path, write)
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a file whose folder does not exist."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{os.fspath(path)} cannot be written: there is no folder {folder}, so make it first")
+
+
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Refuse, before any work, an output that would replace something other than a summary."""
     if path.suffix.lower() not in ENDINGS:
         raise FileError(f"{path} has an ending that does not fit a summary: use {' or '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    check_folder(path)
     if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
         raise FileError(f"{path} is one of the inputs: choose another name for the output")
     if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):

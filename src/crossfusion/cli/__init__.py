@@ -2,9 +2,9 @@
 
 import io
 import os
-import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
         What follows the program's name; by default what the shell passed.
     """
     try:
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _shows_warnings(arguments)
         warnings.simplefilter("always", CrossfusionWarning)
         _make_printable()
         from crossfusion.cli.commands import cli
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(_as_options(str(problem)))
+        fail(_said(str(problem), arguments))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
@@ -96,39 +96,22 @@ def _interrupted() -> None:
         os._exit(130)
 
 
-def _as_options(message: str) -> str:
+def _said(message: str, arguments: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
-    for python, option in (
-        ("nan='drop'", "--nan drop"),
-        ("in vectors", "in --vectors"),
-        ("min_count=", "--min-count "),
-        ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
-        ("level=", "--level "),
-        ("alarm=None", "--alarm 0"),
-        ("alarm=", "--alarm "),
-        ("window=", "--window "),
-        ("step=", "--step "),
-        ("small=", "--small "),
-        ("folds=", "--folds "),
-        ("repeats=", "--repeats "),
-        ("wait=", "--wait "),
-        ("per_slide=", "--per-slide "),
-        ("slide_mpp=", "--slide-mpp "),
-        ("centres=", "--centres "),
-        ("batch=", "--batch "),
-        ("min_cells=", "--min-cells "),
-        ("lower min_cells", "lower --min-cells"),
-        ("draws=", "--draws "),
-        ("seed=", "--seed "),
-        ("workers=", "--workers "),
-    ):
-        message = message.replace(python, option)
-    message = re.sub(r"\b(batch|label|donor)_key(=?)", lambda found: f"--{found[1]}{' ' * len(found[2])}", message)
-    options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors|weights"
-    message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
-    return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
+    from crossfusion.cli.commands import cli
+    from crossfusion.cli.wording import as_options, command_of
+
+    words = sys.argv[1:] if arguments is None else arguments
+    return as_options(message, command_of(cli, words), words)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, CrossfusionWarning):
-        print(f"crossfusion: warning: {message}", file=sys.stderr)
+def _shows_warnings(arguments: list[str] | None) -> Callable[..., None]:
+    """What Python calls with each warning; the same is said once."""
+    shown = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, CrossfusionWarning) and str(message) not in shown:
+            shown.add(str(message))
+            print(f"crossfusion: warning: {_said(str(message), arguments)}", file=sys.stderr)
+
+    return show

@@ -17,6 +17,7 @@ from crossfusion.pairwise import Pairwise
 from crossfusion.summary import Summary, read_summary
 from crossfusion.table import Factors
 from crossfusion.text import number_text, text_table
+from crossfusion.validation import check_seed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,8 +73,7 @@ def run(
     """
     if rows < LEAST:
         raise InputError(f"rows={rows} is too few for the groups of the demo: take {LEAST:,} or more")
-    if seed < 0:
-        raise InputError(f"seed={seed} must not be negative")
+    check_seed(seed)
     table, truth = make(seed, rows=rows)
     _write_data(folder, table)
     echo(_opening(table))

@@ -41,8 +41,10 @@ class Concern:
         return asdict(self)
 
 
-def concerns(evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribution | None) -> list[Concern]:
-    """All that is found, what is serious first."""
+def concerns(
+    evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribution | None, lost: Sequence[str] = ()
+) -> list[Concern]:
+    """All that is found, what is serious first; what was said of lost groups is repeated."""
     found = [
         *_confounded(evidence, main),
         *_no_units(evidence),
@@ -53,6 +55,7 @@ def concerns(evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribut
         *_duplicates(evidence),
         *_flat(evidence.summary),
         *_dropped(evidence.summary),
+        *_lost(lost),
     ]
     return sorted(found, key=lambda concern: not concern.serious)
 
@@ -227,4 +230,15 @@ def _dropped(summary: Summary) -> Iterator[Concern]:
             f"{summary.dropped:,} rows are left out",
             "They hold NaN or infinite values.",
             "Find out why: rows that fail in one group only bias its mean.",
+        )
+
+
+def _lost(said: Sequence[str]) -> Iterator[Concern]:
+    for text in said:
+        yield Concern(
+            "lost groups",
+            True,
+            "Some groups are not on this page",
+            f"{text[0].upper()}{text[1:]}.",
+            "Find out why none of their rows is finite before saying anything about all groups.",
         )

@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners \
+.PHONY: demo test lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
 	example-report example-plots example-readme clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
@@ -22,6 +22,9 @@ layers: $(STAMP)
 
 tests: $(STAMP) .venv/.browser
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+stress: $(STAMP) ## bad input and faults, drawn anew, for ten minutes
+	$(BIN)/python -m tests.stress --minutes 10
 
 docs: $(STAMP) ## the site, with tutorials run and links checked; fails on any warning
 	rm -rf docs/_build/html docs/api docs/tutorials

@@ -323,6 +323,10 @@ BAD_CALLS = {
     "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "--seed -1"),
     "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
+    "cells of a summary": (
+        ["integration", "s.parquet", "--batch", "site", "--obsm", "a"],
+        "s.parquet is a summary, without embeddings to choose from",
+    ),
 }
 
 
@@ -430,3 +434,86 @@ def test_a_reader_that_stops_early_is_no_error(data):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("group_a")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("alarm", "code"), [("0", 0), ("0.01", 1)])
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_is_gone_is_no_alarm_and_hides_none(alarm, code, buffered, tmp_path):
+    week = np.arange(480) // 40
+    x = np.random.default_rng(0).normal(size=(480, 4)) + 5 * (week[:, None] == 11)
+    cf.summarize(x, by={"week": week}).write(tmp_path / "s.parquet")
+    read, write = os.pipe()
+    os.close(read)
+    words = ["drift", tmp_path / "s.parquet", "--time", "week", "--reference", "first:8", "--alarm", alarm]
+    environment = os.environ | {"PYTHONUNBUFFERED": buffered}
+    done = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_a_terminal_of_another_encoding_shows_what_it_can(data):
+    leader, follower = pty.openpty()
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm", "COLUMNS": "100"}
+    words = ["hierarchy", "s.parquet", "--levels", "site,scanner"]
+    done = subprocess.run([*COMMAND, *words], stdout=follower, stderr=follower, cwd=data, env=environment, check=False)
+    os.close(follower)
+    shown = os.read(leader, 65536).decode("latin-1")
+    os.close(leader)
+    assert done.returncode == 0
+    assert "scanner" in shown
+    assert "Traceback" not in shown
+
+
+def test_json_is_read_whatever_the_encoding(data, tmp_path):
+    names = np.array(["é", "×", "מכון"])[np.arange(60) % 3]
+    cf.summarize(np.random.default_rng(0).normal(size=(60, 2)), by={"site": names}).write(tmp_path / "s.parquet")
+    words = [*COMMAND, "matrix", tmp_path / "s.parquet", "--between", "site", "--json"]
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        done = subprocess.run(words, capture_output=True, env=environment, check=True)
+        assert set(json.loads(done.stdout.decode(encoding))["labels"]) == set(names)
+
+
+def test_closed_standard_error_is_no_error(data, tmp_path):
+    words = ["summarize", data / "x.csv", "--by", "site", "--vectors", "dim_*", "-o", tmp_path / "s.parquet"]
+    done = subprocess.run([*COMMAND, *words], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2), check=False)
+    assert done.returncode == 0
+    assert len(cf.read_summary(tmp_path / "s.parquet")) == 2
+
+
+FEW_FILES = """
+import resource, sys
+import crossfusion.cli.commands
+from crossfusion.cli import main
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+main(sys.argv[1:])
+"""
+
+
+def test_no_more_open_files_is_one_line(data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", "--plot", tmp_path / "m.png"]
+    done = subprocess.run([sys.executable, "-c", FEW_FILES, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "Too many open files" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+SMALL_MEMORY = """
+import re, resource, sys
+import crossfusion.cli.commands
+from crossfusion.cli import main
+
+size = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20, size + 2**20))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_a_library_that_does_not_fit_into_memory_is_one_line(data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", "--plot", tmp_path / "m.png"]
+    done = subprocess.run([sys.executable, "-c", SMALL_MEMORY, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "memory" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,10 +1,10 @@
 """Several sites that share no rows: merging, small groups, checksums, and files that many write to."""
 
-import base64
 import datetime as dt
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -179,6 +179,7 @@ BAD = {
     "missing": (["north.parquet", "west.parquet"], "west.parquet does not exist"),
     "rows": (["north.parquet", "rows.parquet"], "rows.parquet is not a crossfusion summary"),
     "text": (["north.parquet", "text.parquet"], "text.parquet is not a readable Parquet file"),
+    "pipe": (["north.parquet", "pipe.parquet"], "pipe.parquet is not a plain file"),
     "nothing": ([], "Missing argument"),
     "output": (["all.parquet", "north.parquet"], "all.parquet is one of the inputs"),
     "negative": (["north.parquet", "--min-count", "-1"], "--min-count -1 must be"),
@@ -196,6 +197,7 @@ def test_a_bad_merge_is_one_line(name, sites, tmp_path, fails):
     arguments, message = BAD[name]
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "rows.parquet")
     (tmp_path / "text.parquet").write_text("no Parquet")
+    os.mkfifo(tmp_path / "pipe.parquet")  # whose reader would wait for a writer
     summary_of(9).write(tmp_path / "all.parquet")
     assert message in fails("merge", *arguments, "-o", "all.parquet", cwd=tmp_path)
     assert_close(cf.read_summary(tmp_path / "all.parquet"), summary_of(9), 0)
@@ -374,9 +376,7 @@ def test_what_was_changed_is_noticed_and_named(name, tmp_path, refuses, fails):
 
 
 def golden(version, tmp_path):
-    path = tmp_path / "golden.parquet"
-    path.write_bytes(base64.decodebytes((GOLDEN / f"summary_format{version}.b64").read_bytes()))
-    return path
+    return Path(shutil.copy(GOLDEN / f"format{version}" / "summary.parquet", tmp_path))
 
 
 @pytest.mark.parametrize("version", [1, 2])

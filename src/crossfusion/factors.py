@@ -62,8 +62,9 @@ def plain(array: Any, name: str) -> "pa.Array":
         return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
     if pa.types.is_floating(kind):
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return _cast(array, pa.timestamp("us", kind.tz), f"{name} holds times finer than a microsecond: round them")
+    if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
+        coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+        return _cast(array, coarser, f"{name} holds times finer than a microsecond: round them")
     return array
 
 

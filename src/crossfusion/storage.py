@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import checksums
-from crossfusion.errors import FileError, warn
+from crossfusion.errors import LACKS, FileError, lacks, warn
 from crossfusion.moments import Moments
 from crossfusion.text import label_text
 
@@ -152,6 +152,8 @@ def is_summary(path: str | os.PathLike[str]) -> bool:
 def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 
+    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
+        raise FileError(f"{path} is not a plain file, as a summary is: check the path")
     with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
         return pq.read_schema(file)
 
@@ -166,6 +168,8 @@ def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> I
     except FileNotFoundError as problem:
         raise FileError(f"{path} does not exist: check the path") from problem
     except Exception as problem:
+        if lacks(problem):
+            raise FileError(f"{path} {LACKS} ({_first_line(problem)})") from problem
         raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -193,7 +193,7 @@ def check_length(length: int, expected: int, name: str, of: str) -> None:
 def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
     """Refuse names that do not exist, and suggest the one that was meant."""
     for name in wanted:
-        if name not in known:
+        if not isinstance(name, Hashable) or name not in known:
             near = get_close_matches(str(name), list(known), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}"
             raise InputError(f"{holder} has no {what} {name!r}: {hint}")

@@ -1,5 +1,6 @@
 """The command `crossfusion`. Exit codes: 0, 1 for an alarm, 2 for bad input, with one line on what to do."""
 
+import io
 import os
 import sys
 import warnings
@@ -21,11 +22,10 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         What follows the program's name; by default what the shell passed.
     """
-    warnings.showwarning = _shows_warnings(arguments)
-    warnings.simplefilter("always", CrossfusionWarning)
-    if sys.stdout is None:
-        fail("standard output is closed: leave it open")
     try:
+        warnings.showwarning = _shows_warnings(arguments)
+        warnings.simplefilter("always", CrossfusionWarning)
+        _make_printable()
         from crossfusion.cli.commands import cli
 
         cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
@@ -44,14 +44,32 @@ def main(arguments: list[str] | None = None) -> None:
         fail(_said(str(problem), arguments))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
-    except MemoryError:
+    except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
         fail("there is not enough memory for this: summarize to fewer groups, or select some")
+    except ImportError as problem:
+        fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        sys.stderr.close()
+        end_output()
         sys.exit(0)
     except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cannot be written must not be tried again at exit
+        sys.stdout = io.StringIO()
         fail(f"{problem.strerror or problem}: check the space and rights where this writes")
+
+
+def _make_printable() -> None:
+    """Let any text be printed in any encoding, and nothing where standard error is closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+    if sys.stdout is None:
+        fail("standard output is closed: leave it open")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end_output() -> None:
+    """Print nothing more, nor at exit what could not be printed before."""
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
 
 
 def fail(message: str, code: int = 2) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from crossfusion._version import __version__
+from crossfusion.cli import end_output
 from crossfusion.cli.attribution import attribution
 from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
@@ -37,7 +38,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 
 
 class Commands(click.Group):
-    """All commands; in a pipe, an interruption is one line, without the empty one that click puts before it."""
+    """All commands; in a pipe, an interruption is one line, without the empty one of click, and its end is no error."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, which a page names as the command that made it."""
@@ -52,6 +53,9 @@ class Commands(click.Group):
             if sys.stderr.isatty():  # where the line begins with ^C
                 raise
             raise click.Abort from problem
+        except BrokenPipeError as problem:  # for which click would exit with 1, the code of an alarm
+            end_output()
+            raise click.exceptions.Exit(0) from problem
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under headings, in the order in which they are needed."""

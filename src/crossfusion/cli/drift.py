@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crossfusion.cli import output, tables
+from crossfusion.cli import end_output, output, tables
 from crossfusion.cli.options import (
     given_option,
     json_option,
@@ -95,12 +95,12 @@ def drift(
         **options,
     )
     output.draw(plot, found.plot)
-    if as_json:
-        output.show_json(found.to_dict())
-    else:
-        _show(found, tables.question([time], given))
-    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
+    try:
+        output.show_json(found.to_dict()) if as_json else _show(found, tables.question([time], given))
         sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough; an alarm is one all the same
+        end_output()
+    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
         sys.exit(1)
 
 

@@ -66,6 +66,8 @@ def integration(
     keys = Keys(batch, label, donor)
     if len({name.removeprefix("obsm/") for name in obsm}) < len(obsm):
         raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
+    if read.is_summary(file):
+        raise InputError(f"{file} is a summary, without embeddings to choose from: name the file of the cells")
     found = leaderboard({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
     output.draw(plot, found.plot)
     if as_json:

@@ -50,5 +50,6 @@ print("stop and look" if all(within.alarm[-2:]) else "go on")
 
 # %%
 # As a nightly job this is one line of shell, ``crossfusion drift weeks.parquet --time
-# week --reference first:10 --latest``, whose exit code is 1 if there is an alarm.
+# week --given label --reference first:10 --latest``, whose exit code is 1 if the last
+# week is an alarm.
 # :doc:`/drift` says what an alarm promises, and where it does not hold.

@@ -323,6 +323,7 @@ BAD_CALLS = {
     "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "--seed -1"),
     "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
+    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--levels", "site"], r"(\x1b[31m\u202e\xff)"),
     "cells of a summary": (
         ["integration", "s.parquet", "--batch", "site", "--obsm", "a"],
         "s.parquet is a summary, without embeddings to choose from",

@@ -6,6 +6,7 @@ Each message is one sentence that names the argument, what is wrong with it, and
 import errno
 import sys
 import warnings
+from contextlib import suppress
 
 LACKING = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 LACKING_TEXTS = (
@@ -18,9 +19,14 @@ LACKS = "cannot be read: too little memory, threads or open files are left for i
 
 
 def printable(text: str) -> str:
-    """A text in one line that any terminal can print, whatever names of files and columns are in it."""
-    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+    r"""A text in one line that any terminal can print, whatever names of files and columns are in it.
+
+    >>> print(printable("a\udcff\n\x1b"), printable("\ud800é"))
+    a\xff\n\x1b \ud800é
+    """
+    with suppress(UnicodeEncodeError):  # names of files may be no text; halves of a character are escaped below
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def lacks(problem: BaseException) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from crossfusion.errors import CrossfusionError, CrossfusionWarning
+from crossfusion.errors import CrossfusionError, CrossfusionWarning, printable
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 
@@ -82,8 +82,7 @@ def fail(message: str, code: int = 2) -> None:
     code : int
         Exit code.
     """
-    line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()  # names of files may be no text
-    print(f"crossfusion: {line}", file=sys.stderr)
+    print(f"crossfusion: {printable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -1,9 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+DIST := .venv-dist/bin
+INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
-	example-report example-plots example-readme clean
+	example-report example-plots example-readme test-min test-new golden sbom dist check-dist clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -74,6 +76,22 @@ training-study: $(STAMP) ## training against distances; tables of embeddings too
 	rm -f docs/training/*
 	cp reproduction/training/reading.md reproduction/training/tables/*.md reproduction/training/*.png docs/training
 
+test-min test-new: test-%: .venv-%/.installed .venv/.browser ## all tests with the lowest, or the newest, versions allowed
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/pytest -n 2 --dist loadgroup -W default $(TESTS)
+
+golden: $(STAMP) ## keep what this version writes, for all later ones to read; never changes what is there
+	$(BIN)/python -m tests.kept
+
+sbom: $(STAMP) ## licences of everything that is needed
+	$(BIN)/python -m tools.licences docs
+
+dist: .venv-dist/.installed ## sdist and wheel of the last commit
+	$(DIST)/python -m tools.dist dist
+
+check-dist: dist ## the same bytes elsewhere, nothing missing, and the wheel works where there is no network
+	$(DIST)/python -m tools.check_dist dist
+	$(DIST)/python -m tools.check_offline dist/*.whl .venv-dist/wheels
+
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
 
@@ -90,8 +108,28 @@ example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, s
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	$(BIN)/python $(INSTALL) -c constraints.txt torch
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[test,docs]'
+	touch $@
+
+.venv-dist/.installed: tools/requirements.txt
+	$(PYTHON) -m venv .venv-dist
+	$(DIST)/python $(INSTALL) -r tools/requirements.txt
+	touch $@
+
+.venv-min/versions.txt: pyproject.toml tools/torch.txt .venv-dist/.installed
+	mkdir -p .venv-min
+	$(DIST)/uv pip compile --quiet --no-annotate --resolution lowest-direct --python-version 3.11 \
+		--extra test -c tools/torch.txt -o $@ pyproject.toml
+
+.venv-new/versions.txt: pyproject.toml tools/torch.txt
+	mkdir -p .venv-new
+	cp tools/torch.txt $@
+
+.venv-%/.installed: .venv-%/versions.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python $(INSTALL) -c $< torch
+	.venv-$*/bin/python $(INSTALL) -c $< -e '.[test]'
 	touch $@
 
 .venv/.browser: $(STAMP) # pages are tested in Debian's Chromium
@@ -101,4 +139,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build docs/api docs/tutorials bench-peers
+	rm -rf .venv .venv-* dist demo docs/_build docs/api docs/tutorials bench-peers

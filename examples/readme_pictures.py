@@ -77,7 +77,7 @@ def speed(theme: str) -> Figure:
 
 def fused(theme: str) -> Figure:
     """The demo's sites as they come and with the tissue held fixed: clouds, and how the variance splits."""
-    table, _ = make(0, rows=6000)
+    table, _ = make(0)
     x = np.stack(table["embedding"].to_numpy())
     site, label = (np.asarray(table[name].to_pylist()) for name in ("site", "label"))
     means = {name: x[label == name].mean(axis=0) for name in np.unique(label)}

@@ -194,6 +194,11 @@ def test_first_page_names_every_command_and_cuts_none_short():
     assert page.index("compare") < page.index("summarize ") < page.index("completion")
 
 
+def test_the_page_of_the_command_line_names_every_command():
+    page = (ROOT / "docs" / "cli.md").read_text()
+    assert [name for name in cli.commands if not re.search(rf"`{name}`|crossfusion {name}\b", page)] == []
+
+
 def test_options_read_alike():
     words: dict[str, dict[str, str]] = {}
     metavars: dict[str, str | None] = {}

@@ -86,6 +86,25 @@ def test_the_headline_says_what_the_numbers_say(whole):
     assert said == "\n".join(plain_text(text) for text in found["headline"])
 
 
+def test_what_was_not_judged_is_not_said_to_be_counted():
+    x, by = study()
+    bare = repr(cf.Report(cf.summarize(x, by=by), between="site"))
+    assert "Neither an interval nor a test could be had, so chance is not ruled out" in bare
+    assert "count as independent" not in bare
+    patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
+    assert "Counted by" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
+
+
+def test_rows_without_a_value_are_told():
+    x, by = study()
+    site = [None if k % 10 == 0 else name for k, name in enumerate(by["site"])]
+    found = cf.Report(x, by=by | {"site": site}, between="site", units="patient").to_dict()["warnings"]
+    assert [entry["title"] for entry in found if entry["kind"] == "missing"] == [
+        "150 of 1,500 rows have no \u2068site\u2069"
+    ]
+    assert "missing" not in [entry["kind"] for entry in cf.Report(x, by=by, between="site").to_dict()["warnings"]]
+
+
 def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
     x, by = study(shift=0.0)
     report = cf.Report(x, by=by, between="site", units="patient")

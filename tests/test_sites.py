@@ -1,10 +1,10 @@
 """Several sites that share no rows: merging, small groups, checksums, and files that many write to."""
 
-import base64
 import datetime as dt
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -376,9 +376,7 @@ def test_what_was_changed_is_noticed_and_named(name, tmp_path, refuses, fails):
 
 
 def golden(version, tmp_path):
-    path = tmp_path / "golden.parquet"
-    path.write_bytes(base64.decodebytes((GOLDEN / f"summary_format{version}.b64").read_bytes()))
-    return path
+    return Path(shutil.copy(GOLDEN / f"format{version}" / "summary.parquet", tmp_path))
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -17,7 +17,7 @@ share = np.where(week < 16, 0.2, 0.7)  # more tumours from week 16 on
 label = (rng.random(len(week)) < share).astype(int)
 usual = 0.12 * rng.normal(size=(25, 24))  # weeks differ a little, always
 x = rng.normal(size=(len(week), 24)) + usual[week] + np.outer(label, np.full(24, 1.0))
-x[week >= 21, :4] += 1.2  # the reagent
+x[week >= 21, :4] += 1.6  # the reagent
 
 # %%
 # More tumours are no drift
@@ -50,5 +50,6 @@ print("stop and look" if all(within.alarm[-2:]) else "go on")
 
 # %%
 # As a nightly job this is one line of shell, ``crossfusion drift weeks.parquet --time
-# week --reference first:10 --latest``, whose exit code is 1 if there is an alarm.
+# week --given label --reference first:10 --latest``, whose exit code is 1 if the last
+# week is an alarm.
 # :doc:`/drift` says what an alarm promises, and where it does not hold.

@@ -62,5 +62,7 @@ chosen = max(tied, key=lambda k: board.biology[k].unbiased)
 print(f"{len(tied)} of {len(board.embeddings)} are tied; take {board.embeddings[chosen]}")
 
 # %%
-# Two clouds of one mean count as fused, whatever their shapes. Look at neighbours too
+# These corrections centre the very batches that they are judged by, which flatters them:
+# judge yours on cells that it was not fitted to, where it can be applied to others. And
+# two clouds of one mean count as fused, whatever their shapes. Look at neighbours too
 # before you decide: :doc:`/single_cells` says what each kind of metric sees.

@@ -23,6 +23,7 @@ from crossfusion.validation import (
     check_fraction,
     check_length,
     check_level,
+    check_no_labels,
     check_option,
     check_same_dim,
     check_some_rows,
@@ -115,7 +116,9 @@ def cfd(
         return _labelled(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
     if given is not None:
         raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
-    rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
+    first = as_rows(a, "a")
+    check_no_labels(b, first.shape[0])
+    rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
     parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, parts, strict=True):

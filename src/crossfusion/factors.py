@@ -62,8 +62,9 @@ def plain(array: Any, name: str) -> "pa.Array":
         return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
     if pa.types.is_floating(kind):
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return _cast(array, pa.timestamp("us", kind.tz), f"{name} holds times finer than a microsecond: round them")
+    if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
+        coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+        return _cast(array, coarser, f"{name} holds times finer than a microsecond: round them")
     return array
 
 
@@ -103,10 +104,9 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
     """Refuse units of which some rows have none."""
     for name in names:
-        missing = keys.column(name).null_count
-        if missing:
+        if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
-                f"{name} has {missing} missing values, which would make one unit of what has none: leave those rows"
+                f"{name} has missing values, which would make one unit of what has none: leave those rows"
                 " out, or give each of them a unit"
             )
 

@@ -65,6 +65,13 @@ def _view(values: Any) -> NDArray[Any]:
         raise
 
 
+def check_no_labels(b: Any, rows: int) -> None:
+    """Refuse labels in the place of the second array, which the message on its type or shape would not mend."""
+    listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
+    if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
+        raise InputError("b has one value for each row of a, as labels do: pass them by name, cfd(x, labels=...)")
+
+
 def as_clouds(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two clouds of finite rows of the same features, as C-ordered float64."""
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}

@@ -181,6 +181,8 @@ def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
         "  CFD(site) is mainly their mix of tissues. With the tissue held fixed, CFD(site | label),\n"
         f"  the farthest are {lies}.\n"
         "- Unbiased and true differ by sampling error. The plug-in adds a bias that grows as groups get smaller.\n"
+        "- All of these are about these patients. The report counts patients, so it is about sites whatever their\n"
+        "  patients, and takes off what these add by chance: its distances are smaller.\n"
         f"- Of the {len(top)} largest shares of the attribution, {hit} are features that scanners were made to change."
     )
 

@@ -15,6 +15,7 @@ from crossfusion.report.names import crossed, listed
 from crossfusion.shape import SPREAD
 from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
+from crossfusion.text import label_text
 
 IMBALANCE = 5  # times as many rows in the largest group as in the smallest
 FEW_ROWS = 30  # in a group
@@ -48,6 +49,7 @@ def concerns(
     found = [
         *_confounded(evidence, main),
         *_no_units(evidence),
+        *_nameless(evidence),
         *_small(evidence),
         *_imbalance(main, balanced),
         *_shape(main),
@@ -109,6 +111,21 @@ def _no_units(evidence: Evidence) -> Iterator[Concern]:
             " narrow and p-values too small.",
             "Name what is independent, such as the patient, in units.",
         )
+
+
+def _nameless(evidence: Evidence) -> Iterator[Concern]:
+    """Rows without a value of a factor, which make up a group of their own."""
+    asked, summary = evidence.question, evidence.summary
+    for name in dict.fromkeys([*asked.between, *asked.given]):
+        count = summary.moments.count[summary.keys.column(name).is_null().to_numpy()].sum()
+        if count:
+            yield Concern(
+                "missing",
+                True,
+                f"{count:,.0f} of {evidence.total:,} rows have no {isolated(name)}",
+                f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
+                f"Find out where they belong, or leave rows without {isolated(name)} out.",
+            )
 
 
 def _small(evidence: Evidence) -> Iterator[Concern]:

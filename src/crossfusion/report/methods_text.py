@@ -15,10 +15,10 @@ CITATION = (
     "X. Zhang, J. Zhang, X. Song. Cross-Fusion Distance: a novel metric for measuring fusion and separability between"
     " data groups in representation space. 2026."
 )
-BIBTEX = """@article{zhang2026crossfusion,
+BIBTEX = """@misc{zhang2026crossfusion,
   title  = {Cross-Fusion Distance: a novel metric for measuring fusion and separability between data groups in
             representation space},
-  author = {Zhang, X. and Zhang, J. and Song, X.},
+  author = {Zhang, Xiaolong and Zhang, Jianwei and Song, Xubo},
   year   = {2026}
 }"""
 WEIGHTS = {

@@ -1,0 +1,76 @@
+"""What a release says of itself agrees: version, date, citation, licences of what it needs."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import crossfusion as cf
+from crossfusion.report.methods_text import BIBTEX, CITATION
+from tools import licences
+from tools.dist import released
+
+ROOT = Path(__file__).parents[1]
+CITED = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+BILL = json.loads((ROOT / "docs" / "sbom.json").read_text("utf-8"))
+PINNED = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
+
+
+def plain(text):
+    return " ".join(text.split()).casefold()
+
+
+def test_version_and_date_are_the_same_everywhere():
+    version, day = released()
+    assert (CITED["version"], CITED["date-released"]) == (version, day)
+    assert cf.__version__ == version or cf.__version__.startswith(f"{version}.") or "dev" in cf.__version__
+    assert BILL["metadata"]["component"]["version"] == version
+
+
+def test_the_report_cites_what_the_citation_file_does():
+    (paper,) = CITED["references"]
+    for text in (CITATION, BIBTEX):
+        assert plain(paper["title"]) in plain(text)
+        assert str(paper["year"]) in text
+    authors = paper["authors"]
+    short = ", ".join(f"{author['given-names'][0]}. {author['family-names']}" for author in authors)
+    assert CITATION.startswith(f"{short}. ")
+    full = " and ".join(f"{author['family-names']}, {author['given-names']}" for author in authors)
+    assert f"author = {{{full}}}" in BIBTEX
+    assert short.replace(", X. Song", " and X. Song") in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_bill_names_what_is_declared_in_the_versions_that_are_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    direct = {canonicalize_name(Requirement(line).name) for line in lines} - {"crossfusion"}
+    listed = {one["name"]: one["version"] for one in BILL["components"]}
+    assert direct <= listed.keys(), "make sbom"
+    assert listed.items() <= {canonicalize_name(name): version for name, version in PINNED.items()}.items(), "make sbom"
+
+
+def test_users_get_nothing_under_the_gpl_and_what_is_flagged_has_a_reason():
+    flagged = {
+        one["name"]: one["scope"]
+        for one in BILL["components"]
+        if licences.Package(one["name"], one["version"], one["licenses"][0]["license"]["name"]).flagged
+    }
+    assert {name for name, scope in flagged.items() if scope != "excluded"} == {"openslide-bin"}
+    assert flagged.keys() == licences.REASONS.keys()
+
+
+@pytest.mark.parametrize("licence", ["GPL-3.0-only", "GNU General Public License v2 (GPLv2)", "AGPL-3.0", "unknown"])
+def test_licences_that_are_flagged(licence):
+    assert licences.Package("x", "1", licence).flagged
+
+
+@pytest.mark.parametrize(
+    "licence", ["LGPL-2.1-only", "MIT", "GNU Lesser General Public License v3 (LGPLv3)", "MPL-2.0"]
+)
+def test_licences_that_are_not(licence):
+    assert not licences.Package("x", "1", licence).flagged

@@ -1,0 +1,1 @@
+"""What a release needs: builds, their checks, kept summaries, licences."""

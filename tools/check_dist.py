@@ -1,0 +1,85 @@
+"""Look at what `python -m tools.dist` left: the same bytes when built elsewhere, all that belongs there, nothing else.
+
+python -m tools.check_dist [FOLDER]
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from email.parser import HeaderParser
+from hashlib import sha256
+from pathlib import Path
+
+from tools.dist import ROOT, build, export, released, tracked
+
+ELSEWHERE = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7", "HOME": "/nowhere"}
+LONG_AGO = 1_000_000_000  # seconds, as a time of change
+
+
+def expect(same: bool, said: str) -> None:
+    """Say what holds, or end with what does not."""
+    if not same:
+        sys.exit(f"not so: {said}")
+    print(f"ok: {said}")
+
+
+def rebuilt() -> dict[str, str]:
+    """Digests of what is built in another folder, with another umask, other times, another zone and locale."""
+    with tempfile.TemporaryDirectory(prefix="a far longer name than usual ") as folder:
+        tree, out = Path(folder, "tree"), Path(folder, "out")
+        usual = os.umask(0o077)
+        try:
+            export(tree)
+            for file in tree.rglob("*"):
+                file.chmod(file.stat().st_mode & ~0o077)
+                os.utime(file, (LONG_AGO, LONG_AGO))
+            return digests(build(tree, out, **ELSEWHERE))
+        finally:
+            os.umask(usual)
+
+
+def digests(files: list[Path]) -> dict[str, str]:
+    """SHA-256 of files by name."""
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def check_sdist(path: Path, version: str) -> None:
+    """An sdist holds the files of the commit, so that it can be built and tested, and its metadata."""
+    with tarfile.open(path) as archive:
+        names = {name.removeprefix(f"crossfusion-{version}/") for name in archive.getnames()}
+    expect(names == tracked() | {"PKG-INFO"}, f"{path.name} holds the {len(names) - 1} files of the commit")
+
+
+def check_wheel(path: Path, version: str) -> None:
+    """A wheel holds the package and its metadata, the licence among them."""
+    about = f"crossfusion-{version}.dist-info"
+    written = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+    package = {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+    with zipfile.ZipFile(path) as archive:
+        names = set(archive.namelist())
+        facts = HeaderParser().parsestr(archive.read(f"{about}/METADATA").decode())
+    expect("crossfusion/py.typed" in names, "its types are for users, too")
+    expect(names == package | {f"{about}/{name}" for name in written}, f"{path.name} holds the package, nothing else")
+    said = (facts["Version"], facts["License-Expression"], facts["Description-Content-Type"])
+    expect(said == (version, "Apache-2.0", "text/markdown"), f"its metadata say {', '.join(said)}")
+    expect("Project-URL" not in facts, "it names no address that is not there")
+
+
+def main() -> None:
+    """Check all files of a folder."""
+    files = sorted((ROOT / (sys.argv[1] if len(sys.argv) > 1 else "dist")).iterdir())
+    version = released()[0]
+    expect([file.suffix for file in files] == [".whl", ".gz"], "there are a wheel and an sdist, no more")
+    expect(digests(files) == rebuilt(), "another folder, umask, time, zone and locale make the same bytes")
+    check_wheel(files[0], version)
+    check_sdist(files[1], version)
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], check=True)
+    for name, digest in digests(files).items():
+        print(digest, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -492,9 +492,11 @@ main(sys.argv[1:])
 """
 
 
-def test_no_more_open_files_is_one_line(data, tmp_path):
-    words = ["matrix", data / "s.parquet", "--between", "site", "--plot", tmp_path / "m.png"]
-    done = subprocess.run([sys.executable, "-c", FEW_FILES, *words], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("more", [[], ["--plot", "m.png"]], ids=["to read", "to draw"])
+def test_no_more_open_files_is_one_line(more, data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", *more]
+    command = [sys.executable, "-c", FEW_FILES, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "Too many open files" in done.stderr
     assert not list(tmp_path.iterdir())

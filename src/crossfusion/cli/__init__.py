@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from crossfusion.cli.wording import as_options, command_of
 from crossfusion.errors import CrossfusionError, CrossfusionWarning, printable
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
@@ -98,7 +99,6 @@ def _interrupted() -> None:
 def _said(message: str, arguments: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
     from crossfusion.cli.commands import cli
-    from crossfusion.cli.wording import as_options, command_of
 
     words = sys.argv[1:] if arguments is None else arguments
     return as_options(message, command_of(cli, words), words)

@@ -1,6 +1,8 @@
 """All commands, in the order and under the headings of the first page."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -37,6 +39,20 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 }
 
 
+@contextmanager
+def _quiet_ends() -> Iterator[None]:
+    """Leave it to this program what is said of an interruption, and of a reader that is gone."""
+    try:
+        yield
+    except KeyboardInterrupt as problem:
+        if sys.stderr.isatty():  # where the line begins with ^C
+            raise
+        raise click.Abort from problem
+    except BrokenPipeError as problem:  # for which click would exit with 1, the code of an alarm
+        end_output()
+        raise click.exceptions.Exit(0) from problem
+
+
 class Commands(click.Group):
     """All commands; in a pipe, an interruption is one line, without the empty one of click, and its end is no error."""
 
@@ -45,17 +61,15 @@ class Commands(click.Group):
         ctx.meta[ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read what was typed."""
+        with _quiet_ends():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        try:
+        with _quiet_ends():
             return super().invoke(ctx)
-        except KeyboardInterrupt as problem:
-            if sys.stderr.isatty():  # where the line begins with ^C
-                raise
-            raise click.Abort from problem
-        except BrokenPipeError as problem:  # for which click would exit with 1, the code of an alarm
-            end_output()
-            raise click.exceptions.Exit(0) from problem
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under headings, in the order in which they are needed."""

@@ -1,12 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-
 DIST := .venv-dist/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers tests docs bench coverage reproduce real-study training-study example-scanners \
-	example-report example-plots test-min test-new golden sbom dist check-dist clean
+.PHONY: demo test lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
+	example-report example-plots example-readme test-min test-new golden sbom dist check-dist clean
 
 demo: $(STAMP) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
@@ -26,8 +25,13 @@ layers: $(STAMP)
 tests: $(STAMP) .venv/.browser
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-docs: $(STAMP)
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+stress: $(STAMP) ## bad input and faults, drawn anew, for ten minutes
+	$(BIN)/python -m tests.stress --minutes 10
+
+docs: $(STAMP) ## the site, with tutorials run and links checked; fails on any warning
+	rm -rf docs/_build/html docs/api docs/tutorials
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python tools/check_links.py docs/_build/html
 
 bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration ## measure speed, as ratios, and keep what the docs show
 
@@ -91,6 +95,9 @@ check-dist: dist ## the same bytes elsewhere, nothing missing, and the wheel wor
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
 
+example-readme: $(STAMP) ## pictures of the README, from the demo and from measurements in docs
+	$(BIN)/python examples/readme_pictures.py
+
 example-plots: $(STAMP) ## pictures of the page on plots, by its own examples
 	$(BIN)/python examples/page_pictures.py docs/plots.md
 
@@ -132,4 +139,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* dist demo docs/_build bench-peers
+	rm -rf .venv .venv-* dist demo docs/_build docs/api docs/tutorials bench-peers

@@ -268,7 +268,7 @@ BAD_CALLS = {
     "unknown option": (["compare", "a.npy", "b.npy", "--distnace", "x"], "No such option"),
     "unknown command": (["compar"], "No such command"),
     "unknown weights": (["compare", "a.npy", "b.npy", "--weights", "equal"], "--weights 'equal'"),
-    "trim out of range": (["compare", "a.npy", "b.npy", "--trim", "0.7"], "trim=0.7"),
+    "trim out of range": (["compare", "a.npy", "b.npy", "--trim", "0.7"], "--trim 0.7"),
     "trim not a number": (["compare", "a.npy", "b.npy", "--trim", "lots"], "not a valid float"),
     "mismatched": (["compare", "a.npy", "wide.npy"], "features differ"),
     "one dimension": (["compare", "flat.npy", "b.npy"], "two-dimensional"),
@@ -282,18 +282,18 @@ BAD_CALLS = {
     "missing column": (["matrix", "x.parquet", "--between", "sites"], "did you mean 'site'"),
     "missing factor": (["matrix", "s.parquet", "--between", "sites"], "did you mean 'site'"),
     "single group": (["matrix", "x.parquet", "--between", "one"], "only one group"),
-    "factor twice": (["matrix", "s.parquet", "--between", "site", "--given", "site"], "in between and in given"),
+    "factor twice": (["matrix", "s.parquet", "--between", "site", "--given", "site"], "in --between and in --given"),
     "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "exclude each other"),
     "not Parquet": (["matrix", "bad.parquet", "--between", "site"], "not a readable Parquet"),
     "not writable": (["summarize", "x.parquet", "--by", "site", "-o", "no/such/folder/s.parquet"], "cannot be written"),
     "no --by": (["summarize", "x.parquet", "-o", "y.parquet"], "Missing option '--by'"),
     "top": (["attribution", "s.parquet", "--between", "site", "--top", "0"], "--top 0"),
-    "over": (["attribution", "s.parquet", "--between", "site", "--over", "site"], "over='site'"),
+    "over": (["attribution", "s.parquet", "--between", "site", "--over", "site"], "--over 'site'"),
     "empty name": (["summarize", "x.parquet", "--by", ",", "-o", "y.parquet"], "--by has an empty name"),
     "name twice": (["summarize", "x.parquet", "--by", "site,site", "-o", "y.parquet"], "names a factor twice"),
     "column twice": (["matrix", "twice.csv", "--between", "site"], "2 columns called 'v'"),
     "too many pairs": (["matrix", "many.npz", "--between", "g"], "too many pairs"),
-    "bench": (["bench", "moments", "--dim", "0"], "dim=0"),
+    "bench": (["bench", "moments", "--dim", "0"], "--dim 0"),
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
     "distance and trim": (
         ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
@@ -304,11 +304,11 @@ BAD_CALLS = {
     "distance of nothing": (["compare", "empty.npy", "b.npy", "--distance", "mmd"], "no rows"),
     "unknown experiment": (["reproduce", "synthetic", "--experiment", "outlier"], "did you mean 'outliers'"),
     "not numbers": (["reproduce", "synthetic", "--dims", "many"], "--dims 'many' is not a list of whole numbers"),
-    "no trials": (["reproduce", "synthetic", "--trials", "0"], "trials=0"),
+    "no trials": (["reproduce", "synthetic", "--trials", "0"], "--trials 0"),
     "no workers": (["reproduce", "synthetic", "--quick", "--workers", "0"], "--workers 0"),
-    "no room": (["reproduce", "synthetic", "--dims", "8"], "dims=8 has no room"),
+    "no room": (["reproduce", "synthetic", "--dims", "8"], "--dims 8 has no room"),
     "unknown study": (["reproduce", "everything"], "No such command"),
-    "no time": (["reproduce", "runtime", "--cap", "0"], "cap=0"),
+    "no time": (["reproduce", "runtime", "--cap", "0"], "--cap 0"),
     "option of no distance": (["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "epsilon=1"], "no option"),
     "option without value": (
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth"],
@@ -319,10 +319,15 @@ BAD_CALLS = {
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth=0"],
         "bandwidth=0",
     ),
-    "endless shift": (["reproduce", "synthetic", "--delta", "inf"], "base_delta=inf"),
+    "endless shift": (["reproduce", "synthetic", "--delta", "inf"], "--delta inf"),
     "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "--seed -1"),
     "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
+    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--levels", "site"], r"(\x1b[31m\u202e\xff)"),
+    "cells of a summary": (
+        ["integration", "s.parquet", "--batch", "site", "--obsm", "a"],
+        "s.parquet is a summary, without embeddings to choose from",
+    ),
 }
 
 
@@ -391,11 +396,11 @@ def test_output_that_cannot_be_written_is_one_line(data):
 
 def test_no_command_shows_the_help():
     done = run(code=2)
-    assert "Commands:\n" in done.stdout + done.stderr
+    assert "How far groups are apart:\n  compare " in done.stdout
 
 
 def test_help_names_every_experiment():
-    words = run("reproduce", "synthetic", "--help").stdout.replace(",", " ").split()
+    words = run("reproduce", "synthetic", "--help").stdout.replace(",", " ").replace(".", " ").split()
     assert set(EXPERIMENTS) <= set(words)
 
 
@@ -405,22 +410,12 @@ def test_small_settings_have_a_folder_of_their_own(tmp_path):
     assert not (tmp_path / "reproduction").exists()
 
 
-def test_help_has_examples_for_every_command():
-    plain = [
-        "compare",
-        "summarize",
-        "merge",
-        "matrix",
-        "hierarchy",
-        "attribution",
-        "test",
-        "drift",
-        "demo",
-        "completion",
-    ]
-    for command in [*plain, "bench moments"]:
-        assert f"crossfusion {command}" in run(*command.split(), "--help").stdout.split("Examples:")[1]
-    assert run("--version").stdout.strip().endswith(cf.__version__)
+def test_module_runs_as_the_command_does():
+    done = subprocess.run(
+        [sys.executable, "-m", "crossfusion", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == run("--version").stdout
+    assert done.stdout.strip().endswith(cf.__version__)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -440,3 +435,88 @@ def test_a_reader_that_stops_early_is_no_error(data):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("group_a")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("alarm", "code"), [("0", 0), ("0.01", 1)])
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_is_gone_is_no_alarm_and_hides_none(alarm, code, buffered, tmp_path):
+    week = np.arange(480) // 40
+    x = np.random.default_rng(0).normal(size=(480, 4)) + 5 * (week[:, None] == 11)
+    cf.summarize(x, by={"week": week}).write(tmp_path / "s.parquet")
+    read, write = os.pipe()
+    os.close(read)
+    words = ["drift", tmp_path / "s.parquet", "--time", "week", "--reference", "first:8", "--alarm", alarm]
+    environment = os.environ | {"PYTHONUNBUFFERED": buffered}
+    done = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_a_terminal_of_another_encoding_shows_what_it_can(data):
+    leader, follower = pty.openpty()
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm", "COLUMNS": "100"}
+    words = ["hierarchy", "s.parquet", "--levels", "site,scanner"]
+    done = subprocess.run([*COMMAND, *words], stdout=follower, stderr=follower, cwd=data, env=environment, check=False)
+    os.close(follower)
+    shown = os.read(leader, 65536).decode("latin-1")
+    os.close(leader)
+    assert done.returncode == 0
+    assert "scanner" in shown
+    assert "Traceback" not in shown
+
+
+def test_json_is_read_whatever_the_encoding(data, tmp_path):
+    names = np.array(["é", "×", "מכון"])[np.arange(60) % 3]
+    cf.summarize(np.random.default_rng(0).normal(size=(60, 2)), by={"site": names}).write(tmp_path / "s.parquet")
+    words = [*COMMAND, "matrix", tmp_path / "s.parquet", "--between", "site", "--json"]
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        done = subprocess.run(words, capture_output=True, env=environment, check=True)
+        assert set(json.loads(done.stdout.decode(encoding))["labels"]) == set(names)
+
+
+def test_closed_standard_error_is_no_error(data, tmp_path):
+    words = ["summarize", data / "x.csv", "--by", "site", "--vectors", "dim_*", "-o", tmp_path / "s.parquet"]
+    done = subprocess.run([*COMMAND, *words], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2), check=False)
+    assert done.returncode == 0
+    assert len(cf.read_summary(tmp_path / "s.parquet")) == 2
+
+
+FEW_FILES = """
+import resource, sys
+import crossfusion.cli.commands
+from crossfusion.cli import main
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--plot", "m.png"]], ids=["to read", "to draw"])
+def test_no_more_open_files_is_one_line(more, data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", *more]
+    command = [sys.executable, "-c", FEW_FILES, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "Too many open files" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+SMALL_MEMORY = """
+import re, resource, sys
+import crossfusion.cli.commands
+from crossfusion.cli import main
+
+size = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20, size + 2**20))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_a_library_that_does_not_fit_into_memory_is_one_line(data, tmp_path):
+    words = ["matrix", data / "s.parquet", "--between", "site", "--plot", tmp_path / "m.png"]
+    done = subprocess.run([sys.executable, "-c", SMALL_MEMORY, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "memory" in done.stderr
+    assert not list(tmp_path.iterdir())

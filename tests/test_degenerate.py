@@ -132,6 +132,9 @@ def test_one_row_in_a_group_leaves_the_unbiased_distance_undefined():
         (lambda: cf.summarize([[1.0]], by="g"), r"by=.*'g'.* names columns, but list has none"),
         (lambda: cf.cfd([1.0, 2.0], [[1.0]]), "a must be two-dimensional"),
         (lambda: cf.cfd([[1.0]], [["b"]]), "b must hold numbers"),
+        (lambda: cf.cfd([[1.0], [2.0]], ["p", "q"]), r"one value for each row of a, as labels do: .*labels="),
+        (lambda: cf.cfd([[1.0], [2.0]], np.array([0, 1])), r"one value for each row of a, as labels do: .*labels="),
+        (lambda: cf.cfd([[1.0], [2.0]], np.ones(3)), "b must be two-dimensional"),
         (lambda: cf.cfd([1.0, 2.0], labels=[1, 2]), "x must be two-dimensional"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.demo import answers, make
-from crossfusion.demo.population import FACTORS
+from crossfusion.demo.population import FACTORS, SIZES
 
 SEEDS = range(12)
 ROWS = 8000
@@ -66,6 +66,15 @@ def test_the_plug_in_is_biased_where_groups_are_small(runs):
     bias = dict(zip(questions, error.mean(axis=0) / standard_error, strict=True))
     for question in ("CFD(site | label)", "CFD(scanner | site, label)", "hierarchy, level patient"):
         assert bias[question] > TOLERANCE
+
+
+def test_distances_that_count_patients_are_those_of_sites_without_what_patients_add(monkeypatch):
+    table, truth = make(0, rows=ROWS)
+    low, high = summary_of(table).cfd("site", given="label", units="patient", level=0.95).interval
+    these = truth.population.cfd("site", given="label")
+    monkeypatch.setitem(SIZES, "patient", 0.0)
+    sites = make(0, rows=1)[1].population.cfd("site", given="label").between
+    assert low < -np.log1p(-sites / these.total) < high < these.distance
 
 
 @pytest.mark.parametrize("seed", range(5))

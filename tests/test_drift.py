@@ -317,6 +317,17 @@ def test_what_cannot_be_asked(steady, refuses, options, pattern):
         steady.drift("week", **options)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [["January", "February", "March", "April", "May"], ["Jan", "feb", "MAR", "apr"], ["Mon", "Tue", "Wed", "Fri"]],
+)
+def test_names_of_the_calendar_are_in_its_order(names):
+    x = np.random.default_rng(0).normal(size=(20 * len(names), 2))
+    drift = summarize(x, by={"when": np.repeat(names, 20)}).drift("when", reference=(names[0], names[1]), alarm=None)
+    assert list(drift.reference) == names[:2]
+    assert list(drift.periods) == names[2:]
+
+
 def test_periods_that_are_none(steady, refuses):
     with refuses("month"):
         steady.drift("month", reference="first:4")

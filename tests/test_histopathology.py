@@ -30,7 +30,7 @@ torch = pytest.importorskip("torch", reason="install the extra pathology")
 
 STUDY = ("reproduce", "histopathology")
 SCANNERS = ["Aperio CS2", "Hamamatsu S360", "Hamamatsu XR"]
-FEW = ("--quick", "--workers", 1, "--device", "cpu", "--distances", "cfd,cfd_unbiased,mmd")
+FEW = ("--quick", "--workers", 1, "--device", "cpu", "--distance", "cfd,cfd_unbiased,mmd")
 
 
 class Levelled(torch.nn.Module):
@@ -50,7 +50,7 @@ def midog(tmp_path_factory):
     network = export(Levelled(), str(folder / "levelled.onnx"), torch.rand(2, 3, 64, 64))
     normalizers = f"none,macenko,level=onnx:{network}@0..1"
     data = ("--data", folder, "--layout", "midog", "--size", 64)
-    return (*STUDY, *data, "--encoder", "random", "--normalizers", normalizers, "--corrections", "centre", *FEW)
+    return (*STUDY, *data, "--encoder", "random", "--normalizer", normalizers, "--correction", "centre", *FEW)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_camelyon16_through_a_checkpoint_of_virchow(tmp_path):
     names = [f"{kind}_{n:03d}" for kind, first in (("normal", 101), ("tumor", 71)) for n in (1, 2, first, first + 1)]
     data = write_camelyon16(tmp_path / "data", names, width=1024, height=768, paint=camelyon_picture)
     checkpoint = encoders.save(tmp_path / "checkpoint", *encoders.tiny())
-    encoder = ("--encoder", f"virchow:{checkpoint}", "--normalizers", "macenko")
+    encoder = ("--encoder", f"virchow:{checkpoint}", "--normalizer", "macenko")
     out = tmp_path / "out"
     options = ("--size", 64, "--reference", "centre=Radboud", "--out", out, *FEW)
     run(*STUDY, "--data", data, "--layout", "camelyon16", *encoder, *options)
@@ -213,10 +213,10 @@ def test_bad_input_is_one_line(tmp_path):
     start = (*STUDY, "--out", tmp_path / "out", "--encoder", "random", "--data")
     assert "does not exist" in fails(*start, tmp_path / "nowhere", "--layout", "midog")
     assert "layout" in fails(*start, data, "--layout", "midgo")
-    assert "did you mean 'coral'" in fails(*start, data, "--corrections", "corall")
-    assert "did you mean 'cfd'" in fails(*start, data, "--distances", "cdf")
+    assert "did you mean 'coral'" in fails(*start, data, "--correction", "corall")
+    assert "did you mean 'cfd'" in fails(*start, data, "--distance", "cdf")
     assert "--between is missing" in fails(*start, data)
-    assert "did you mean 'macenko'" in fails(*start, data, "--between", "scanner", "--normalizers", "macenco")
+    assert "did you mean 'macenko'" in fails(*start, data, "--between", "scanner", "--normalizer", "macenco")
     assert not (tmp_path / "out").exists()
 
 

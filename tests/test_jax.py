@@ -223,7 +223,7 @@ def test_two_devices_give_the_value_and_the_gradient_of_the_whole_batch(python):
 
 def test_labels_that_are_too_large(refuses):
     x, labels, _ = drawn()
-    with refuses(r"labels go up to 2, beyond num_groups=2"):
+    with refuses(r"labels has numbers up to 2, beyond num_groups=2"):
         cfd(x, labels, num_groups=2)
     assert np.isnan(jax.jit(partial(cfd, num_groups=2))(x, labels))  # nothing can be raised there
     assert np.isnan(jax.jit(partial(cfd, num_groups=3, num_given=2))(x, labels, labels))
@@ -235,7 +235,10 @@ def test_labels_that_are_too_large(refuses):
         ({"x": np.ones(4)}, "x must be two-dimensional"),
         ({"x": np.ones((4, 1), complex)}, "real numbers"),
         ({"x": np.array([["a"]] * 4)}, "x must hold numbers"),
-        ({"labels": np.array([0, 0, 2**33, 2**33])}, "labels go up to 8589934592, beyond .*: number them from 0"),
+        (
+            {"labels": np.array([0, 0, 2**33, 2**33])},
+            "labels has numbers up to 8589934592.*: number them from 0",
+        ),
         ({"eps": "1"}, "eps='1' must be"),
         ({"labels": [0, 1, 0]}, "3 entries for 4 rows"),
         ({"labels": ["a", "b", "a", "b"]}, "whole numbers"),
@@ -244,6 +247,7 @@ def test_labels_that_are_too_large(refuses):
         ({"weights": "equal"}, "weights='equal'"),
         ({"eps": -1.0}, "eps=-1.0 must be"),
         ({"num_groups": 0}, "num_groups=0"),
+        ({"num_given": 2}, "num_given=2 goes with given, which is None"),
     ],
 )
 def test_bad_arguments_name_themselves(change, message, refuses):

@@ -141,7 +141,7 @@ def test_hooks_go_when_training_breaks(tmp_path, refuses):
     callback = CrossFusionCallback("encoder", between=2, num_groups=1, stages="train")
     model = model_of(pl.LightningModule)
     trainer = pl.Trainer(accelerator="cpu", max_epochs=1, default_root_dir=tmp_path, callbacks=[callback], **QUIET)
-    with refuses("labels has 1, but num_groups=1 numbers them 0 to 0"):
+    with refuses("labels has numbers up to 1, beyond num_groups=1"):
         trainer.fit(model, loader(0), loader(1))
     assert hooks(model) == 0
 

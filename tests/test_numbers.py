@@ -9,7 +9,6 @@ import pytest
 from crossfusion import kernels
 from crossfusion.benchmarks.coverage import promises
 from crossfusion.benchmarks.scale.model import Cost
-from crossfusion.drift.null import RHO
 from crossfusion.drift.watch import LEAST, PAST
 from crossfusion.engines import dask, keeping, local, spark
 from crossfusion.experiments.synthetic import parts, settings
@@ -42,7 +41,6 @@ STATED = {
     "drift.md": [
         f"{WORDS[LEAST].capitalize()} reference periods at least",
         f"the up to {PAST} periods before a window",
-        f"$\\rho$ is uniform on 0 to {RHO[-1]:g}",
     ],
     "reproduction.md": [
         f"| δ = {listed(SYNTHETIC.deltas)} |",

@@ -326,6 +326,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "exclude each other"),
     "no freedom": ({"labels": TWO, "units": UNITS, "strata": STRATA}, "only one way to arrange"),
     "no permutations": ({"labels": TWO, "permutations": 0}, "permutations=0"),
+    "endless permutations": ({"labels": TWO, "permutations": 2**70}, "would never end"),
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
     "seed": ({"labels": TWO, "seed": -1}, "seed=-1"),
     "no seed": ({"labels": TWO, "seed": None}, "seed=None"),

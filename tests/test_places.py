@@ -1,5 +1,6 @@
 """Files, folders, globs and URLs: which files a path stands for, and the factors that folders name."""
 
+import errno
 import http.server
 import os
 import re
@@ -318,3 +319,19 @@ def test_vectors_of_files_are_in_one_column(tmp_path, refuses):
 def test_what_does_not_exist_is_not_an_unknown_format(tmp_path, refuses):
     with refuses("nothing does not exist", cf.FileError):
         cf.summarize(tmp_path / "nothing", by="g")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MemoryError("Unable to allocate 3.00 TiB"),
+        OSError(errno.EMFILE, "Too many open files"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"),
+    ],
+    ids=["memory", "files", "thread", "Arrow"],
+)
+def test_what_ran_out_is_not_called_damage_alone(problem, refuses):
+    said = r"x\.npy cannot be read: too little memory, threads or open files"
+    with refuses(said, cf.FileError), places.reaching("x.npy", "is damaged: write it again"):
+        raise problem

@@ -80,10 +80,29 @@ def test_the_headline_says_what_the_numbers_say(whole):
     main = found["distances"]["adjusted"]
     assert f"{main['unbiased']:.4f}" in said
     assert f"{main['interval'][0]:.4f} to {main['interval'][1]:.4f}" in said
-    assert "clearly apart within one label" in said
+    assert "clearly apart with label held fixed" in said
     assert "Chance alone would hardly" in said
     assert "Counted by 24 patient units, not by the 1,500 rows." in said
     assert said == "\n".join(plain_text(text) for text in found["headline"])
+
+
+def test_what_was_not_judged_is_not_said_to_be_counted():
+    x, by = study()
+    bare = repr(cf.Report(cf.summarize(x, by=by), between="site"))
+    assert "Neither an interval nor a test could be had, so chance is not ruled out" in bare
+    assert "count as independent" not in bare
+    patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
+    assert "Counted by" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
+
+
+def test_rows_without_a_value_are_told():
+    x, by = study()
+    site = [None if k % 10 == 0 else name for k, name in enumerate(by["site"])]
+    found = cf.Report(x, by=by | {"site": site}, between="site", units="patient").to_dict()["warnings"]
+    assert [entry["title"] for entry in found if entry["kind"] == "missing"] == [
+        "150 of 1,500 rows have no \u2068site\u2069"
+    ]
+    assert "missing" not in [entry["kind"] for entry in cf.Report(x, by=by, between="site").to_dict()["warnings"]]
 
 
 def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
@@ -209,6 +228,32 @@ def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
     assert seen == pytest.approx(true, rel=0.02)
     points, codes = np.array(view["points"]["at"]), np.array(view["points"]["codes"]["site"])
     assert points[codes == 2].mean(axis=0) == pytest.approx(means[2], abs=2)
+
+
+def test_the_plane_has_no_points_where_a_distance_is_undefined():
+    x, by = study(300)
+    alone = cf.summarize(x, by=by | {"label": by["site"]})
+    said = {
+        "confounded": cf.Report(alone, between="site", given="label", permutations=9),
+        "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", permutations=9),
+        "defined": cf.Report(cf.summarize(x, by=by), between="site", given="label", permutations=9),
+    }
+    texts = {name: report.to_html() for name, report in said.items()}
+    assert "There is no picture, as a distance of each is undefined" in texts["confounded"]
+    assert "There is no picture, as nothing is named that should stay" in texts["versions"]
+    assert "There is no picture" not in texts["defined"]
+    assert "The upper left corner is where one wants to be" in texts["defined"]
+
+
+def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
+    x, by = study(300)
+    x[by["site"] == "S1"] = np.nan
+    with pytest.warns(cf.CrossfusionWarning) as said:
+        found = cf.Report(x, by=by, between="site", nan="drop", permutations=9).to_dict()
+    assert any("groups without a finite row are gone (1): S1" in str(entry.message) for entry in said)
+    concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
+    assert concern["serious"]
+    assert concern["text"] == "Groups without a finite row are gone (1): S1."
 
 
 def test_two_groups_get_a_second_direction():

@@ -352,7 +352,7 @@ def test_periods_and_alarms_are_those_of_the_summary(show, pages):
     tip = seen.locator(".tip").inner_text()
     assert "week 18" in tip
     assert f"{drift['distance'][11]:.4f}" in tip
-    assert "3 of 14 periods are alarms against the 6 first, from week 18 on" in seen.locator("header").inner_text()
+    assert "3 of 14 periods are alarms against the first 6, from week 18 on" in seen.locator("header").inner_text()
 
 
 def test_the_cloud_is_coloured_by_any_factor(show, pages):
@@ -413,6 +413,55 @@ def test_print_fits_its_paper(show, pages):
     seen.emulate_media(media="print")
     assert seen.evaluate("document.documentElement.scrollWidth") <= 794
     assert seen.pdf(format="A4")[:4] == b"%PDF"
+
+
+def test_printed_tables_have_their_heads_on_top(show, pages):
+    seen = show(pages["plain"][0], width=794).page
+    seen.emulate_media(media="print")
+    ends = seen.evaluate("""() => [...document.querySelectorAll('table')].filter(table => table.checkVisibility())
+      .map(table => [table.tHead.getBoundingClientRect().bottom, table.tBodies[0].getBoundingClientRect().top])""")
+    assert ends
+    assert all(head <= rows + 1 for head, rows in ends)
+    for part in (".heat td", ".whisker", ".dot", ".bar span"):
+        assert seen.locator(part).first.evaluate("part => getComputedStyle(part).printColorAdjust") == "exact"
+
+
+def test_what_keys_reach_is_not_under_the_list_of_sections(show, pages):
+    seen = show(pages["plain"][0]).page
+    seen.locator(".save").last.focus()
+    for _ in range(60):
+        seen.keyboard.press("Shift+Tab")
+        hidden = seen.evaluate("""() => { const own = document.activeElement, box = own.getBoundingClientRect();
+          const list = document.querySelector('nav').getBoundingClientRect();
+          return !own.closest('nav') && box.top < list.bottom - 1 && box.bottom > list.top ? own.outerHTML : null; }""")
+        assert hidden is None
+        if seen.evaluate("document.activeElement.closest('nav') !== null"):
+            break
+    else:
+        pytest.fail("the list of sections was not reached")
+
+
+def test_the_note_of_a_cell_stays_when_reaching_it_scrolls(show, pages):
+    seen = show(pages["plain"][0]).page
+    seen.locator("nav a").last.focus()
+    while seen.evaluate("document.activeElement.tagName") != "TD":
+        seen.keyboard.press("Tab")
+    seen.wait_for_timeout(200)  # until the page has settled
+    assert seen.locator(".tip").is_visible()
+    seen.keyboard.press("Escape")
+    assert seen.locator(".tip").is_hidden()
+
+
+def test_names_of_means_do_not_cover_other_means(show, tmp_path):
+    place = np.repeat([0.0, 0.45, 0.9], 400)[:, None] * [1.0, 0.0]
+    x = place + np.random.default_rng(0).normal(size=(1200, 2))
+    cf.Report(x, by={"site": np.repeat(list("ABC"), 400)}, between="site", permutations=9).write(tmp_path / "near.html")
+    covered = show(tmp_path / "near.html", 390).page.evaluate("""() => {
+      const boxes = name => [...document.querySelectorAll(`.cloud ${name}`)].map(part => part.getBoundingClientRect());
+      return boxes('.spot').flatMap(word => boxes('.mean').filter(ring => word.left < ring.left + ring.width / 2
+        && word.right > ring.left + ring.width / 2 && word.top + 3 < ring.top + ring.height / 2
+        && word.bottom - 3 > ring.top + ring.height / 2)).length; }""")
+    assert covered == 0
 
 
 def test_keys_reach_everything_in_order(show, pages):

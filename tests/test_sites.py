@@ -179,6 +179,7 @@ BAD = {
     "missing": (["north.parquet", "west.parquet"], "west.parquet does not exist"),
     "rows": (["north.parquet", "rows.parquet"], "rows.parquet is not a crossfusion summary"),
     "text": (["north.parquet", "text.parquet"], "text.parquet is not a readable Parquet file"),
+    "pipe": (["north.parquet", "pipe.parquet"], "pipe.parquet is not a plain file"),
     "nothing": ([], "Missing argument"),
     "output": (["all.parquet", "north.parquet"], "all.parquet is one of the inputs"),
     "negative": (["north.parquet", "--min-count", "-1"], "--min-count -1 must be"),
@@ -196,6 +197,7 @@ def test_a_bad_merge_is_one_line(name, sites, tmp_path, fails):
     arguments, message = BAD[name]
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "rows.parquet")
     (tmp_path / "text.parquet").write_text("no Parquet")
+    os.mkfifo(tmp_path / "pipe.parquet")  # whose reader would wait for a writer
     summary_of(9).write(tmp_path / "all.parquet")
     assert message in fails("merge", *arguments, "-o", "all.parquet", cwd=tmp_path)
     assert_close(cf.read_summary(tmp_path / "all.parquet"), summary_of(9), 0)

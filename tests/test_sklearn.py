@@ -145,6 +145,8 @@ def test_the_number_of_labels_is_that_of_scikit_learn(labels, made, refuses):
         ({"X": X[:0], "labels": LABELS[:0]}, "has no rows|but has shape"),
         ({"labels": LABELS[:5]}, "5 entries for 90 rows"),
         ({"given": TEXT[:7]}, "7 entries|differ in length"),
+        ({"labels": pd.DataFrame({"a": LABELS, "b": LABELS})}, r"labels must hold .* shape \(90, 2\): pass one column"),
+        ({"given": pd.DataFrame({"a": LABELS})}, r"given must hold .* shape \(90, 1\): pass one column"),
         ({"weights": "equal"}, "weights='equal'"),
         ({"labels": np.where(np.arange(90) == 3, 9, LABELS), "unbiased": True}, "a group has one row"),
     ],

@@ -2,11 +2,14 @@
 
 import contextlib
 import datetime as dt
+import gc
 import gzip
 import io
 import pickle
+import time
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -20,7 +23,7 @@ import pytest
 import crossfusion as cf
 from crossfusion import reduction, sources, stretched
 from crossfusion.collect import collect
-from crossfusion.sources import arrays, block, csv, places
+from crossfusion.sources import arrays, block, csv, npy, places
 from crossfusion.stretched import Stretched
 from tests import test_stores
 
@@ -465,3 +468,19 @@ def test_nothing_is_unpickled(tmp_path):
     frame.to_pickle(tmp_path / "x.pkl")
     with pytest.raises(cf.FileError, match="ending"):
         cf.summarize(tmp_path / "x.pkl", by="site")
+
+
+def test_headers_are_read_by_one_thread_at_a_time():
+    """Parsers of Python 3.11 that are interrupted by another one, as when memory is collected, fail."""
+    written = io.BytesIO()
+    np.save(written, X)
+    usual, pause = gc.get_threshold(), lambda *_: time.sleep(0)
+    gc.set_threshold(20)
+    gc.callbacks.append(pause)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: npy.read_header(io.BytesIO(written.getvalue())).shape, range(4000)))
+    finally:
+        gc.callbacks.remove(pause)
+        gc.set_threshold(*usual)
+    assert set(found) == {X.shape}

@@ -1,7 +1,9 @@
 """Rows that are decoded while they are reduced: the same summary, the same words about what is wrong with them."""
 
+import pickle
 import threading
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,8 +152,37 @@ def test_the_width_of_a_row_is_known(name, kind, empty, tmp_path):
         if empty:
             writer.write_table(table.slice(0, empty))
         writer.write_table(table.slice(empty))
-    with parquet._open(str(path)) as file:
+    with parquet.Opened(str(path)).file() as file:
         assert parquet._row_bytes(file, [name], "x") == 4 * DIM
+
+
+def mapped(path):
+    return str(path) in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize("saved", [save, save_wide])
+def test_parts_share_one_map_of_the_file_and_let_go_of_it(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("crossfusion.sources.block.BLOCK", 2**10)
+    path = saved(tmp_path / "x.parquet", row_group_size=50)
+    maps, plain = [], pa.memory_map
+
+    def counted(*arguments):
+        maps.append(arguments)
+        return plain(*arguments)
+
+    monkeypatch.setattr(pa, "memory_map", counted)
+    source = open_file(path, ["site"], None if saved is save else "d*")
+    assert len(source.parts) > 2
+    assert not mapped(path)
+    maps.clear()
+    parts = [[np.asarray(block.rows) for block in part()] for part in source.parts[:-1]]
+    assert len(maps) == 1
+    assert mapped(path)
+    parts.append([np.asarray(block.rows) for block in pickle.loads(pickle.dumps(source.parts[-1]))()])
+    parts.append([np.asarray(block.rows) for block in source.parts[-1]()])
+    assert not mapped(path)
+    np.testing.assert_array_equal(np.concatenate(parts[-1]), np.concatenate(parts[-2]))
+    np.testing.assert_array_equal(np.concatenate([rows for part in parts[:-1] for rows in part]), X)
 
 
 FLIPS = """

@@ -304,12 +304,14 @@ def test_bad_input_is_refused_in_one_sentence(refuses):
         cft.cfd(x, labels, given.unsqueeze(1))
     with refuses(r"labels must be .*\[0, 1"):
         cft.cfd(x, [0, 1] * 12)
-    with refuses("labels has 2, but num_groups=2 numbers them 0 to 1"):
+    with refuses("labels has numbers up to 2, beyond num_groups=2: number them from 0"):
         cft.cfd(x, labels, num_groups=2)
-    with refuses("given has 1, but num_given=1"):
+    with refuses("given has numbers up to 1, beyond num_given=1"):
         cft.cfd(x, labels, given, num_groups=3, num_given=1)
     with refuses("num_groups=0 must be a whole number"):
         cft.cfd(x, labels, num_groups=0)
+    with refuses("num_given=2 goes with given, which is None"):
+        cft.cfd(x, labels, num_given=2)
     with refuses("weights='even' is not an option"):
         cft.cfd(x, labels, weights="even")
     with refuses(r"x must be floating point of .* of shape \(24, 0\)"):
@@ -337,5 +339,5 @@ except cf.MissingDependencyError as problem:
 
 @pytest.mark.parametrize("name", cft.__all__)
 def test_names_are_documented(name):
-    assert f":: crossfusion.torch.{name}\n" in DOCS.read_text()
+    assert f"\n   torch.{name}\n" in DOCS.read_text()
     assert {"Parameters", "Examples"} <= set(sections(getattr(cft, name)))

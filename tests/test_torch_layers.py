@@ -172,6 +172,11 @@ def test_patterns_name_steps_of_the_path(model, images, refuses):
     pairs = [(images, LABEL)]
     assert layerwise_cfd(model, pairs, between=1, layers=["1.*", "2"]).names == ("1.0", "1.1", "2")
     assert layerwise_cfd(model, pairs, between=1, layers="*").names == ("0", "1", "2")
+    wrong: Any = 3
+    with refuses("model must be a torch.nn.Module, not int: pass the network itself"):
+        layerwise_cfd(wrong, [], between=1)
+    with refuses("layers=3 must be the name of a layer, or a list of such names"):
+        layerwise_cfd(model, [], between=1, layers=wrong)
     with refuses("the model has no layer '1.10': did you mean '1.1'"):
         layerwise_cfd(model, pairs, between=1, layers="1.10")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -387,6 +388,8 @@ def test_bad_options_are_refused_in_one_sentence(refuses):
             CrossFusionLoss(memory=memory)
     with refuses("memory=0.9 needs num_groups="):
         CrossFusionLoss(memory=0.9)
+    kept = CrossFusionLoss(num_groups=2, memory=np.float32(0.5)).past
+    assert kept is not None
     with refuses("memory=0.9 needs num_given="):
         CrossFusionLoss(given="label", num_groups=2, memory=0.9)
 
@@ -400,7 +403,7 @@ def test_bad_calls_are_refused_in_one_sentence(refuses):
         CrossFusionLoss()(x, domain=labels, label=given)
     with refuses(r"label must be whole numbers of shape \(24,\), not torch.int64 of shape \(3,\)"):
         loss(x, domain=labels, label=given[:3])
-    with refuses("domain has 3, but num_groups=3"):
+    with refuses("domain has numbers up to 3, beyond num_groups=3"):
         loss(x, domain=labels + 1, label=given)
     loss(x, domain=labels, label=given)
     with refuses("x has 2 features, but memory holds 3"):

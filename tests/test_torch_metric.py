@@ -345,11 +345,11 @@ def test_bad_options_are_refused(options, pattern, refuses):
 
 def test_bad_batches_are_refused(metric, refuses):
     x, labels, given = made()
-    with refuses("x has 4 features, but the metric was made for dim=5"):
+    with refuses("x has 4 features, but the metric is for dim=5"):
         metric.update(x[:, :4], labels)
     with refuses("given needs num_given"):
         metric.update(x, labels, given)
-    with refuses("labels has 7, but num_groups=3"):
+    with refuses("labels has numbers up to 7, beyond num_groups=3"):
         metric.update(x, torch.full_like(labels, 7))
     with refuses("x must be floating point of shape"):
         metric.update(x.tolist(), labels)

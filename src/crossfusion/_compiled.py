@@ -241,7 +241,7 @@ def _fetch_row(rows, row):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _add_products(square, along, group, dispersion, per_unit, sums):  # type: ignore[no-untyped-def]
-    """Add products of powers of s and a of one row to the sums of its group, in the order of `kernels.PRODUCTS`."""
+    """Add products of powers of s and a of one row to the sums of its group, in the order of `influence.PRODUCTS`."""
     s, a = (np.float64(square) - dispersion[group]) * per_unit, np.float64(along) * per_unit
     ss, sa, aa = s * s, s * a, a * a
     sums[group, 0] += ss

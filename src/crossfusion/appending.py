@@ -94,8 +94,7 @@ def _locked(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {target.parent}")
+    storage.check_folder(target)
     place = storage.temporary_start(target, "lock")
     lock = FileLock(place)
     try:

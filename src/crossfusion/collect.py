@@ -9,12 +9,13 @@ from crossfusion import engines
 from crossfusion.engines import dask, spark
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
+from crossfusion.finite import NAN
 from crossfusion.reduction import settled
 from crossfusion.small import WAYS, large_enough
 from crossfusion.sources import open_rows, open_source
 from crossfusion.sources.manifest import Joined, join
 from crossfusion.summary import Summary
-from crossfusion.validation import NAN, as_tags, check_min_count, check_option
+from crossfusion.validation import as_tags, check_option, check_whole
 
 
 def summarize(
@@ -40,7 +41,8 @@ def summarize(
         DataLoader of PyTorch.
     by : mapping or names
         The factors that define the groups: arrays of values by name, or the names of columns. A missing value is a
-        group of its own. Of a DataLoader, a mapping names or numbers the entries of its batches.
+        group of its own. Groups come in the order of their values: the order of an ordered categorical is not kept,
+        so name such values as they sort. Of a DataLoader, a mapping names or numbers the entries of its batches.
     vectors : str, int or list of str, optional
         The column that holds the vectors, or a pattern of many numeric columns such as ``"dim_*"``. Found by itself
         where there is one list column, and in text files where all numeric columns besides `by` are meant. Of a
@@ -79,7 +81,7 @@ def summarize(
     (3, 16)
     """
     check_option(nan, NAN, "nan")
-    check_min_count(min_count)
+    check_whole(min_count, "min_count", least=0)
     check_option(small, WAYS, "small")
     known, engine = as_tags(tags or {}), engines.chosen(engine, source)
     sources, joined = opened(source, by, vectors, manifest, on, engine)

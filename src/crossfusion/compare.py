@@ -8,26 +8,25 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.design import Design
-from crossfusion.errors import InputError, warn
+from crossfusion.errors import InputError
+from crossfusion.finite import NAN, FiniteCheck, finite_rows
 from crossfusion.fusion import Fusion, fuse, with_errors
 from crossfusion.inference import with_units
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments, concat, grouped, squared_distance_to_mean
+from crossfusion.reduction import warn_of_lost
 from crossfusion.row_errors import Labelled, of_rows, samples, size_of
 from crossfusion.shape import of_shape
-from crossfusion.text import SHOWN, label_text
 from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import (
-    NAN,
-    FiniteCheck,
     as_rows,
     check_fraction,
     check_length,
     check_level,
+    check_no_labels,
     check_option,
     check_same_dim,
     check_some_rows,
-    finite_rows,
 )
 
 
@@ -110,14 +109,16 @@ def cfd(
     check_option(nan, NAN, "nan")
     check_level(level)
     if trim and not (level is None and units is None):
-        raise InputError("trim does not go with level or units: trimmed rows do not show how far the means err")
+        raise InputError("trim does not go with level or units, as it hides how far the means err: leave it out")
     if (b is None) == (labels is None):
         raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
     if b is None:
         return _labelled(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
     if given is not None:
         raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
-    rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
+    first = as_rows(a, "a")
+    check_no_labels(b, first.shape[0])
+    rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
     parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, parts, strict=True):
@@ -146,8 +147,7 @@ def _labelled(
     kept = np.flatnonzero(moments.count > 0)
     left = combinations.take(kept)
     gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
-    if gone:
-        warn(f"groups without a finite row are gone ({len(gone)}): {', '.join(map(label_text, gone[:SHOWN]))}")
+    warn_of_lost(gone)
     group, groups = factors.encode(left.select(["labels"]))
     part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
     design = Design(moments[kept], group, part, factors.labels(groups))

@@ -3,14 +3,37 @@
 Each message is one sentence that names the argument, what is wrong with it, and the way out.
 """
 
+import errno
 import sys
 import warnings
+from contextlib import suppress
+
+LACKING = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+LACKING_TEXTS = (
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "start new thread",
+    "Too many open files",
+)
+LACKS = "cannot be read: too little memory, threads or open files are left for it, or it is damaged"
 
 
 def printable(text: str) -> str:
-    """A text in one line that any terminal can print, whatever names of files and columns are in it."""
-    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+    r"""A text in one line that any terminal can print, whatever names of files and columns are in it.
+
+    >>> print(printable("a\udcff\n\x1b"), printable("\ud800é"))
+    a\xff\n\x1b \ud800é
+    """
+    with suppress(UnicodeEncodeError):  # names of files may be no text; halves of a character are escaped below
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def lacks(problem: BaseException) -> bool:
+    """Whether something ran out, so that what went wrong need not be the fault of a file."""
+    if isinstance(problem, MemoryError) or getattr(problem, "errno", None) in LACKING:
+        return True
+    return any(text in str(problem) for text in LACKING_TEXTS)  # some libraries pass on no more than this
 
 
 class CrossfusionError(Exception):

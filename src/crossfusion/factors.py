@@ -26,6 +26,8 @@ def column(values: Any, name: str) -> "pa.Array":
 
     if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
         raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
+    if len(getattr(values, "shape", ())) > 1:
+        raise InputError(f"{name} must hold one value a row, but has shape {tuple(values.shape)}: pass one column")
     try:
         if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
             values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
@@ -80,7 +82,8 @@ def table(by: Mapping[str, Any]) -> "pa.Table":
     """Factor columns by name, as a table."""
     import pyarrow as pa
 
-    columns = {name: column(values, name) for name, values in zip(as_names([*by], "by"), by.values(), strict=True)}
+    as_names([*by], "by", needed=True)
+    columns = {name: column(values, name) for name, values in by.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"the factors differ in length ({lengths}): pass one value a row for each")
@@ -101,10 +104,9 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
     """Refuse units of which some rows have none."""
     for name in names:
-        missing = keys.column(name).null_count
-        if missing:
+        if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
-                f"{name} has {missing} missing values, which would make one unit of what has none: leave those rows"
+                f"{name} has missing values, which would make one unit of what has none: leave those rows"
                 " out, or give each of them a unit"
             )
 

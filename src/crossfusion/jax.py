@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion import optional
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.tensors import Cells, check_eps, distance
+from crossfusion.tensors import Cells, check_eps, check_strata, distance
 from crossfusion.validation import check_length, check_option, check_whole
 
 jax = optional.load("jax", "JAX", "jax", "crossfusion.jax")
@@ -85,6 +85,7 @@ def cfd(
     """
     check_option(weights, WEIGHTS, "weights")
     check_eps(eps)
+    check_strata(given, num_given)
     rows = _rows(x)
     group, groups = _codes(labels, num_groups, len(rows), "labels", "num_groups")
     part, parts = (
@@ -130,10 +131,10 @@ def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -
         return codes.astype(jnp.int32), number
     most = int(np.asarray(codes).max()) + 1 if len(codes) else 0  # NumPy looks now, even while JAX traces the rows
     if number is not None and most > number:
-        raise InputError(f"{name} go up to {most - 1}, beyond {option}={number}: number them from 0")
+        raise InputError(f"{name} has numbers up to {most - 1}, beyond {option}={number}: number them from 0")
     if most > MOST:
         raise InputError(
-            f"{name} go up to {most - 1}, beyond {MOST - 1}: number them from 0 without gaps, such as by"
+            f"{name} has numbers up to {most - 1}, beyond {MOST - 1}: number them from 0 without gaps, such as by"
             " numpy.unique(..., return_inverse=True)"
         )
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number

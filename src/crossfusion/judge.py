@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TIE = 1e-12  # relative difference up to which a rearrangement counts as separated as far as the groups are
+MOST = 10**8  # permutations, whose outcomes are kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +103,8 @@ class TestResult:
 def check_options(permutations: Any, seed: Any) -> None:
     """Refuse numbers of permutations and seeds that are none."""
     check_whole(permutations, "permutations")
+    if permutations > MOST:
+        raise InputError(f"permutations={permutations} would never end: {MOST:,} are enough for any purpose")
     check_whole(seed, "seed", least=0)
 
 

@@ -6,15 +6,15 @@ what ran before it.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.stretched import Stretched, rows_of_stretch
+from crossfusion.stretched import Stretched
 
 FloatArray = NDArray[np.float64]
 CodeArray = NDArray[np.int32]
@@ -22,7 +22,6 @@ Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
 SMALL = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
 CONVERT = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
-PRODUCTS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))  # powers of s and a in `influence_sums`
 SEGMENT = 2**16  # numbers in a block of the NumPy route: what stays in the cache as float64
 
 
@@ -259,85 +258,6 @@ def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:
 def _with_data(matrix: Any, data: FloatArray) -> Any:
     """Sparse matrix of the same structure with other values."""
     return type(matrix)((data, matrix.indices, matrix.indptr), matrix.shape)
-
-
-def influence_sums(
-    rows: NDArray[Any],
-    codes: CodeArray,
-    mean: FloatArray,
-    direction: FloatArray,
-    dispersion: FloatArray,
-    unit: float,
-) -> FloatArray:
-    """For each group the sums of `PRODUCTS` over its rows; a negative code leaves a row out.
-
-    s = (‖z − mean‖² − dispersion) / unit and a = ⟨z − mean, direction⟩ / unit.
-    """
-    squarable = dispersion.max() < 1e30 and dispersion.min() > 1e-30  # in float32
-    dtype = float_type(rows.dtype) if squarable else np.dtype(np.float64)
-    kernel = _influence_kernel(dtype)
-    number, dim = rows.shape
-    native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = max(1, number) if native else max(1, CONVERT // (dim * dtype.itemsize))
-    centre, along = mean.astype(dtype), direction.astype(dtype)
-
-    def work(start: int, stop: int) -> FloatArray:
-        sums = np.zeros((len(mean), len(PRODUCTS)))
-        for begin in range(start, stop, step):
-            block = slice(begin, min(begin + step, stop))
-            part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
-            kernel(part, codes[block], centre, along, dispersion, 1 / unit, sums)
-        return sums
-
-    threads = thread_count()
-    edges = np.linspace(0, number, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        return np.asarray(reduce(np.add, pool.map(work, edges[:-1], edges[1:])))
-
-
-@lru_cache(maxsize=2)
-def _influence_kernel(dtype: np.dtype[Any]) -> Any:
-    from crossfusion import _compiled
-
-    return _compiled.influence_sums(dtype)
-
-
-def interleaved(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Rows × features of one array a feature."""
-    if len(columns) * columns[0].nbytes < SMALL // 8:
-        return np.column_stack(columns)
-    return np.asarray(in_stretches(columns))
-
-
-def in_stretches(columns: Sequence[NDArray[Any]]) -> Stretched:
-    """Rows × features of one array a feature, a stretch at a time."""
-    dtype = np.result_type(*columns)
-    shape = len(columns[0]), len(columns)
-    step = rows_of_stretch(dtype.itemsize * len(columns))
-    return Stretched(shape, dtype, partial(_stretches, columns, shape, dtype, step), lasting=False)
-
-
-def _stretches(
-    columns: Sequence[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any], step: int
-) -> Iterator[NDArray[Any]]:
-    starts = range(0, shape[0], step)
-    if dtype not in (np.float32, np.float64):
-        yield from (np.column_stack([column[start : start + step] for column in columns]) for start in starts)
-        return
-    ready = [np.ascontiguousarray(column, dtype) for column in columns]
-    addresses, kernel = np.array([column.ctypes.data for column in ready], np.uint64), _interleave(dtype)
-    space = np.empty((min(step, shape[0]), shape[1]), dtype)
-    for start in starts:
-        rows = space[: shape[0] - start]
-        kernel(addresses, start, rows)
-        yield rows
-
-
-@lru_cache(maxsize=2)
-def _interleave(dtype: np.dtype[Any]) -> Any:
-    from crossfusion import _compiled
-
-    return _compiled.interleave(dtype)
 
 
 def squared_distances(points: FloatArray) -> FloatArray:

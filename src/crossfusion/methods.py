@@ -1,8 +1,7 @@
 """Which correction helps: the distances of several versions of the same rows, side by side."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from statistics import NormalDist
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,16 +9,17 @@ import numpy as np
 from crossfusion import factors, plots
 from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.cells import design_of, pieces_of
+from crossfusion.design import Design
+from crossfusion.differences import Side, beyond_rounding, half_widths, ranks
 from crossfusion.errors import InputError
 from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion
-from crossfusion.interval import student
 from crossfusion.kernels import FloatArray
 from crossfusion.summary import Summary
 from crossfusion.table import Factors
 from crossfusion.text import label_text, percent, plain_value, text_table, with_interval
-from crossfusion.unit_errors import UnitErrors, of_units
-from crossfusion.validation import as_names, check_known, check_level, check_whole
+from crossfusion.unit_errors import UnitMoments, of_units
+from crossfusion.validation import as_names, check_known, check_level, check_seed, check_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,79 +251,54 @@ def compared(
     seed: int,
 ) -> Methods:
     """Compare methods, of which there may be one; `compare_methods` says what is asked."""
-    check_level(level)
-    if level is None:
-        raise InputError(
-            "level=None is no confidence level: pass one such as 0.95; without units there are no intervals"
-        )
+    check_level(level, needed=True)
     check_whole(draws, "draws")
-    check_whole(seed, "seed", least=0)
-    names = tuple(methods)
-    with_units = bool(as_names(units, "units"))
-    asked = level if with_units else None
+    check_seed(seed)
+    by_units = bool(as_names(units, "units"))
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
 
     def ask(groups: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
-        return tuple(
-            methods[name].cfd(groups, given=strata, units=units, weights=weights, level=asked) for name in names
-        )
+        return tuple(summary.cfd(groups, given=strata, **options) for summary in methods.values())
 
     _check_same(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
     batch = ask(between, given)
     biology = ask(given, between) if given is not None and as_names(given, "given") else None
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
+    names = tuple(methods)
     with np.errstate(invalid="ignore"):  # infinity less infinity
-        difference = _beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
-    ranks = _ranks(unbiased[None])[0]
-    if not with_units:
-        return Methods(names, reference, batch, biology, ranks, difference)
-    found = {
+        difference = beyond_rounding(unbiased - unbiased[names.index(reference)], unbiased)
+    found = Methods(names, reference, batch, biology, ranks(unbiased[None])[0], difference)
+    if not by_units:
+        return found
+    asked = {
         name: (design_of(summary, between, given), pieces_of(summary, between, given, units, "level"))
         for name, summary in methods.items()
     }
+    return _with_units(found, asked, weights, level, draws, seed)
+
+
+def _with_units(
+    found: Methods, asked: Mapping[str, tuple[Design, UnitMoments]], weights: str, level: float, draws: int, seed: int
+) -> Methods:
+    """The same with the limits of differences, and how often ranks hold among resampled units."""
     sides = {
-        name: _Side(of_units(pieces, design, design.weights(weights)), fusion)
-        for (name, (design, pieces)), fusion in zip(found.items(), batch, strict=True)
+        name: Side(of_units(pieces, design, design.weights(weights)), fusion)
+        for (name, (design, pieces)), fusion in zip(asked.items(), found.batch, strict=True)
     }
-    widths = np.array([_half_widths(sides[name], sides[reference], level) for name in names])
-    below, above = _beyond_rounding(widths, unbiased).T
-    design, pieces = found[reference]
+    widths = np.array([half_widths(side, sides[found.reference], level) for side in sides.values()])
+    distances = np.array([fusion.unbiased for fusion in found.batch], np.float64)
+    below, above = beyond_rounding(widths, distances).T
+    design, pieces = asked[found.reference]
     times = multiplicities(pieces, design, draws, seed)
-    resampled = np.array([replicates(own, d, d.weights(weights), times) for d, own in found.values()]).T
-    placed = _ranks(resampled)
-    return Methods(
-        names,
-        reference,
-        batch,
-        biology,
-        ranks,
-        difference,
+    placed = ranks(np.array([replicates(own, d, d.weights(weights), times) for d, own in asked.values()]).T)
+    return replace(
+        found,
         level=level,
-        lower=difference - below,
-        upper=difference + above,
-        stability=np.mean(placed == ranks, axis=0),
+        lower=found.difference - below,
+        upper=found.difference + above,
+        stability=np.mean(placed == found.rank, axis=0),
         best=np.mean(placed == 1, axis=0),
     )
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A distance, with what its units add to it."""
-
-    errors: UnitErrors
-    fusion: Fusion
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of the distance."""
-        return float(self.errors.errors.stderr)
-
-    def longer(self, limit: int) -> float:
-        """By what factor its interval is longer on a side than a symmetric one would be; 1 where it is shorter."""
-        if self.fusion.interval is None or self.fusion.unbiased is None or self.fusion.level is None:
-            return 1.0
-        normal = NormalDist().inv_cdf((1 + self.fusion.level) / 2)
-        usual = self.stderr * normal * float(student(normal, self.errors.errors.freedom))
-        return max(abs(self.fusion.interval[limit] - self.fusion.unbiased) / usual, 1.0)
 
 
 def _checked(methods: Any, reference: Any) -> tuple[str, ...]:
@@ -349,36 +324,3 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
             raise InputError(
                 f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
             )
-
-
-def _half_widths(method: _Side, reference: _Side, level: float) -> tuple[float, float]:
-    """How far the limits of a difference are below and above it: what units add to it, one by one and in pairs.
-
-    Where the interval of a distance is longer on one side, so is that of the difference, by its share in the errors.
-    """
-    influence = method.errors.influence - reference.errors.influence
-    kernel = method.errors.kernel - reference.errors.kernel
-    freedom = np.array(min(float(side.errors.errors.freedom) for side in (method, reference)))
-    second = 2 * float(np.sum(kernel**2))
-    variance = second + max(float(np.sum(influence**2)) - 2 * second, 0.0)
-    normal = NormalDist().inv_cdf((1 + level) / 2)
-    half = float(normal * student(normal, freedom) * np.sqrt(variance))
-    own, other = method.stderr**2, reference.stderr**2
-    shared = (own + other - variance) / 2
-    shares = np.maximum([own - shared, other - shared], 0.0)
-    shares = shares / shares.sum() if shares.sum() > 0 else np.array([0.5, 0.5])
-    below = shares @ np.square([method.longer(0), reference.longer(1)])
-    above = shares @ np.square([method.longer(1), reference.longer(0)])
-    return half * float(np.sqrt(below)), half * float(np.sqrt(above))
-
-
-def _beyond_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
-    """The same values, but 0 where rounding of the distances is all that is left of one."""
-    least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
-    return np.where(np.abs(values) < least, 0.0, values)
-
-
-def _ranks(values: FloatArray) -> Any:
-    """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
-    rounding = 1e-12 * np.max(np.abs(values), axis=1, initial=0.0, where=np.isfinite(values))[:, None, None]
-    return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from crossfusion import kernels
 from crossfusion.errors import InputError
+from crossfusion.finite import FiniteCheck, finite_rows, row_blocks
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.validation import FiniteCheck, as_frequency, as_rows, check_same_dim, finite_rows, row_blocks
+from crossfusion.validation import as_frequency, as_rows, check_same_dim
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,11 +7,12 @@ import numpy as np
 from crossfusion import factors
 from crossfusion.design import Codes, Design
 from crossfusion.errors import InputError
+from crossfusion.finite import FiniteCheck
 from crossfusion.items import items_of
 from crossfusion.judge import TestResult, check_options, judge, of_moments
 from crossfusion.moments import Moments, grouped
 from crossfusion.pieces import Values
-from crossfusion.validation import FiniteCheck, as_rows, check_length, check_some_rows
+from crossfusion.validation import as_rows, check_length, check_some_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

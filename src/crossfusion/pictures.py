@@ -15,8 +15,7 @@ def check_ending(path: Path) -> None:
     """Refuse a file that is no figure, before any work."""
     if path.suffix.lower() not in ENDINGS:
         raise FileError(f"{path} has an ending that is no figure's: use {' or '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    storage.check_folder(path)
 
 
 def write(drawn: Any, path: Path, dpi: int = 300) -> None:

@@ -327,7 +327,7 @@ class Questions(Table):
         ----------
         time : str
             The factor whose values are the periods, in their order; numbers in text count as numbers, so that
-            "week 9" comes before "week 10".
+            "week 9" comes before "week 10". The order of an ordered categorical is not known to a summary.
         reference : str, list or tuple
             "first:4" (the first four periods), a list of periods, the first and the last of them as a pair, or
             "previous": each window is compared with the one before. An alarm needs three periods or more.

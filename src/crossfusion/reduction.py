@@ -1,7 +1,7 @@
 """From blocks of rows to a summary: the one way that every engine reduces, and the one way it adds up."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,18 @@ import numpy as np
 
 from crossfusion import factors, kernels
 from crossfusion.errors import warn
+from crossfusion.finite import FiniteCheck
 from crossfusion.moments import grouped
 from crossfusion.sources.block import Block, Part
 from crossfusion.sources.match import Match, merged
 from crossfusion.summary import Summary, combine
 from crossfusion.text import SHOWN, label_text
-from crossfusion.validation import FiniteCheck, as_rows, check_same_dim, check_some_rows
+from crossfusion.validation import as_rows, check_same_dim, check_some_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LOST = "groups without a finite row are gone"  # how that warning begins
 PENDING = 64 * 2**20  # bytes of moments that wait to be merged
 
 
@@ -162,7 +164,10 @@ def settled(pieces: Iterable[tuple[str, Reduced]], nan: str) -> Summary:
 
 def _warn_of_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
     """Name the groups of which no row was finite."""
-    gone = {label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys))
+    warn_of_lost({label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys)))
+
+
+def warn_of_lost(gone: Collection[Any]) -> None:
+    """Name groups of which no row was finite, if there are any."""
     if gone:
-        names = ", ".join(sorted(map(label_text, gone))[:SHOWN])
-        warn(f"groups without a finite row are gone ({len(gone)}): {names}")
+        warn(f"{LOST} ({len(gone)}): {', '.join(sorted(map(label_text, gone))[:SHOWN])}")

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from crossfusion import kernels
 from crossfusion.design import Design, between_by_feature, error_of_mean, part_means, parts_of
 from crossfusion.errors import InputError
+from crossfusion.finite import row_blocks
+from crossfusion.influence import PRODUCTS, influence_sums
 from crossfusion.interval import Errors
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments
 from crossfusion.threads import spread
-from crossfusion.validation import row_blocks
 
 SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
 NUMBERS = 2**17  # in the sample of one cell, at most
@@ -92,10 +93,10 @@ def least_quadratic(bias: float, design: Design) -> float:
 
 
 def _sums(piece: Labelled, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
-    """For each cell the sums of `kernels.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
+    """For each cell the sums of `influence.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
     if isinstance(piece.rows, np.ndarray) and piece.rows.nbytes >= kernels.SMALL:
-        return kernels.influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
-    sums = np.zeros((len(cells), len(kernels.PRODUCTS)))
+        return influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
+    sums = np.zeros((len(cells), len(PRODUCTS)))
     for start, block in row_blocks(piece.rows, AT_A_TIME):
         dense = block if isinstance(block, np.ndarray) else block.toarray()
         codes = piece.codes[start : start + len(dense)]
@@ -111,8 +112,8 @@ def _sums(piece: Labelled, cells: Moments, direction: FloatArray, unit: float) -
 
 def _central(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
     """Sums over the rows of each cell of the second and of the fourth power of their influence."""
-    factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in kernels.PRODUCTS])
-    power = np.array([i + j for i, j in kernels.PRODUCTS])
+    factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in PRODUCTS])
+    power = np.array([i + j for i, j in PRODUCTS])
     terms = sums * factor
     return terms[:, power == 2].sum(axis=1), terms[:, power == 4].sum(axis=1)
 

@@ -12,7 +12,7 @@ from crossfusion.errors import InputError, warn
 from crossfusion.moments import Moments
 from crossfusion.summary import Summary
 from crossfusion.text import SHOWN, label_text
-from crossfusion.validation import check_min_count, check_option
+from crossfusion.validation import check_option, check_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def large_enough(summary: Summary, min_count: int, small: str = "drop") -> Summa
     With ``small="merge"``, those that agree in all factors but the last become one group whose last factor is missing;
     what is still too small goes on without the factor before it too, and so on. What stays too small is left out.
     """
-    check_min_count(min_count)
+    check_whole(min_count, "min_count", least=0)
     check_option(small, WAYS, "small")
     too_small = summary.moments.count < min_count
     if not too_small.any():

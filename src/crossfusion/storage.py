@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import checksums
-from crossfusion.errors import FileError, warn
+from crossfusion.errors import LACKS, FileError, lacks, warn
 from crossfusion.moments import Moments
 from crossfusion.text import label_text
 
@@ -75,12 +75,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_whole(path, write)
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a file whose folder does not exist."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{os.fspath(path)} cannot be written: there is no folder {folder}, so make it first")
+
+
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Refuse, before any work, an output that would replace something other than a summary."""
     if path.suffix.lower() not in ENDINGS:
         raise FileError(f"{path} has an ending that does not fit a summary: use {' or '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    check_folder(path)
     if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
         raise FileError(f"{path} is one of the inputs: choose another name for the output")
     if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):
@@ -146,6 +152,8 @@ def is_summary(path: str | os.PathLike[str]) -> bool:
 def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 
+    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
+        raise FileError(f"{path} is not a plain file, as a summary is: check the path")
     with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
         return pq.read_schema(file)
 
@@ -160,6 +168,8 @@ def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> I
     except FileNotFoundError as problem:
         raise FileError(f"{path} does not exist: check the path") from problem
     except Exception as problem:
+        if lacks(problem):
+            raise FileError(f"{path} {LACKS} ({_first_line(problem)})") from problem
         raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
 
 

@@ -120,9 +120,7 @@ class Table:
 
     def _names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""
-        names = as_names(value, name)
-        if not names:
-            raise InputError(f"{name} is empty: name at least one factor")
+        names = as_names(value, name, needed=True)
         self._check_factors(names)
         return names
 

@@ -84,6 +84,12 @@ def _variance(xp: Any, cells: Cells) -> Any:
     return xp.where(several, cells.scatter / _or_one(xp, freedom), pooled * xp.ones_like(freedom))
 
 
+def check_strata(given: Any, num_given: int | None) -> None:
+    """Refuse a number of strata where there are none."""
+    if given is None and num_given is not None:
+        raise InputError(f"num_given={num_given!r} goes with given, which is None: pass both, or neither")
+
+
 def check_eps(eps: Any) -> None:
     """Refuse a negative addition to the variance; an array may be traced, and is not looked at."""
     number = isinstance(eps, int | float | np.number) and not isinstance(eps, bool)

@@ -69,55 +69,70 @@ class UnitErrors:
 
 def of_units(pieces: UnitMoments, design: Design, weight: FloatArray) -> UnitErrors:
     """Errors of the distance of a design with these weights."""
-    moments, cell, unit = pieces.moments, pieces.cell, pieces.unit
-    cells, part = design.cells, design.part
-    units_of_cell = np.bincount(cell, minlength=len(cells))
-    if units_of_cell.min() < 2:
+    moments, cell, cells = pieces.moments, pieces.cell, design.cells
+    if np.bincount(cell, minlength=len(cells)).min() < 2:
         raise InputError(
             "level and units need two units or more in each group (in its stratum), to tell the group's effect from"
             " a unit's own: leave smaller groups out, or pass coarser strata"
         )
-    gap = moments.mean - cells.mean[cell]
     share = moments.count / cells.count[cell]
-    error = gap * share[:, None]  # e_uc
+    error = (moments.mean - cells.mean[cell]) * share[:, None]  # e_uc
     own = _own_errors(pieces, error, share, cells)
-    tables = [_covariances(members, pieces, error, share, weight, own) for members in parts_of(part)]
-    between = float(between_by_feature(cells.mean, weight, part).sum())
+    tables = [_covariances(members, pieces, error, share, weight, own) for members in parts_of(design.part)]
+    between = float(between_by_feature(cells.mean, weight, design.part).sum())
     within = float(np.sum(weight * cells.dispersion))
-    total = within + between
     bias = sum(float(np.sum(table.form * table.covariance)) for table in tables)
     if not (within > 0 and bias > 0):
         raise InputError(
             "level and units need units that differ within the groups, and strata that groups share: without them"
             " there is no error to speak of"
         )
-    direction = (cells.mean - part_means(cells.mean, weight, part)[part])[cell]
-    square = moments.sumsq.sum(axis=1) + moments.count * np.einsum("ij,ij->i", gap, gap)
-    influence = (1 / total - 1 / within) * (square - moments.count * cells.dispersion[cell])
-    influence += 2 / total * moments.count * np.einsum("ij,ij->i", gap, direction)
-    of_unit = np.bincount(unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
-    of_unit -= 2 / total * sum(_own_influence(table, pieces, share) for table in tables)
-    leverage = np.bincount(unit, weights=weight[cell] * share**2) / np.bincount(unit, weights=weight[cell] * share)
-    squared = of_unit**2 / (1 - leverage)
+    total = within + between
+    influence = _influence(pieces, design, weight, within, total)
+    influence -= 2 / total * sum(_own_influence(table, pieces, share) for table in tables)
+    squared = influence**2 / (1 - _leverage(pieces, weight, share))
     with spread(1):
         kernel = _kernel(tables, pieces, error, share)
-    linear, fourth = float(squared.sum()), float(np.sum(squared**2))
-    freedom = float(max(pieces.units - len(np.unique(pattern(unit, design.group[cell]))), 1))
-    if fourth > 0:  # fewer where single units decide
-        freedom = min(freedom, 2 * linear**2 / (fourth - linear**2 / (pieces.units + 1)))
     return UnitErrors(
         errors=Errors(
             between=np.array((between - bias) / within),
             within=np.array(1 + np.sum(weight * own) / within),
             total=np.array(total / within),
-            linear=np.array(linear),
+            linear=np.array(float(squared.sum())),
             bias=np.array(bias / within),
             quadratic=np.array(max(2 * np.sum((kernel / within) ** 2), least_quadratic(bias / within, design))),
-            freedom=np.array(freedom),
+            freedom=np.array(_freedom(pieces, design, squared)),
         ),
-        influence=np.sign(of_unit) * np.sqrt(squared),
+        influence=np.sign(influence) * np.sqrt(squared),
         kernel=kernel / total,
     )
+
+
+def _influence(pieces: UnitMoments, design: Design, weight: FloatArray, within: float, total: float) -> FloatArray:
+    """Sum of the influences of each unit's rows on the distance."""
+    moments, cell, cells, part = pieces.moments, pieces.cell, design.cells, design.part
+    gap = moments.mean - cells.mean[cell]
+    direction = (cells.mean - part_means(cells.mean, weight, part)[part])[cell]
+    square = moments.sumsq.sum(axis=1) + moments.count * np.einsum("ij,ij->i", gap, gap)
+    influence = (1 / total - 1 / within) * (square - moments.count * cells.dispersion[cell])
+    influence += 2 / total * moments.count * np.einsum("ij,ij->i", gap, direction)
+    return np.bincount(pieces.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
+
+
+def _leverage(pieces: UnitMoments, weight: FloatArray, share: FloatArray) -> FloatArray:
+    """By how much of its own error each unit has moved the means that it is compared with."""
+    of_cell = weight[pieces.cell]
+    squares = np.bincount(pieces.unit, weights=of_cell * share**2)
+    return np.asarray(squares / np.bincount(pieces.unit, weights=of_cell * share))
+
+
+def _freedom(pieces: UnitMoments, design: Design, squared: FloatArray) -> float:
+    """Degrees of freedom of the standard error: units less their kinds, and fewer where single units decide."""
+    freedom = float(max(pieces.units - len(np.unique(pattern(pieces.unit, design.group[pieces.cell]))), 1))
+    linear, fourth = float(squared.sum()), float(np.sum(squared**2))
+    if fourth > 0:
+        freedom = min(freedom, 2 * linear**2 / (fourth - linear**2 / (pieces.units + 1)))
+    return freedom
 
 
 def _own_errors(pieces: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:

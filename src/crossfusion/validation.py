@@ -2,19 +2,17 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import InputError, NonFiniteError, warn
+from crossfusion.errors import InputError
+from crossfusion.finite import finite_only
 from crossfusion.stretched import Stretched
 
-BLOCK = 8 * 2**20  # bytes looked at in one go when non-finite values are searched for
-NAN = ("raise", "drop")  # what can be done about rows that are not finite
-DROP = "leave those rows out with nan='drop'"  # the usual way out of rows that are not finite
 LARGEST = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
 CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
@@ -67,6 +65,13 @@ def _view(values: Any) -> NDArray[Any]:
         raise
 
 
+def check_no_labels(b: Any, rows: int) -> None:
+    """Refuse labels in the place of the second array, which the message on its type or shape would not mend."""
+    listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
+    if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
+        raise InputError("b has one value for each row of a, as labels do: pass them by name, cfd(x, labels=...)")
+
+
 def as_clouds(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two clouds of finite rows of the same features, as C-ordered float64."""
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
@@ -91,14 +96,6 @@ def _check_squarable(extent: float) -> None:
         raise InputError(
             f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64: scale both {way}"
         )
-
-
-def finite_only(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
-    """Rows that are finite, if the others may be left out."""
-    finite = finite_rows(rows)
-    check = FiniteCheck(name)
-    check.see(rows, None if finite.all() else finite)
-    return rows[finite] if check.settle(nan, way_out) else rows
 
 
 def check_same_dim(dims: dict[str, int]) -> None:
@@ -136,16 +133,20 @@ def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
         raise InputError(f"{name}={value!r} is not an option: choose {' or '.join(map(repr, allowed))}")
 
 
-def check_fraction(value: float, name: str) -> None:
-    """Refuse a share outside [0, 0.5)."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < 0.5:
-        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, 0.5")
+def is_real(value: Any) -> bool:
+    """Whether this is one number, of Python or NumPy; true and false are none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def check_level(value: Any) -> None:
-    """Refuse a confidence level that is none."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if value is not None and not (number and 0.5 <= value <= 1 - 1e-9):
+def check_fraction(value: Any, name: str, below: float = 0.5) -> None:
+    """Refuse what is not a share from 0 up to a limit."""
+    if not is_real(value) or not 0 <= value < below:
+        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, {below:g}")
+
+
+def check_level(value: Any, *, needed: bool = False) -> None:
+    """Refuse a confidence level that is none; None stands for no interval, unless there has to be one."""
+    if (value is not None or needed) and not (is_real(value) and 0.5 <= value <= 1 - 1e-9):
         raise InputError(
             f"level={value!r} must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
         )
@@ -153,16 +154,14 @@ def check_level(value: Any) -> None:
 
 def check_rate(value: Any, name: str) -> None:
     """Refuse what is not a rate of errors."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if value is not None and not (number and 1e-6 <= value <= 0.5):
+    if value is not None and not (is_real(value) and 1e-6 <= value <= 0.5):
         raise InputError(f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01")
 
 
 def check_positive(value: Any, name: str) -> None:
     """Refuse what is not a finite number above zero."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     too_large = isinstance(value, int) and value > sys.float_info.max
-    if not number or too_large or not 0 < value < np.inf:
+    if not is_real(value) or too_large or not 0 < value < np.inf:
         raise InputError(f"{name}={repr(value)[:40]} must be a finite number above 0")
 
 
@@ -172,16 +171,16 @@ def check_whole(value: Any, name: str, least: int = 1) -> None:
         raise InputError(f"{name}={value!r} must be a whole number, {least} or more")
 
 
-def check_min_count(value: Any) -> None:
-    """Refuse what is not a whole number of rows."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise InputError(f"min_count={value!r} must be a whole number of rows, 0 or more")
+def check_seed(value: Any, below: float = np.inf) -> None:
+    """Refuse what is not a seed; scikit-learn takes those below 2³² only."""
+    check_whole(value, "seed", least=0)
+    if value >= below:
+        raise InputError(f"seed={value!r} must be below {below:,}, as scikit-learn has it")
 
 
 def check_wait(value: Any) -> None:
     """Refuse what is not a number of seconds."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0 <= value < np.inf:
+    if not is_real(value) or not 0 <= value < np.inf:
         raise InputError(f"wait={value!r} must be a number of seconds, 0 or more")
 
 
@@ -194,7 +193,7 @@ def check_length(length: int, expected: int, name: str, of: str) -> None:
 def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
     """Refuse names that do not exist, and suggest the one that was meant."""
     for name in wanted:
-        if name not in known:
+        if not isinstance(name, Hashable) or name not in known:
             near = get_close_matches(str(name), list(known), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}"
             raise InputError(f"{holder} has no {what} {name!r}: {hint}")
@@ -208,14 +207,19 @@ def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None
             raise InputError(f"{holder} has {times[name]} columns called {name!r}: rename them apart")
 
 
-def as_names(value: str | Sequence[str] | None, name: str) -> tuple[str, ...]:
-    """One name or several, as a tuple; the same name twice is refused."""
+def as_names(
+    value: str | Sequence[str] | None, name: str, what: str = "factor", *, needed: bool = False
+) -> tuple[str, ...]:
+    """One name or several of what is named, as a tuple; the same name twice is refused, and none if one is needed."""
+    one = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
     several = isinstance(value, Iterable) and not isinstance(value, str)
     names: tuple[Any, ...] = () if value is None else tuple(value) if several else (value,)
     if not all(isinstance(entry, str) for entry in names):
-        raise InputError(f"{name}={value!r} must be a factor name or a list of factor names")
+        raise InputError(f"{name}={value!r} must be the name of {one}, or a list of such names")
     if len(set(names)) < len(names):
-        raise InputError(f"{name}={value!r} names a factor twice: name each once")
+        raise InputError(f"{name}={value!r} names {one} twice: name each once")
+    if needed and not names:
+        raise InputError(f"{name} is empty: name at least one {what}")
     return names
 
 
@@ -239,76 +243,3 @@ def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
     if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
         raise InputError("frequency must be finite and not negative: 0 leaves a row out")
     return frequency
-
-
-def row_blocks(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
-    """Stretches of rows of a few megabytes each, with the index of their first row."""
-    if isinstance(rows, Stretched):
-        start = 0
-        for stretch in rows:
-            yield start, stretch
-            start += len(stretch)
-        return
-    step = max(1, size // (8 * rows.shape[1]))
-    for start in range(0, rows.shape[0], step):
-        yield start, rows[start : start + step]
-
-
-def finite_rows(rows: Any) -> NDArray[np.bool_]:
-    """Which rows hold only finite values."""
-    masks = [
-        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
-        if isinstance(block, np.ndarray)
-        else _finite_sparse(block)
-        for _, block in row_blocks(rows)
-    ]
-    return np.concatenate([np.ones(0, bool), *masks])
-
-
-def _finite_sparse(block: Any) -> NDArray[np.bool_]:
-    owner = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    bad = np.bincount(owner[~np.isfinite(block.data)], minlength=block.shape[0])
-    return np.asarray(bad == 0)
-
-
-class FiniteCheck:
-    """Counts and locates rows that are not finite, over any number of blocks, and says so once.
-
-    Parameters
-    ----------
-    name : str
-        What the rows are called in messages.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.rows = self.bad = 0
-        self.where = ""
-
-    def see(self, rows: Any, finite: NDArray[np.bool_] | None, first: int = 0) -> None:
-        """Take note of rows, of which the first has this index: which of them are finite (None: all)."""
-        if finite is not None:
-            if not self.bad:
-                self.where = self._first(rows, finite, first)
-            self.bad += len(finite) - int(finite.sum())
-        self.rows += rows.shape[0]
-
-    def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
-        first = int(np.flatnonzero(~finite)[0])
-        if isinstance(rows, Stretched):
-            row = rows.row(first)
-        else:
-            row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
-        feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
-        return f"row {start + first}, feature {feature}"
-
-    def settle(self, nan: str, way_out: str = DROP, so_far: bool = False) -> int:
-        """Raise, or warn and return the number of rows left out."""
-        if self.bad == 0:
-            return 0
-        rows = f"the first {self.rows}" if so_far else f"{self.rows}"
-        found = f"NaN or infinite values in {self.bad} of {rows} rows, the first in {self.where} (from 0)"
-        if nan == "raise":
-            raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
-        warn(f"{self.name} has {found}: those rows are left out")
-        return self.bad

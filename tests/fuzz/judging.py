@@ -80,8 +80,8 @@ def _judge_line(line: str) -> str:
     return ""
 
 
-def run_command(arguments: list[str]) -> None:
-    """Run a command; raises AssertionError unless it gives JSON, or one line and exit code 2."""
+def called(arguments: list[str]) -> tuple[object, str, str]:
+    """Exit code, standard output and standard error of a command that runs in this process."""
     out, err = io.StringIO(), io.StringIO()
     with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code: object = 0
@@ -89,8 +89,14 @@ def run_command(arguments: list[str]) -> None:
             main(arguments)
         except SystemExit as done:
             code = done.code or 0
-    lines = [line for line in err.getvalue().splitlines() if not line.startswith("crossfusion: warning: ")]
+    return code, out.getvalue(), err.getvalue()
+
+
+def run_command(arguments: list[str]) -> None:
+    """Run a command; raises AssertionError unless it gives JSON, or one line and exit code 2."""
+    code, out, err = called(arguments)
+    lines = [line for line in err.splitlines() if not line.startswith("crossfusion: warning: ")]
     if code == 0 and not lines:
-        json.loads(out.getvalue())
+        json.loads(out)
     elif not (code == 2 and len(lines) == 1 and lines[0].startswith("crossfusion: ")):
-        raise AssertionError(f"exit code {code} and {err.getvalue()!r}")
+        raise AssertionError(f"exit code {code} and {err!r}")

@@ -7,8 +7,9 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.errors import InputError
+from crossfusion.finite import finite_only
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.validation import as_rows, check_length, finite_only
+from crossfusion.validation import as_rows, check_length
 
 WAY_OUT = "leave those rows out, x[np.isfinite(x).all(axis=1)]"
 

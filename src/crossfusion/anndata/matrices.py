@@ -31,12 +31,14 @@ def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...
         return (DEFAULT if DEFAULT in adata.obsm else "X",)
     if use_rep is not None and not isinstance(use_rep, str):
         raise InputError(f"use_rep={use_rep!r} must be one name such as 'X_pca': name several in embedding_obsm_keys")
-    names = as_names(embedding_obsm_keys if use_rep is None else use_rep, "embedding_obsm_keys")
+    names = as_names(embedding_obsm_keys if use_rep is None else use_rep, "embedding_obsm_keys", "embedding")
     if not names:
         raise InputError("embedding_obsm_keys is empty: name at least one entry of adata.obsm")
     known = [*adata.obsm, "X", *(["raw/X"] if adata.raw is not None else [])]
     known += [f"{place}/{name}" for place in ("layers", "obsm") for name in getattr(adata, place)]
     check_known(names, known, "embedding", "adata")
+    if len({name.removeprefix("obsm/") for name in names}) < len(names):
+        raise InputError(f"embedding_obsm_keys={[*names]!r} names an embedding twice: name each once")
     return names
 
 

@@ -11,7 +11,8 @@ from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import chosen, opened
 from crossfusion.collect import collect
 from crossfusion.errors import InputError, warn
-from crossfusion.validation import NAN, check_known, check_once, check_option
+from crossfusion.finite import NAN
+from crossfusion.validation import check_known, check_once, check_option
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion import optional
 from crossfusion.errors import InputError
-from crossfusion.validation import as_clouds, check_whole
+from crossfusion.validation import as_clouds, check_seed, check_whole
 
 
 def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
@@ -39,9 +39,7 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     Ben-David, Blitzer, Crammer and Pereira, *Analysis of representations for domain adaptation* (2006).
     """
     check_whole(folds, "folds", 2)
-    check_whole(seed, "seed", 0)
-    if seed >= 2**32:
-        raise InputError(f"seed={seed} must be below 2**32, which is what scikit-learn takes")
+    check_seed(seed, below=2**32)
     rows, labels = _labelled(*as_clouds(a, b), folds)
     purpose = "the distance 'classifier'"
     linear, selection, pipeline, preprocessing = (

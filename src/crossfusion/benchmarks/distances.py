@@ -12,8 +12,8 @@ from crossfusion.baselines import distance
 from crossfusion.baselines.blocks import squared_distances
 from crossfusion.baselines.sinkhorn import solve
 from crossfusion.benchmarks.timing import best_times, peak_memory
-from crossfusion.errors import InputError
 from crossfusion.kernels import FloatArray
+from crossfusion.validation import check_whole
 
 HEADER = ["distance", "against", "n", "d", "times as fast", "values differ by", "marginal errors", "aim"]
 EPSILON, TOLERANCE = 0.1, 1e-2
@@ -49,8 +49,7 @@ def run(*, repeats: int = 3) -> dict[str, Any]:
     dict
         A title, the names of the columns, and the rows as text.
     """
-    if repeats < 1:
-        raise InputError(f"repeats={repeats} must be positive")
+    check_whole(repeats, "repeats")
     sections = (_sinkhorn, _mmd, _chamfer, _hausdorff, _energy, _wasserstein)
     rows = [row for section in sections for row in section(repeats)]
     title = f"baseline distances, {kernels.thread_count()} threads, best of {repeats}"

@@ -16,6 +16,7 @@ from crossfusion.benchmarks.timing import best_times, peak_memory
 from crossfusion.collect import summarize
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
+from crossfusion.validation import check_positive, check_whole
 
 GROUPS = 200
 PEER_BYTES = 200 * 10**6  # slower sides work on a part of the rows; all are compared per byte
@@ -38,8 +39,9 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     dict
         A title, the settings, and value and aim of each ratio.
     """
-    if dim < 1 or repeats < 1 or not 0 < gigabytes < 1e6:
-        raise InputError(f"gigabytes={gigabytes}, dim={dim} and repeats={repeats} must be positive")
+    check_whole(dim, "dim")
+    check_whole(repeats, "repeats")
+    check_positive(gigabytes, "gigabytes")
     number = int(gigabytes * 1e9 / 4 / dim)
     if number < 1000:
         raise InputError(f"gigabytes={gigabytes} at dim={dim} is too little to measure: ask for at least 1000 rows")

@@ -1,14 +1,16 @@
 """The command `crossfusion`. Exit codes: 0, 1 for an alarm, 2 for bad input, with one line on what to do."""
 
+import io
 import os
-import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from crossfusion.errors import CrossfusionError, CrossfusionWarning
+from crossfusion.cli.wording import as_options, command_of
+from crossfusion.errors import CrossfusionError, CrossfusionWarning, printable
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 
@@ -21,11 +23,10 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         What follows the program's name; by default what the shell passed.
     """
-    warnings.showwarning = _show_warning
-    warnings.simplefilter("always", CrossfusionWarning)
-    if sys.stdout is None:
-        fail("standard output is closed: leave it open")
     try:
+        warnings.showwarning = _shows_warnings(arguments)
+        warnings.simplefilter("always", CrossfusionWarning)
+        _make_printable()
         from crossfusion.cli.commands import cli
 
         cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
@@ -41,17 +42,35 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(_as_options(str(problem)))
+        fail(_said(str(problem), arguments))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
-    except MemoryError:
+    except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
         fail("there is not enough memory for this: summarize to fewer groups, or select some")
+    except ImportError as problem:
+        fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        sys.stderr.close()
+        end_output()
         sys.exit(0)
     except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cannot be written must not be tried again at exit
+        sys.stdout = io.StringIO()
         fail(f"{problem.strerror or problem}: check the space and rights where this writes")
+
+
+def _make_printable() -> None:
+    """Let any text be printed in any encoding, and nothing where standard error is closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+    if sys.stdout is None:
+        fail("standard output is closed: leave it open")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end_output() -> None:
+    """Print nothing more, nor at exit what could not be printed before."""
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
 
 
 def fail(message: str, code: int = 2) -> None:
@@ -64,8 +83,7 @@ def fail(message: str, code: int = 2) -> None:
     code : int
         Exit code.
     """
-    line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()  # names of files may be no text
-    print(f"crossfusion: {line}", file=sys.stderr)
+    print(f"crossfusion: {printable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -78,39 +96,21 @@ def _interrupted() -> None:
         os._exit(130)
 
 
-def _as_options(message: str) -> str:
+def _said(message: str, arguments: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
-    for python, option in (
-        ("nan='drop'", "--nan drop"),
-        ("in vectors", "in --vectors"),
-        ("min_count=", "--min-count "),
-        ("permutations=", "--test " if any(word.startswith("--test") for word in sys.argv) else "--permutations "),
-        ("level=", "--level "),
-        ("alarm=None", "--alarm 0"),
-        ("alarm=", "--alarm "),
-        ("window=", "--window "),
-        ("step=", "--step "),
-        ("small=", "--small "),
-        ("folds=", "--folds "),
-        ("repeats=", "--repeats "),
-        ("wait=", "--wait "),
-        ("per_slide=", "--per-slide "),
-        ("slide_mpp=", "--slide-mpp "),
-        ("centres=", "--centres "),
-        ("batch=", "--batch "),
-        ("min_cells=", "--min-cells "),
-        ("lower min_cells", "lower --min-cells"),
-        ("draws=", "--draws "),
-        ("seed=", "--seed "),
-        ("workers=", "--workers "),
-    ):
-        message = message.replace(python, option)
-    message = re.sub(r"\b(batch|label|donor)_key(=?)", lambda found: f"--{found[1]}{' ' * len(found[2])}", message)
-    options = "adjust|by|device|engine|layout|manifest|metric|on|precision|reference|sql|vectors|weights"
-    message = re.sub(rf"\b({options})='([^']*)'", r"--\1 '\2'", message)
-    return re.sub(r"\b(in|without) on\b", r"\1 --on", message)
+    from crossfusion.cli.commands import cli
+
+    words = sys.argv[1:] if arguments is None else arguments
+    return as_options(message, command_of(cli, words), words)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, CrossfusionWarning):
-        print(f"crossfusion: warning: {message}", file=sys.stderr)
+def _shows_warnings(arguments: list[str] | None) -> Callable[..., None]:
+    """What Python calls with each warning; the same is said once."""
+    shown = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, CrossfusionWarning) and str(message) not in shown:
+            shown.add(str(message))
+            print(f"crossfusion: warning: {_said(str(message), arguments)}", file=sys.stderr)
+
+    return show

@@ -8,22 +8,41 @@ import click
 
 from crossfusion import pictures
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option, names_option, plot_option
+from crossfusion.cli.options import (
+    PATH,
+    data_option,
+    folder_option,
+    json_option,
+    names_option,
+    number_option,
+    plot_option,
+    quick_option,
+    workers_option,
+)
 from crossfusion.validation import check_known
 
 
 @click.group()
 def bench() -> None:
-    """Measure speed, as ratios in one run, and whether intervals and tests hold."""
+    """Measure speed, and whether intervals, tests and alarms hold.
+
+    Speed is measured as ratios, in one run.
+
+    \b
+    Examples:
+      crossfusion bench moments --gigabytes 0.4
+    """
 
 
 @bench.command("moments")
-@click.option("--gigabytes", default=1.6, show_default=True, help="Size of the rows.")
-@click.option("--dim", default=256, show_default=True, help="Number of features.")
-@click.option("--repeats", default=7, show_default=True, help="Rounds, in which the sides alternate.")
+@click.option("--gigabytes", default=1.6, show_default=True, metavar="SIZE", help="Size of the rows.")
+@number_option("--dim", 256, "Number of features.")
+@number_option("--repeats", 7, "Rounds, in which the sides alternate.")
 @json_option
 def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> None:
-    """Compare the kernel with the machine's read bandwidth and with what else people use.
+    """Compare the kernel with the bandwidth of memory.
+
+    And with what else people use.
 
     \b
     Examples:
@@ -41,10 +60,10 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
 
 
 @bench.command("distances")
-@click.option("--repeats", default=3, show_default=True, help="Rounds, in which the sides alternate.")
+@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
 @json_option
 def bench_distances(repeats: int, as_json: bool) -> None:
-    """Compare the baseline distances with the libraries that people use for them.
+    """Compare distances with the libraries people use for them.
 
     \b
     Examples:
@@ -57,11 +76,13 @@ def bench_distances(repeats: int, as_json: bool) -> None:
 
 
 @bench.command("permutations")
-@click.option("--repeats", default=3, show_default=True, help="Rounds, in which the sides alternate.")
-@click.option("--quick", is_flag=True, help="Leave out the comparison that takes minutes.")
+@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@quick_option("without the comparison that takes minutes")
 @json_option
 def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
-    """Compare permutation tests with those on distance matrices.
+    """Compare permutation tests with those on matrices.
+
+    That is, on matrices of all distances between rows.
 
     \b
     Examples:
@@ -74,10 +95,10 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
 
 
 @bench.command("intervals")
-@click.option("--repeats", default=15, show_default=True, help="Rounds, in which the sides alternate.")
+@number_option("--repeats", 15, "Rounds, in which the sides alternate.")
 @json_option
 def bench_intervals(repeats: int, as_json: bool) -> None:
-    """Compare the cost of an interval with that of the distance alone.
+    """Compare the cost of an interval with the distance alone.
 
     \b
     Examples:
@@ -90,19 +111,28 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
 
 
 @bench.command("scale")
-@click.option("--gigabytes", default=2.0, show_default=True, help="Size of the rows that are read.")
-@click.option("--large", default=12.0, show_default=True, help="Gigabytes of the data set that must not fill memory.")
-@click.option("--dim", default=256, show_default=True, help="Number of features.")
-@click.option("--repeats", default=5, show_default=True, help="Rounds, in which the sides alternate.")
-@names_option("--only", "Measure only these: storages, memory, processes.")
+@click.option("--gigabytes", default=2.0, show_default=True, metavar="SIZE", help="Size of the rows that are read.")
 @click.option(
-    "--folder", type=PATH, help="Where files are made, and deleted after.  [default: that for temporary ones]"
+    "--large",
+    default=12.0,
+    show_default=True,
+    metavar="SIZE",
+    help="Gigabytes of the data set that must not fill memory.",
+)
+@number_option("--dim", 256, "Number of features.")
+@number_option("--repeats", 5, "Rounds, in which the sides alternate.")
+@names_option("--only", "Parts to measure, of storages, memory, processes.  [default: all]")
+@click.option(
+    "--folder",
+    type=PATH,
+    metavar="DIR",
+    help="Where files are made, and deleted after.  [default: that for temporary ones]",
 )
 @json_option
 def bench_scale(
     gigabytes: float, large: float, dim: int, repeats: int, only: list[str], folder: Path | None, as_json: bool
 ) -> None:
-    """Compare storages and engines with plain reads of the same files, and watch memory.
+    """Compare storages and engines with plain reads; watch memory.
 
     \b
     Examples:
@@ -128,16 +158,20 @@ def bench_scale(
 
 
 @bench.command("integration")
-@click.option("--quick", is_flag=True, help="Few cells, for a first look.")
-@names_option("--only", "Measure only these: values, times.")
-@click.option("--cap", default=75.0, show_default=True, help="Seconds that each metric of scib-metrics has.")
-@click.option("--data", type=PATH, help="Folder of sc_mixology.parquet.  [default: CROSSFUSION_DATA]")
-@plot_option("Also draw the leaderboard")
+@quick_option("few cells")
+@names_option("--only", "Parts to measure, of values, times.  [default: all]")
+@click.option(
+    "--cap", default=75.0, show_default=True, metavar="SECONDS", help="Time that each metric of scib-metrics has."
+)
+@data_option
+@plot_option("the leaderboard")
 @json_option
 def bench_integration(
     quick: bool, only: list[str], cap: float, data: Path | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Set embeddings of single cells beside scib-metrics: the same embeddings, values and time.
+    """Compare with scib-metrics on embeddings of cells.
+
+    Values and time, of the same embeddings.
 
     \b
     Examples:
@@ -166,13 +200,13 @@ def bench_integration(
 
 
 @bench.command("coverage")
-@click.option("--quick", is_flag=True, help="A few points, for a first look within a minute.")
-@click.option("--draws", type=int, metavar="N", help="Of each point.  [default: 2000, or 200]")
-@click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
-@click.option("--out", type=PATH, help="Folder for the results.  [default: coverage, or coverage-quick]")
+@quick_option("a few points, within a minute")
+@number_option("--draws", None, "Draws of each point.  [default: 2000; 200 with --quick]")
+@workers_option
+@folder_option("  [default: coverage; coverage-quick with --quick]")
 @json_option
 def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path | None, as_json: bool) -> None:
-    """Show how often intervals cover the truth, and how often tests reject.
+    """Count how often intervals cover the truth, and tests reject.
 
     Rows are drawn again and again from populations whose distance is known. An interrupted study goes on where it was
     when the same command is given again.
@@ -180,7 +214,7 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
     \b
     Examples:
       crossfusion bench coverage --quick
-      crossfusion bench coverage --out coverage --json
+      crossfusion bench coverage -o coverage --json
     """
     from crossfusion.benchmarks import coverage
 
@@ -197,13 +231,14 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
 
 
 @bench.command("drift")
-@click.option("--quick", is_flag=True, help="Few streams, for a first look within a minute or two.")
-@click.option("--draws", type=int, metavar="N", help="Streams of each kind without drift.  [default: 200, or 30]")
-@click.option("--streams", type=int, metavar="N", help="Streams of each kind for all detectors.  [default: 4, or 1]")
-@names_option("--only", "Measure only these: rates, evidently, frouros.")
+@quick_option("few streams, within a minute or two")
+@number_option("--draws", None, "Streams of each kind without drift.  [default: 200; 30 with --quick]")
+@number_option("--streams", None, "Streams of each kind for all detectors.  [default: 4; 1 with --quick]")
+@names_option("--only", "Parts to measure, of rates, evidently, frouros.  [default: all]")
 @click.option(
     "--folder",
     type=PATH,
+    metavar="DIR",
     default=Path("bench-peers"),
     show_default=True,
     help="Where evidently and frouros are installed, each in an environment of its own.",
@@ -212,9 +247,9 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
 def bench_drift(
     quick: bool, draws: int | None, streams: int | None, only: list[str], folder: Path, as_json: bool
 ) -> None:
-    """Show how often the alarm of drift is false, and compare it with evidently and frouros.
+    """Count false alarms of drift, and those of other packages.
 
-    Others are installed by pip into environments of their own, in the folder that --folder names.
+    Evidently and frouros are installed by pip into environments of their own, in the folder that --folder names.
 
     \b
     Examples:
@@ -247,12 +282,14 @@ def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> N
 
 
 @bench.command("report")
-@click.option("--rows", default=1_000_000, show_default=True, help="Rows of the study.")
-@click.option("--groups", default=100, show_default=True, help="Groups that are compared.")
-@click.option("--repeats", default=3, show_default=True, help="How often the page is opened.")
+@number_option("--rows", 1_000_000, "Rows of the data set.")
+@number_option("--groups", 100, "Groups that are compared.")
+@number_option("--repeats", 3, "Rounds, in which the page is opened.")
 @json_option
 def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
-    """Show how large the page of a large study is, and how long Chromium takes to open it.
+    """Measure the size of a report, and how fast it opens.
+
+    In Chromium.
 
     \b
     Examples:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 
 import click
@@ -10,45 +9,41 @@ import numpy as np
 
 from crossfusion.baselines import distances
 from crossfusion.cli import output, tables
+from crossfusion.cli.domains import chosen_distances, distance_option
 from crossfusion.cli.options import (
+    distance_settings_option,
+    interval_option,
     json_option,
-    level_option,
-    names_option,
     plot_option,
     seed_option,
-    settings,
     test_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError, warn
+from crossfusion.finite import NAN, finite_only
 from crossfusion.fusion import Fusion
 from crossfusion.permutation import permutation_test
 from crossfusion.sources import Source
 from crossfusion.sources.arrays import read_rows
 from crossfusion.sources.block import with_keys
 from crossfusion.text import number_text, plain_value
-from crossfusion.validation import NAN, check_known, check_option, finite_only
+from crossfusion.validation import check_option
 
 
 @click.command()
 @click.argument("files", metavar="A B", nargs=-1)
-@names_option("--distance", "Show these distances instead; 'all' stands for every one there is.")
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    callback=settings,
-    metavar="NAME=NUMBER",
-    help="Option of the distances that have it, such as epsilon=0.5.",
-)
+@distance_option("[default: cfd, with its parts]")
+@distance_settings_option
 @weights_option
-@click.option("--trim", default=0.0, metavar="SHARE", help="Share of each group's farthest rows to leave out.")
-@level_option
+@click.option(
+    "--trim", default=0.0, show_default=True, metavar="SHARE", help="Each group's farthest rows that are left out."
+)
+@interval_option
 @test_option
-@seed_option
-@plot_option("Also draw the variance within and between")
+@seed_option("the permutations")
+@plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql")
 @json_option
 def compare(
@@ -64,7 +59,9 @@ def compare(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Distance between the rows of two files, folders, patterns or queries; files come before queries.
+    """Compare the rows of two files, folders, patterns or queries.
+
+    Files come before queries. An interval and a test take the rows to be independent.
 
     \b
     Examples:
@@ -135,17 +132,14 @@ def _compare_by(
 ) -> None:
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
     every = "all" in names
-    names = list(distances) if every else list(dict.fromkeys(names))
-    check_known(names, list(distances), "distance", "crossfusion")
-    known = {name: [*signature(distances[name]).parameters][2:] for name in names}
-    check_known(options, sorted({option for own in known.values() for option in own}), "option", "these distances")
+    chosen = chosen_distances(names, options)
     check_option(nan, NAN, "nan")
     rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
     found: dict[str, float | None] = {}
-    with output.progress("measuring", len(names), "distances") as progress:
-        for name in names:
+    with output.progress("measuring", len(chosen), "distances") as progress:
+        for name, own in chosen.items():
             try:
-                found[name] = distances[name](*rows, **{own: options[own] for own in known[name] if own in options})
+                found[name] = distances[name](*rows, **own)
             except InputError as problem:
                 if not every or name == "cfd":  # what cfd refuses is of no use to any
                     raise

@@ -6,20 +6,28 @@ from typing import Any
 
 import click
 
-from crossfusion.alignment import corrections
 from crossfusion.cli import output
 from crossfusion.cli.domains import (
-    UNITS,
+    SPLIT,
     chosen_distances,
+    correction_option,
+    distance_option,
     folds_option,
     label_option,
-    level_option,
     metric_option,
-    option_option,
     rows_of,
-    seed_option,
 )
-from crossfusion.cli.options import between_option, json_option, named_files, names_option, plot_option
+from crossfusion.cli.options import (
+    between_option,
+    distance_settings_option,
+    json_option,
+    level_option,
+    named_files,
+    number_option,
+    plot_option,
+    seed_option,
+    units_option,
+)
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.experiments import scatter
@@ -33,19 +41,17 @@ from crossfusion.sources.whole import Rows
 @click.argument("files", metavar="FILE | NAME=FILE...", nargs=-1)
 @between_option
 @label_option
-@names_option("--units", UNITS + "trained on or tested on, never both.")
-@names_option("--distance", f"Distances to judge; 'all' stands for every one. By default {', '.join(DISTANCES)}.")
-@option_option
-@names_option(
-    "--correction", f"Corrections of the embeddings, of {', '.join(corrections)}. By default {', '.join(CORRECTIONS)}."
-)
+@units_option(SPLIT)
+@distance_option(f"[default: {','.join(DISTANCES)}]")
+@distance_settings_option
+@correction_option(f"[default: {','.join(CORRECTIONS)}]")
 @metric_option
 @folds_option
-@click.option("--rows", default=500, show_default=True, metavar="N", help="Most rows of each domain in a distance.")
-@click.option("--repeats", default=5, show_default=True, help="Random samples of so many rows.")
+@number_option("--rows", 500, "Most rows of a domain in a distance.")
+@number_option("--repeats", 5, "Random samples of so many rows.")
 @level_option
-@seed_option
-@plot_option("Also draw distances against degradation")
+@seed_option("everything random")
+@plot_option("distances against degradation")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def degradation(
@@ -61,7 +67,9 @@ def degradation(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Do distances foresee what a model loses: every pair of domains, every correction.
+    """Judge whether distances foresee what a model loses.
+
+    Every pair of domains is measured after every correction.
 
     One file is corrected by the methods that --correction names. Several, as NAME=FILE, are the same rows after
     corrections of your own, such as stain normalisations.

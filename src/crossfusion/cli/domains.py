@@ -5,31 +5,32 @@ from inspect import signature
 
 import click
 
+from crossfusion.alignment import corrections
 from crossfusion.baselines import distances
-from crossfusion.cli.options import names_option, settings
+from crossfusion.cli.options import Decorator, names_option, number_option
 from crossfusion.cli.reading import Reading
 from crossfusion.errors import InputError
 from crossfusion.protocols.drops import SCORES
 from crossfusion.sources.whole import Rows
 from crossfusion.validation import check_known
 
-LABEL = "Column of what a model predicts."
-UNITS = "Columns of the independent units, such as patients: "
-label_option = names_option("--label", LABEL, required=True)
-option_option = click.option(
-    "--option",
-    "options",
-    multiple=True,
-    callback=settings,
-    metavar="NAME=NUMBER",
-    help="Option of the distances that have it, such as bandwidth=2.0.",
-)
+SPLIT = "trained on or tested on, never both"  # what units are for
+METRICS = "|".join(SCORES)
+label_option = names_option("--label", "Columns of what a model predicts.", required=True)
 metric_option = click.option(
-    "--metric", default="f1_macro", show_default=True, metavar="|".join(SCORES), help="The score."
+    "--metric", default="f1_macro", show_default=True, metavar=METRICS, help="Score of the model."
 )
-folds_option = click.option("--folds", default=5, show_default=True, help="Parts of the cross-validation.")
-seed_option = click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
-level_option = click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+folds_option = number_option("--folds", 5, "Parts of the cross-validation.")
+
+
+def distance_option(default: str) -> Decorator:
+    """Option of the distances to measure."""
+    return names_option("--distance", f"Distances, such as cfd,mmd, or all.  {default}")
+
+
+def correction_option(default: str) -> Decorator:
+    """Option of the corrections of vectors."""
+    return names_option("--correction", f"Corrections of the vectors, of {', '.join(corrections)}.  {default}")
 
 
 def rows_of(read: Reading, file: str | None, by: Sequence[str]) -> Rows:

@@ -6,8 +6,19 @@ from typing import Any
 
 import click
 
-from crossfusion.cli import output, tables
-from crossfusion.cli.options import given_option, json_option, names_option, plot_option, weights_option
+from crossfusion.cli import end_output, output, tables
+from crossfusion.cli.options import (
+    given_option,
+    json_option,
+    level_option,
+    names_option,
+    number_option,
+    plot_option,
+    seed_option,
+    time_option,
+    units_option,
+    weights_option,
+)
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.drift.periods import parsed_reference, periods_of
 from crossfusion.drift.result import Drift
@@ -17,25 +28,27 @@ BAR = 24  # characters of the longest bar
 
 @click.command()
 @file_argument
-@click.option("--time", required=True, metavar="NAME", help="Column of the periods, such as week.")
+@time_option(required=True)
 @click.option(
     "--reference",
     required=True,
     metavar="first:N|previous|A,B,...|A..B",
     help="What periods are compared with: the first N, the window before, some by name, or a stretch.",
 )
-@click.option("--alarm", default=0.01, show_default=True, help="Rate of false alarms of a window; 0: no alarm.")
-@click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
 @given_option
-@names_option("--units", "Columns of the independent units, such as patients, for intervals.")
-@click.option("--window", default=1, show_default=True, metavar="N", help="Periods that are judged together.")
-@click.option("--step", default=1, show_default=True, metavar="N", help="Periods from one window to the next.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
-@names_option("--over", "Also split the first alarm over these columns, such as the site.")
+@units_option("intervals count these")
+@number_option("--window", 1, "Periods that are judged together.")
+@number_option("--step", 1, "Periods from one window to the next.")
+@click.option(
+    "--alarm", default=0.01, show_default=True, metavar="RATE", help="Rate of false alarms of a window; 0: no alarm."
+)
+@click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
 @click.option("--latest", is_flag=True, help="Exit with 1 only if the last window is an alarm.")
-@plot_option()
+@names_option("--over", "Columns that the first alarm is split over, such as the site, besides features.")
 @weights_option
-@click.option("--seed", default=0, show_default=True, help="Seed of the series that judge the change.")
+@level_option
+@seed_option("the series that judge the change")
+@plot_option("the windows")
 @reading_options()
 @json_option
 def drift(
@@ -57,7 +70,7 @@ def drift(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Compare each period with a reference; exit with 1 if there is an alarm.
+    """Compare periods with a reference; exit with 1 on an alarm.
 
     New files are added to a summary with `summarize --append`, which refuses what it holds already.
 
@@ -82,12 +95,12 @@ def drift(
         **options,
     )
     output.draw(plot, found.plot)
-    if as_json:
-        output.show_json(found.to_dict())
-    else:
-        _show(found, tables.question([time], given))
-    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
+    try:
+        output.show_json(found.to_dict()) if as_json else _show(found, tables.question([time], given))
         sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough; an alarm is one all the same
+        end_output()
+    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
         sys.exit(1)
 
 

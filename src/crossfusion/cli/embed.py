@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option
+from crossfusion.cli.options import file_option, json_option, number_option
 from crossfusion.cli.tiles import Tiling, tile_options
 from crossfusion.errors import InputError
 from crossfusion.pathology.embedding import embed as embed_tiles
@@ -17,26 +17,47 @@ from crossfusion.pathology.parts import check_target, facts_of
 from crossfusion.pathology.stains import find_reference
 from crossfusion.pathology.tiles import Tile
 
+encoder_option = click.option(
+    "--encoder", required=True, metavar="NAME", help="Such as efficientnet_lite0, virchow, virchow:DIR, timm:NAME."
+)
+stain_option = click.option(
+    "--reference",
+    metavar="FILE|NAME=VALUE",
+    help="What to normalise to: an image, or a domain, whose most ordinary tile is taken.  [default: that of all]",
+)
+
+
+def network_options(command: Any) -> Any:
+    """How images go through a network."""
+    options = (
+        click.option(
+            "--device", default="auto", show_default=True, metavar="auto|cpu|cuda|cuda:N|mps", help="Where it runs."
+        ),
+        click.option(
+            "--precision",
+            default="auto",
+            show_default=True,
+            metavar="auto|float32|float16|bfloat16",
+            help="Numbers that it computes with.",
+        ),
+        number_option("--batch", 32, "Images that go through it at once."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
 
 @click.command()
 @click.argument("data")
 @tile_options
-@click.option(
-    "--encoder", "encoder", required=True, metavar="NAME", help="Such as efficientnet_lite0, virchow, timm:NAME."
-)
+@encoder_option
 @click.option(
     "--normalizer", default="none", show_default=True, metavar="NAME", help="Such as macenko, onnx:FILE@-1..1."
 )
-@click.option(
-    "--reference",
-    metavar="FILE|FACTOR=VALUE",
-    help="What to normalise to: an image, or the most ordinary tile of a domain.",
-)
-@click.option("-o", "--output", "target", type=PATH, required=True, help="The table to write (.parquet).")
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or mps.")
-@click.option("--precision", default="auto", show_default=True, help="float32, float16 or bfloat16.")
-@click.option("--batch", default=32, show_default=True, help="Images that go through the network at once.")
-@click.option("--workers", type=int, metavar="N", help="Threads that read and normalise.  [default: one a core]")
+@stain_option
+@file_option("The table (.parquet)", required=True)
+@network_options
+@number_option("--workers", None, "Threads that read and normalise.  [default: one a core]")
 @json_option
 def embed(
     data: str,
@@ -51,7 +72,9 @@ def embed(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Encode images: a vector and all factors a row. An interrupted run goes on where it was.
+    """Encode images: a vector and all factors a row.
+
+    An interrupted run goes on where it was when the same command is given again.
 
     \b
     Examples:

@@ -11,13 +11,22 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import named_files, names_option
+from crossfusion.cli.domains import METRICS, SPLIT, correction_option, distance_option
+from crossfusion.cli.embed import encoder_option, network_options, stain_option
+from crossfusion.cli.options import (
+    named_files,
+    names_option,
+    number_option,
+    quick_option,
+    seed_option,
+    units_option,
+)
 from crossfusion.cli.tiles import Tiling, tile_options
 from crossfusion.errors import FileError
 
 FEW = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
-PLANNED = ("distances", "rows", "halves", "metric", "folds", "seed")  # options of the evaluation
+PLANNED = ("rows", "halves", "metric", "folds", "seed")  # options of the evaluation
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
@@ -26,33 +35,35 @@ def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) ->
 
 
 OPTIONS = (
-    click.option("--data", required=True, help="A data set as the layout says: a folder, or its table."),
-    click.option("--encoder", required=True, metavar="NAME", help="Such as virchow, virchow:DIR, timm:NAME, random."),
+    click.option(
+        "--data", required=True, metavar="DIR|FILE", help="A data set as the layout says: a folder, or its table."
+    ),
+    encoder_option,
     names_option(
-        "--normalizers",
+        "--normalizer",
         "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]",
     ),
+    stain_option,
+    correction_option("[default: none]"),
     click.option(
-        "--reference", metavar="FILE|FACTOR=VALUE", help="What to normalise to; else an ordinary tile of all."
+        "--embeddings",
+        multiple=True,
+        callback=_files,
+        metavar="NAME=FILE",
+        help="Ready-made, of the same tiles; may be repeated.",
     ),
-    names_option("--corrections", "Of the vectors, such as centre,coral,combat."),
-    click.option(
-        "--embeddings", multiple=True, callback=_files, metavar="NAME=FILE", help="Ready-made, of the same tiles."
-    ),
-    names_option("--between", "Factors of the domains.  [default: scanner, or centre, by layout]"),
-    names_option("--label", "Factors that a model predicts, or none.  [default: label]"),
-    names_option("--units", "Factors of what is independent, or none.  [default: slide]"),
-    names_option("--distances", "Distances.  [default: those that are fast enough]"),
-    click.option("--rows", type=int, metavar="N", help="Most rows of a domain in a distance.  [default: 1000]"),
-    click.option("--repeats", "halves", type=int, metavar="N", help="Random halves for the ratios.  [default: 50]"),
-    click.option("--metric", metavar="f1_macro|auc|accuracy", help="Score of the model.  [default: f1_macro]"),
-    click.option("--folds", type=int, metavar="N", help="Parts of the cross-validation.  [default: 5; 3 with --quick]"),
-    click.option("--seed", default=0, show_default=True, help="Seed of the evaluation."),
-    click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or mps."),
-    click.option("--precision", default="auto", show_default=True, help="float32, float16 or bfloat16."),
-    click.option("--batch", default=32, show_default=True, help="Images that go through the network at once."),
-    click.option("--workers", type=int, metavar="N", help="Threads that read, processes that evaluate."),
-    click.option("--quick", is_flag=True, is_eager=True, help=f"A first look: {FEW} tiles a slide, small settings."),
+    names_option("--between", "Factors whose combinations are compared.  [default: scanner, or centre, by layout]"),
+    names_option("--label", "Columns of what a model predicts, or none.  [default: label]"),
+    units_option(f"{SPLIT}; or none.  [default: slide]"),
+    distance_option("[default: those that are fast enough]"),
+    number_option("--rows", None, "Most rows of a domain in a distance.  [default: 1000]"),
+    click.option("--repeats", "halves", type=int, metavar="N", help="Random halves.  [default: 50]"),
+    click.option("--metric", metavar=METRICS, help="Score of the model.  [default: f1_macro]"),
+    number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
+    seed_option("everything random"),
+    network_options,
+    number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one a core]"),
+    quick_option(f"{FEW} tiles a slide, small settings"),
 )
 
 
@@ -68,8 +79,9 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     """The whole chain: tiles, embeddings, evaluation, files."""
     from crossfusion.experiments import histopathology as study
 
-    plan = _plan(quick, {name: asked.pop(name) for name in PLANNED})
-    asked["normalizers"] = asked["normalizers"] or ["none", "macenko"]
+    plan = _plan(quick, {"distances": asked.pop("distance")} | {name: asked.pop(name) for name in PLANNED})
+    asked["normalizers"] = asked.pop("normalizer") or ["none", "macenko"]
+    asked["corrections"] = asked.pop("correction")
     choices = study.Choices(layout=tiling.layout, **asked)
     choices.specs()
     study.check_plan(plan)

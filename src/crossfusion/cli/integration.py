@@ -9,7 +9,16 @@ import click
 from crossfusion.anndata.board import Keys, leaderboard
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.cli import output
-from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
+from crossfusion.cli.options import (
+    json_option,
+    level_option,
+    names_option,
+    number_option,
+    plot_option,
+    reference_option,
+    seed_option,
+    weights_option,
+)
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.errors import InputError
 from crossfusion.summary import Summary
@@ -20,17 +29,17 @@ LABELS_SHOWN = 40  # rows of the table of labels
 
 @click.command()
 @click.argument("file", metavar="FILE.h5ad")
-@click.option("--batch", required=True, metavar="COLUMN", help="Column of obs that should not matter.")
-@click.option("--label", metavar="COLUMN", help="Column of obs that should, such as the cell type.")
-@click.option("--donor", metavar="COLUMN", help="Column of what is independent, for intervals; 'index': the cells.")
+@click.option("--batch", required=True, metavar="NAME", help="Column of obs that should not matter.")
+@click.option("--label", metavar="NAME", help="Column of obs that should, such as the cell type.")
+@click.option("--donor", metavar="NAME", help="Column of what is independent, for intervals; 'index': the cells.")
 @names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
-@click.option("--reference", metavar="NAME", help="The embedding to compare with; the first one by default.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--min-cells", default=2, show_default=True, help="Smaller combinations of batch and label are left out.")
-@click.option("--draws", default=999, show_default=True, help="Resamples of the donors, for the stability of ranks.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
-@plot_option("Also draw batches against biology")
+@reference_option("The embedding")
+@number_option("--min-cells", 2, "Least cells of a batch in a label; smaller ones are left out.")
 @weights_option
+@level_option
+@number_option("--draws", 999, "Resamples of the donors, for the stability of ranks.")
+@seed_option("the resamples")
+@plot_option("batches against biology")
 @reading_options("nan", "engine")
 @json_option
 def integration(
@@ -44,18 +53,21 @@ def integration(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Embeddings of the same cells: how far batches are apart in each, and how far labels.
+    """Compare embeddings of the same cells: batches and labels.
 
-    The file is AnnData, in HDF5 or Zarr, and is read in pieces.
+    A good embedding leaves batches together and labels apart. The file is AnnData, in HDF5 or Zarr, and is read in
+    pieces.
 
     \b
     Examples:
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
-      crossfusion integration cells.h5ad --batch batch --label type --donor donor --obsm X_pca,X_scVI --plot board.png
+      crossfusion integration cells.h5ad --batch batch --label cell_type --donor donor --obsm X_pca --plot b.png
     """
     keys = Keys(batch, label, donor)
-    if len(set(obsm)) < len(obsm):
+    if len({name.removeprefix("obsm/") for name in obsm}) < len(obsm):
         raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
+    if read.is_summary(file):
+        raise InputError(f"{file} is a summary, without embeddings to choose from: name the file of the cells")
     found = leaderboard({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
     output.draw(plot, found.plot)
     if as_json:

@@ -12,12 +12,12 @@ from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
     given_option,
+    interval_option,
     json_option,
-    level_option,
-    names_option,
     plot_option,
     seed_option,
     test_option,
+    units_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
@@ -33,11 +33,11 @@ from crossfusion.validation import check_option
 @file_argument
 @between_option
 @given_option
-@names_option("--units", "Columns of the independent units, such as patients, for intervals and tests.")
+@units_option("intervals and tests count these")
 @weights_option
-@level_option
+@interval_option
 @test_option
-@seed_option
+@seed_option("the permutations")
 @click.option(
     "--adjust",
     default="holm",
@@ -46,7 +46,7 @@ from crossfusion.validation import check_option
     help="How p-values account for the number of pairs.",
 )
 @click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
-@plot_option("Also draw the matrix, or with --level the pairs with their intervals")
+@plot_option("the matrix, or with --level the pairs with their intervals")
 @reading_options()
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
@@ -66,7 +66,7 @@ def matrix(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Distances between all pairs of groups.
+    """Compare all pairs of groups.
 
     Without --units, intervals and tests take the rows of a file to be independent; a summary has none.
 

@@ -10,9 +10,13 @@ from crossfusion.cli.options import (
     between_option,
     given_option,
     json_option,
+    level_option,
     named_files,
-    names_option,
+    number_option,
     plot_option,
+    reference_option,
+    seed_option,
+    units_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
@@ -23,13 +27,13 @@ from crossfusion.methods import compare_methods
 @click.argument("files", metavar="NAME=FILE_OR_SUMMARY...", nargs=-1, required=True)
 @between_option
 @given_option
-@names_option("--units", "Columns of the independent units, such as patients, for intervals.")
-@click.option("--reference", metavar="NAME", help="The method to compare with; the first one by default.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--draws", default=999, show_default=True, help="Resamples of the units, for the stability of ranks.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the resamples.")
+@units_option("intervals count these")
+@reference_option("The method")
 @weights_option
-@plot_option("Also draw batch against biology")
+@level_option
+@number_option("--draws", 999, "Resamples of the units, for the stability of ranks.")
+@seed_option("the resamples")
+@plot_option("batch against biology")
 @reading_options("vectors", "nan", "manifest", "on", "engine")
 @json_option
 def methods(
@@ -46,7 +50,9 @@ def methods(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Compare corrections of the same rows: how far they leave groups apart, and what they keep.
+    """Compare corrections of the same rows: groups and labels.
+
+    A good correction leaves groups together, and keeps apart what --given names.
 
     \b
     Examples:

@@ -11,10 +11,12 @@ from crossfusion.errors import InputError
 from crossfusion.plots import style
 
 PATH = click.Path(path_type=Path)
+NAMES = "NAME[,NAME...]"
+ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _names(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
+def split_names(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
     """Names given as `a,b` or by repeating the option."""
     names = [name.strip() for value in values for name in value.split(",")]
     if not all(names):
@@ -52,7 +54,7 @@ def settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -
 
 def names_option(name: str, text: str, required: bool = False) -> Decorator:
     """Option of one name or several."""
-    return click.option(name, multiple=True, required=required, callback=_names, metavar="NAME[,NAME...]", help=text)
+    return click.option(name, multiple=True, required=required, callback=split_names, metavar=NAMES, help=text)
 
 
 def numbers_option(name: str, kind: type[Any], text: str) -> Decorator:
@@ -73,7 +75,7 @@ def named_files(entries: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def plot_option(text: str = "Also draw it") -> Decorator:
+def plot_option(what: str) -> Decorator:
     """Option of a figure; its ending, and whether it can be drawn, are checked before any work."""
 
     def checked(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -82,7 +84,50 @@ def plot_option(text: str = "Also draw it") -> Decorator:
             style.matplotlib()
         return path
 
-    return click.option("--plot", type=PATH, callback=checked, metavar="FILE", help=f"{text}: .png, .svg or .pdf.")
+    return click.option(
+        "--plot", type=PATH, callback=checked, metavar="FILE", help=f"Also draw {what}: .png, .svg or .pdf."
+    )
+
+
+def number_option(name: str, default: int | None, text: str) -> Decorator:
+    """Option of a whole number."""
+    return click.option(name, type=int, default=default, show_default=default is not None, metavar="N", help=text)
+
+
+def seed_option(of: str) -> Decorator:
+    """Option of the seed of something random."""
+    return number_option("--seed", 0, f"Seed of {of}.")
+
+
+def units_option(use: str) -> Decorator:
+    """Option of what is independent, and what that is for."""
+    return names_option("--units", f"Columns of the independent units, such as patients: {use}.")
+
+
+def time_option(required: bool) -> Decorator:
+    """Option of the periods."""
+    return click.option("--time", required=required, metavar="NAME", help="Column of the periods, such as the week.")
+
+
+def reference_option(what: str) -> Decorator:
+    """Option of what others are compared with."""
+    return click.option("--reference", metavar="NAME", help=f"{what} that others are compared with.  [default: first]")
+
+
+def quick_option(text: str) -> Decorator:
+    """Option of small settings."""
+    return click.option("--quick", is_flag=True, is_eager=True, help=f"For a first look: {text}.")
+
+
+def folder_option(text: str = "", **more: Any) -> Decorator:
+    """Option of the folder for what a study writes."""
+    text = f"Folder for the results.{text}"
+    return click.option("-o", "--output", "--out", "out", type=PATH, metavar="DIR", help=text, **more)
+
+
+def file_option(what: str, **more: Any) -> Decorator:
+    """Option of the file that a command writes."""
+    return click.option("-o", "--output", "target", type=PATH, metavar="FILE", help=f"{what} to write.", **more)
 
 
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
@@ -94,12 +139,31 @@ weights_option = click.option(
     metavar="pooled|balanced",
     help="Groups weigh by rows, or the same.",
 )
+interval_option = click.option(
+    "--level", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95; without it, none."
+)
 level_option = click.option(
-    "--level", type=float, metavar="LEVEL", help="Give confidence intervals at this level, such as 0.95."
+    "--level", default=0.95, show_default=True, metavar="LEVEL", help="Confidence level of intervals."
 )
 test_option = click.option(
-    "--test", "permutations", type=int, metavar="N", help="Test by this many permutations, such as 999."
+    "--test",
+    "--permutations",
+    "permutations",
+    type=int,
+    metavar="N",
+    help="Random rearrangements of a test, such as 999; without it, none.",
 )
-seed_option = click.option("--seed", default=0, show_default=True, help="Seed of the permutations.")
+permutations_option = number_option("--permutations", 999, "Random rearrangements of a test.")
+distance_settings_option = click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=settings,
+    metavar="NAME=NUMBER",
+    help="Option of the distances that have it, such as epsilon=0.5; may be repeated.",
+)
+data_option = click.option(
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+)
+workers_option = number_option("--workers", None, "Processes.  [default: one a core]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed

@@ -25,7 +25,8 @@ HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half 
 
 def show_json(result: dict[str, Any]) -> None:
     """Print a result for machines."""
-    click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+    plain = (sys.stdout.encoding or "utf-8").lower().replace("_", "-") not in ("utf-8", "utf8")
+    click.echo(json.dumps(result, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
 def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -6,7 +6,7 @@ import click
 
 from crossfusion import factors
 from crossfusion.cli import output, tables
-from crossfusion.cli.options import between_option, json_option, plot_option
+from crossfusion.cli.options import between_option, json_option, number_option, plot_option, seed_option
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.projection import Projection
 from crossfusion.sources.sampled import Sample
@@ -16,15 +16,17 @@ from crossfusion.text import label_text, number_text, percent
 @click.command()
 @file_argument
 @between_option
-@click.option("--points", default=3000, show_default=True, metavar="N", help="Most rows to draw.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the choice of rows.")
-@plot_option("Also draw the cloud")
+@number_option("--points", 3000, "Most rows to draw.")
+@seed_option("the choice of rows")
+@plot_option("the cloud")
 @reading_options()
 @json_option
 def projection(
     file: str | None, between: list[str], points: int, seed: int, plot: Path | None, read: Reading, as_json: bool
 ) -> None:
-    """Groups on the plane that shows most of the variance between them; of rows, some are drawn.
+    """Show groups on the plane that separates them most.
+
+    From rows, some of them are drawn too.
 
     \b
     Examples:

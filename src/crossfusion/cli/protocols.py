@@ -7,17 +7,24 @@ import click
 
 from crossfusion.cli import output
 from crossfusion.cli.domains import (
-    UNITS,
+    SPLIT,
     chosen_distances,
+    distance_option,
     folds_option,
     label_option,
-    level_option,
     metric_option,
-    option_option,
     rows_of,
-    seed_option,
 )
-from crossfusion.cli.options import between_option, json_option, names_option, plot_option
+from crossfusion.cli.options import (
+    between_option,
+    distance_settings_option,
+    json_option,
+    level_option,
+    number_option,
+    plot_option,
+    seed_option,
+    units_option,
+)
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.protocols.degradation import cddr as measure_cddr
 from crossfusion.protocols.drops import SCORES
@@ -29,13 +36,13 @@ from crossfusion.text import label_text, number_text
 @click.command()
 @file_argument
 @between_option
-@names_option("--units", UNITS + "they go whole to one half.")
-@names_option("--distance", "Distances to judge; 'all' stands for every one there is. cfd by default.")
-@option_option
-@click.option("--repeats", default=50, show_default=True, help="Random halves to draw.")
-@click.option("--rows", type=int, metavar="N", help="Most rows of a half; half of the smaller domain by default.")
-@seed_option
-@plot_option("Also draw the ratios")
+@units_option("they go whole to one half")
+@distance_option("[default: cfd]")
+@distance_settings_option
+@number_option("--repeats", 50, "Random halves.")
+@number_option("--rows", None, "Most rows of a half.  [default: half of the smaller domain]")
+@seed_option("everything random")
+@plot_option("the ratios")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def rdr(
@@ -51,7 +58,9 @@ def rdr(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Relative distance ratio: two halves of one domain, at distance zero, over two domains.
+    """Measure the relative distance ratio of distances.
+
+    That is the distance of two halves of one domain, which should be zero, over that of two domains.
 
     \b
     Examples:
@@ -102,12 +111,12 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 @file_argument
 @between_option
 @label_option
-@names_option("--units", UNITS + "trained on or tested on, never both.")
+@units_option(SPLIT)
 @metric_option
 @folds_option
 @level_option
-@seed_option
-@plot_option("Also draw the rates with their intervals")
+@seed_option("everything random")
+@plot_option("the rates with their intervals")
 @reading_options("vectors", "nan", "sql", "manifest", "on")
 @json_option
 def cddr(
@@ -123,7 +132,9 @@ def cddr(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Cross-domain degradation rate: what a model trained on one domain loses on another.
+    """Measure what a model trained on one domain loses on another.
+
+    That is the cross-domain degradation rate.
 
     \b
     Examples:

@@ -10,10 +10,11 @@ import click
 
 from crossfusion import engines, factors, optional, storage
 from crossfusion.cli import output
-from crossfusion.cli.options import Decorator
+from crossfusion.cli.options import NAMES, Decorator, split_names
 from crossfusion.collect import collect, opened
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
+from crossfusion.finite import NAN
 from crossfusion.sources import READERS, Source, open_files, places
 from crossfusion.sources.block import in_memory
 from crossfusion.sources.manifest import Joined, join
@@ -21,7 +22,7 @@ from crossfusion.sources.places import said
 from crossfusion.sources.sql import from_sql
 from crossfusion.sources.whole import Rows, whole
 from crossfusion.summary import Summary, read_summary
-from crossfusion.validation import NAN, check_option
+from crossfusion.validation import check_option
 
 if TYPE_CHECKING:
     from crossfusion.kernels import CodeArray
@@ -35,7 +36,7 @@ file_argument = click.argument("file", metavar="[FILE_OR_SUMMARY]", required=Fal
 class Reading:
     """Where rows come from besides files, and how they are read."""
 
-    vectors: str | None = None
+    vectors: str | list[str] | None = None
     nan: str = "raise"
     sql: tuple[str, ...] = ()
     manifest: str | None = None
@@ -144,18 +145,38 @@ def _rows(sources: Sequence[Any]) -> int | None:
     return sum(known) if len(known) == len(sources) else None
 
 
+def _vectors(context: Any, parameter: click.Parameter, values: Sequence[str]) -> str | list[str] | None:
+    """Names of columns as the library takes them: one, several, or none."""
+    names = split_names(context, parameter, values)
+    return names if len(names) > 1 else names[0] if names else None
+
+
 SHARED = {
     "vectors": click.option(
-        "--vectors", metavar="COLUMN", help="Column of vectors, or a pattern such as 'dim_*'; found if there is one."
+        "--vectors",
+        multiple=True,
+        callback=_vectors,
+        metavar=NAMES,
+        help="Column of vectors, columns of numbers, or a pattern such as 'dim_*'; found if there is one of vectors.",
     ),
     "nan": click.option(
-        "--nan", default="raise", metavar="raise|drop", help="What to do about rows with NaN or infinity."
+        "--nan",
+        default="raise",
+        show_default=True,
+        metavar="raise|drop",
+        help="What to do about rows with NaN or infinity.",
     ),
-    "sql": click.option("--sql", multiple=True, metavar="QUERY", help="Read what a query of DuckDB gives."),
+    "sql": click.option(
+        "--sql", multiple=True, metavar="QUERY", help="Read what a query of DuckDB gives; may be repeated."
+    ),
     "manifest": click.option("--manifest", metavar="FILE", help="A table of its own that holds factors."),
-    "on": click.option("--on", metavar="COLUMN", help="The manifest's key; without it, row by row in order."),
+    "on": click.option("--on", metavar="NAME", help="The manifest's key; without it, row by row in order."),
     "engine": click.option(
-        "--engine", default="auto", metavar="local|dask|spark|ADDRESS", help="Who reads; ADDRESS: of a Dask scheduler."
+        "--engine",
+        default="auto",
+        show_default=True,
+        metavar="local|dask|spark|ADDRESS",
+        help="Who reads; ADDRESS: of a Dask scheduler.",
     ),
 }
 

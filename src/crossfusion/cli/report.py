@@ -8,11 +8,17 @@ import click
 from crossfusion.cli import output
 from crossfusion.cli.options import (
     ARGUMENTS,
-    PATH,
     between_option,
+    file_option,
     given_option,
     json_option,
+    level_option,
     names_option,
+    permutations_option,
+    reference_option,
+    seed_option,
+    time_option,
+    units_option,
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
@@ -25,19 +31,17 @@ from crossfusion.report.question import Question, asked
 @file_argument
 @between_option
 @given_option
-@names_option("--units", "Columns of what is independent, such as patients: intervals and tests count these.")
-@click.option("--time", metavar="NAME", help="Column of periods, such as the week.")
+@units_option("intervals and tests count these")
+@time_option(required=False)
 @click.option("--method", metavar="NAME", help="Column whose values are versions of the same rows, to be compared.")
-@click.option("--reference", metavar="VALUE", help="The version that the others are compared with; the first one.")
-@names_option("--levels", "Factors from the outermost to the innermost; by default those of --between, then --units.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--permutations", default=999, show_default=True, metavar="N", help="Rearrangements of each test.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the permutations, and of the rows that are drawn.")
-@click.option("--title", metavar="TEXT", help="Title of the page.")
-@click.option(
-    "-o", "--output", "path", type=PATH, default=Path("report.html"), show_default=True, help="The page to write."
-)
+@reference_option("The version")
+@names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @weights_option
+@level_option
+@permutations_option
+@seed_option("the permutations, and of the rows that are drawn")
+@click.option("--title", metavar="TITLE", help="Title of the page.")
+@file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
 @json_option
 def report(
@@ -53,14 +57,15 @@ def report(
     permutations: int,
     seed: int,
     title: str | None,
-    path: Path,
+    target: Path,
     weights: str,
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Write one self-contained page: what is apart, by how much, whether it is real, and what could mislead.
+    """Write a page on what is apart, and whether it is real.
 
-    A summary is enough; from rows the page also shows the cloud itself. With --json the data of the page are printed.
+    It is one file with all it needs, and says what could mislead. A summary is enough; from rows the page also shows
+    the cloud itself. With --json the data of the page are printed.
 
     \b
     Examples:
@@ -70,7 +75,7 @@ def report(
     """
     question = asked(between, given, units, time, method, reference, levels or None, weights, level, permutations, seed)
     if not as_json:
-        check_page(path)
+        check_page(target)
     data = _read(file, question, read)
     with output.steps("computing"):
         typed = click.get_current_context().meta.get(ARGUMENTS, [])
@@ -78,8 +83,8 @@ def report(
     if as_json:
         output.show_json(made.to_dict())
         return
-    made.write(path)
-    click.echo(f"{made!r}\nwritten to {path}")
+    made.write(target)
+    click.echo(f"{made!r}\nwritten to {target}")
 
 
 def _read(file: str | None, question: Question, read: Reading) -> Data:

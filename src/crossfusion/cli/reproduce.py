@@ -9,14 +9,20 @@ import click
 from crossfusion.cli import output
 from crossfusion.cli.histopathology import run as run_histopathology
 from crossfusion.cli.histopathology import study_options
-from crossfusion.cli.options import PATH, json_option, names_option, numbers_option
-
-_data = click.option(
-    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+from crossfusion.cli.options import (
+    data_option,
+    folder_option,
+    json_option,
+    names_option,
+    number_option,
+    numbers_option,
+    quick_option,
+    seed_option,
+    workers_option,
 )
+
 WIDE = 130  # columns of a terminal that the whole table of claims takes
-_workers = click.option("--workers", type=int, metavar="N", help="Processes; by default one a core.")
-_quick = click.option("--quick", is_flag=True, is_eager=True, help="Small settings, for a first look within a minute.")
+_quick = quick_option("small settings, within a minute or two")
 
 
 def _out(name: str = "", *, has_quick: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -26,36 +32,44 @@ def _out(name: str = "", *, has_quick: bool = True) -> Callable[[Callable[..., A
         quick = context.params.get("quick", False)
         return value or Path("reproduction-quick" if quick else "reproduction") / name
 
-    folders = [str(Path(folder, name)) for folder in ("reproduction", "reproduction-quick")[: 1 + has_quick]]
-    text = f"Folder for the results.  [default: {', or '.join(folders)}]"
-    return click.option("--out", type=PATH, callback=default, help=text)
+    quickly = f"; {Path('reproduction-quick', name)} with --quick" if has_quick else ""
+    return folder_option(f"  [default: {Path('reproduction', name)}{quickly}]", callback=default)
 
 
 @click.group()
 def reproduce() -> None:
-    """Reproduce the paper's experiments, and judge its claims."""
+    """Reproduce the paper's experiments, and judge its claims.
+
+    \b
+    Examples:
+      crossfusion reproduce claims --quick
+    """
 
 
 @reproduce.command()
 @names_option(
     "--experiment",
-    "Of displacement, dispersion, scaling, topology, outliers, imbalance, covariance, or all.  [default: all]",
+    "Experiments, of displacement, dispersion, scaling, topology, outliers, imbalance, covariance.  [default: all]",
 )
 @numbers_option("--dims", int, "Numbers of features.  [default: 32,128]")
-@numbers_option("--sizes", int, "Rows a group.  [default: 300,1000]")
-@click.option("--trials", type=int, metavar="N", help="Monte Carlo repetitions.  [default: 50]")
-@_workers
+@numbers_option("--sizes", int, "Rows of a group.  [default: 300,1000]")
+@number_option("--trials", None, "Monte Carlo repetitions.  [default: 50]")
+@workers_option
 @_quick
 @_out("synthetic")
-@click.option("--spread", type=float, help="Standard deviation of the mixture's means.  [default: 1]")
+@click.option("--spread", type=float, metavar="SD", help="Standard deviation of the mixture's means.  [default: 1]")
 @numbers_option("--sigmas", float, "Spreads of a component (dispersion).  [default: 0.5,0.75,1,1.5,2,3]")
-@click.option("--delta", "base_delta", type=float, help="Shift where another factor varies.  [default: 2]")
-@click.option("--radius", type=float, help="Distance of the means from the origin (topology).  [default: 4]")
 @click.option(
-    "--trim", type=float, metavar="SHARE", help="Share that the trimmed distance leaves out.  [default: 0.05]"
+    "--delta", "base_delta", type=float, metavar="SHIFT", help="Shift where another factor varies.  [default: 2]"
+)
+@click.option(
+    "--radius", type=float, metavar="LENGTH", help="Distance of the means from the origin (topology).  [default: 4]"
+)
+@click.option(
+    "--trim", type=float, metavar="SHARE", help="Each group's farthest rows that are left out.  [default: 0.05]"
 )
 def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path, **choices: Any) -> None:
-    """Run the synthetic study: seven experiments, figures and tables.
+    """Run the synthetic study: experiments, figures, tables.
 
     An interrupted study goes on where it was when the same command is given again.
 
@@ -78,11 +92,13 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
 
 
 @reproduce.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the clouds.")
+@seed_option("the clouds")
 @_out("decomposition", has_quick=False)
 @json_option
 def decomposition(seed: int, out: Path, as_json: bool) -> None:
-    """Draw the paper's first figure: what transport pays for translation and for deformation.
+    """Draw the paper's first figure: transport taken apart.
+
+    What it pays for translation, and for deformation.
 
     \b
     Examples:
@@ -99,13 +115,17 @@ def decomposition(seed: int, out: Path, as_json: bool) -> None:
 
 
 @reproduce.command()
-@click.option("--dim", default=128, show_default=True, help="Number of features.")
-@click.option("--cap", type=float, metavar="SECONDS", help="Longest call that is still made.  [default: 10]")
-@click.option("--largest", type=int, metavar="ROWS", help="Most rows a group.  [default: 1000000]")
+@number_option("--dim", 128, "Number of features.")
+@click.option(
+    "--cap", type=float, metavar="SECONDS", help="Longest call that is still made.  [default: 10; less with --quick]"
+)
+@number_option("--largest", None, "Most rows of a group.  [default: 1000000; fewer with --quick]")
 @_quick
 @_out("runtime")
 def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: Path) -> None:
-    """Time every distance against the number of rows, and fit the exponents.
+    """Time every distance against the number of rows.
+
+    The exponents are fitted.
 
     \b
     Examples:
@@ -125,17 +145,17 @@ def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: 
 @study_options
 @_out("histopathology")
 def histopathology(out: Path, **asked: Any) -> None:
-    """Encode slides after each stain normalisation, and judge distances on them: ratios, degradation, a page.
+    """Judge distances on slides, encoded as they are normalised.
 
-    Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says otherwise. An interrupted study
-    goes on where it was when the same command is given again.
+    Ratios, degradation, a page. Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says
+    otherwise. An interrupted study goes on where it was when the same command is given again.
 
     \b
     Examples:
       crossfusion reproduce histopathology --data MIDOG/ --layout midog --encoder virchow
       crossfusion reproduce histopathology --data CAMELYON16/ --layout camelyon16 --encoder virchow --quick
       crossfusion reproduce histopathology --data manifest.csv --between scanner --label tumour --units slide \\
-        --encoder efficientnet_lite0 --normalizers macenko,stainfuser=onnx:sf.onnx@0..1
+        --encoder efficientnet_lite0 --normalizer macenko,stainfuser=onnx:sf.onnx@0..1
     """
     try:
         written = run_histopathology(out=out, **asked)
@@ -146,12 +166,12 @@ def histopathology(out: Path, **asked: Any) -> None:
 
 
 @reproduce.command()
-@_workers
+@workers_option
 @_quick
 @_out()
 @json_option
 def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
-    """Judge the paper's claims by the studies above, running those whose results are missing.
+    """Judge the paper's claims; missing studies are run.
 
     \b
     Examples:
@@ -173,14 +193,14 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
 
 
 @reproduce.command()
-@_data
-@names_option("--only", "Data sets, such as mitos_he,pacs.  [default: all]")
-@_workers
+@data_option
+@names_option("--only", "Parts to measure, such as mitos_he,pacs.  [default: all]")
+@workers_option
 @_quick
 @_out("real")
 @json_option
 def real(data: Path | None, only: list[str], workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
-    """Evaluate all distances on real data: scanners, centres, batches, domains of pictures.
+    """Judge distances on real data: scanners, centres, batches.
 
     An interrupted study goes on where it was when the same command is given again.
 
@@ -201,9 +221,9 @@ def real(data: Path | None, only: list[str], workers: int | None, quick: bool, o
 
 
 @reproduce.command()
-@_data
-@click.option("--seed", default=0, show_default=True, help="The first of the seeds.")
-@_workers
+@data_option
+@seed_option("the first run")
+@workers_option
 @click.option("--cost-again", is_flag=True, help="Time the steps again; what was trained is kept.")
 @_quick
 @_out("training")
@@ -217,15 +237,15 @@ def training(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Train networks against CFD, CORAL, MMD and an adversary: accuracy on another domain, and the cost of a step.
+    """Train networks against CFD, CORAL, MMD and an adversary.
 
-    Digits under two simulated scanners, and where the data are there domains of pictures. An interrupted study goes on
-    where it was when the same command is given again.
+    Accuracy on another domain, and the cost of a step. Digits under two simulated scanners, and where the data are
+    there domains of pictures. An interrupted study goes on where it was when the same command is given again.
 
     \b
     Examples:
       crossfusion reproduce training --quick
-      crossfusion reproduce training --data ../shared/data --out study
+      crossfusion reproduce training --data ../shared/data -o study
     """
     from crossfusion.experiments import training as study
 

@@ -10,7 +10,7 @@ import click
 from crossfusion import storage
 from crossfusion.appending import WAIT, append_summary, check_appendable
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, Decorator, json_option, names_option
+from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
 from crossfusion.cli.reading import Reading, reading_options
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
@@ -19,7 +19,7 @@ from crossfusion.small import WAYS, large_enough
 from crossfusion.sources.manifest import Joined
 from crossfusion.summary import Summary
 from crossfusion.text import plain_number, plain_value
-from crossfusion.validation import as_tags, check_min_count, check_option, check_wait
+from crossfusion.validation import as_tags, check_option, check_wait, check_whole
 
 
 def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -36,31 +36,26 @@ def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> 
 
 def small_options(command: Any) -> Any:
     """What to do about small groups."""
-    least = click.option("--min-count", default=0, metavar="ROWS", help="Groups of fewer rows are too small to keep.")
+    least = number_option("--min-count", 0, "Least rows of a group; smaller ones are not kept.")
     way = click.option(
         "--small",
         default=WAYS[0],
         show_default=True,
         metavar="|".join(WAYS),
-        help="Leave small groups out, or merge those that differ only in their last factors; says which.",
+        help="Small groups are left out, or merged if only their last factors differ; says which.",
     )
     return least(way(command))
 
 
-def output_option(text: str) -> Decorator:
-    """The summary to write."""
-    return click.option("-o", "--output", "target", type=PATH, required=True, help=text)
-
-
 @click.command()
-@click.argument("files", nargs=-1)
+@click.argument("files", metavar="[FILE]...", nargs=-1)
 @names_option("--by", "Columns that define the groups.", required=True)
 @reading_options()
 @small_options
 @click.option(
     "--tag", "tags", multiple=True, callback=_tags, metavar="NAME=VALUE", help="What all rows share; may be repeated."
 )
-@output_option("The summary to write (.parquet).")
+@file_option("The summary (.parquet)", required=True)
 @click.option("--append", is_flag=True, help="Add to the summary that -o names, instead of replacing it.")
 @click.option(
     "--wait", type=float, metavar="SECONDS", help=f"How long --append waits for others who write.  [default: {WAIT:g}]"
@@ -78,7 +73,9 @@ def summarize(
     wait: float | None,
     as_json: bool,
 ) -> None:
-    """Reduce rows to the moments of their groups: of files, folders, patterns, URLs or queries.
+    """Reduce rows to the moments of their groups, once for all.
+
+    Rows are read from files, folders, patterns, URLs or queries, in pieces.
 
     \b
     Examples:
@@ -87,7 +84,7 @@ def summarize(
       crossfusion summarize week3.csv --by week --vectors 'dim_*' --append -o weeks.parquet
       crossfusion summarize lake/ --by site,week -o lake.parquet
       crossfusion summarize 'features/*.h5' --manifest slides.csv --on file --by scanner -o s.parquet
-      crossfusion summarize north.parquet --by label --tag encoder=virchow --min-count 10 -o n.parquet
+      crossfusion summarize embeddings.parquet --by site --tag encoder=virchow --min-count 10 -o s.parquet
     """
     _check(target, [Path(file) for file in files], min_count, small)
     inside = next(
@@ -128,12 +125,12 @@ def _reduced(read: Reading, sources: Sequence[Any], joined: Joined | None, keepe
 
 
 @click.command()
-@click.argument("summaries", type=PATH, nargs=-1, required=True)
+@click.argument("summaries", type=PATH, metavar="SUMMARY...", nargs=-1, required=True)
 @small_options
-@output_option("The summary to write (.parquet).")
+@file_option("The summary (.parquet)", required=True)
 @json_option
 def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path, as_json: bool) -> None:
-    """Add up summaries of different rows, such as those of several sites.
+    """Add up summaries of different rows, such as of several sites.
 
     \b
     Examples:
@@ -149,7 +146,7 @@ def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path,
 def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> None:
     """Refuse, before any work, what would fail after it."""
     storage.check_target(target, inputs)
-    check_min_count(min_count)
+    check_whole(min_count, "min_count", least=0)
     check_option(small, WAYS, "small")
     if small != WAYS[0] and not min_count:
         raise InputError(f"--small {small} goes with --min-count: say which groups are small")

@@ -13,9 +13,12 @@ from crossfusion.cli.options import (
     between_option,
     given_option,
     json_option,
+    level_option,
     names_option,
+    permutations_option,
     plot_option,
     seed_option,
+    units_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.compare import cfd
@@ -23,6 +26,7 @@ from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion
 from crossfusion.judge import TestResult
 from crossfusion.permutation import permutation_test
+from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
 from crossfusion.text import number_text, plain_value
 from crossfusion.validation import check_level
@@ -38,16 +42,12 @@ ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 @file_argument
 @between_option
 @given_option
-@names_option(
-    "--units",
-    "Columns of the independent units, such as patients: they exchange labels as wholes; if they have several groups,"
-    " labels are exchanged within them.",
-)
+@units_option("they exchange labels as wholes, or within each if it has several groups")
 @names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
-@click.option("--permutations", default=999, show_default=True, metavar="N", help="Random rearrangements of labels.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of the interval beside the test.")
-@seed_option
-@plot_option("Also draw what was found among what chance would do")
+@level_option
+@permutations_option
+@seed_option("the permutations")
+@plot_option("what was found among what chance would do")
 @reading_options()
 @json_option
 def test(
@@ -63,7 +63,7 @@ def test(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Test whether groups are separated farther than chance would have it.
+    """Test whether groups are farther apart than by chance.
 
     Without --units and --paired, single rows exchange their labels; tiles of one slide are not exchangeable like this.
 
@@ -77,29 +77,15 @@ def test(
         raise InputError(
             "--units and --paired exclude each other: pass as --paired what is independent, such as the slide"
         )
+    chance: dict[str, Any] = {"permutations": permutations, "seed": seed}
     if units or paired:
         summary = read.summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
-        result = summary.test(between, given=given, units=units or paired, permutations=permutations, seed=seed)
-        independent = units or paired
-        exchanged = " × ".join(independent)
-        if have_several(summary, between, independent):
-            exchanged = f"{' × '.join(between)} within {exchanged}"
-        fusion = _estimate(
-            lambda: summary.cfd(between, given=given, units=independent, level=level),
-            lambda: summary.cfd(between, given=given),
-        )
+        result, fusion, exchanged = _of_units(summary, between, given, units or paired, level, chance)
     elif read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
-        exchanged = "single rows"
-        rows = read.whole(file, [*between, *given])
-        labels, strata = (_values(rows.keys, names) for names in (between, given))
-        result = permutation_test(rows.x, labels, strata=strata, permutations=permutations, seed=seed)
-        fusion = _estimate(
-            lambda: cfd(rows.x, labels=labels, given=strata, level=level),
-            lambda: cfd(rows.x, labels=labels, given=strata),
-        )
+        result, fusion, exchanged = _of_rows(read.whole(file, [*between, *given]), between, given, level, chance)
     output.draw(plot, result.plot)
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
@@ -107,6 +93,34 @@ def test(
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
     else:
         _show(result, fusion, tables.question(between, given), exchanged)
+
+
+def _of_units(
+    summary: Summary, between: list[str], given: list[str], units: list[str], level: float, chance: dict[str, Any]
+) -> tuple[TestResult, Fusion, str]:
+    """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
+    result = summary.test(between, given=given, units=units, **chance)
+    exchanged = " × ".join(units)
+    if have_several(summary, between, units):
+        exchanged = f"{' × '.join(between)} within {exchanged}"
+    fusion = _estimate(
+        lambda: summary.cfd(between, given=given, units=units, level=level),
+        lambda: summary.cfd(between, given=given),
+    )
+    return result, fusion, exchanged
+
+
+def _of_rows(
+    rows: Rows, between: list[str], given: list[str], level: float, chance: dict[str, Any]
+) -> tuple[TestResult, Fusion, str]:
+    """The same of single rows."""
+    labels, strata = (_values(rows.keys, names) for names in (between, given))
+    result = permutation_test(rows.x, labels, strata=strata, **chance)
+    fusion = _estimate(
+        lambda: cfd(rows.x, labels=labels, given=strata, level=level),
+        lambda: cfd(rows.x, labels=labels, given=strata),
+    )
+    return result, fusion, "single rows"
 
 
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:

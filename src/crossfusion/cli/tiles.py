@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, json_option
+from crossfusion.cli.options import PATH, json_option, number_option
 from crossfusion.text import label_text
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ OPTIONS = (
         metavar="manifest|folder|slides|midog|camelyon16",
         help="How the data lie on disk.",
     ),
-    click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles; 0.5 for slides if not given."),
+    click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 of slides]"),
     click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of files that do not tell theirs."),
     click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Width and height of a tile."),
-    click.option("--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least tissue of a tile."),
-    click.option("--per-slide", type=int, metavar="N", help="At most so many tiles of a slide, at random."),
-    click.option("--tile-seed", default=0, show_default=True, metavar="SEED", help="Seed of that choice."),
+    click.option("--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in a tile."),
+    number_option("--per-slide", None, "Most tiles of a slide, at random.  [default: all]"),
+    number_option("--tile-seed", 0, "Seed of that choice."),
     click.option("--centres", type=PATH, metavar="FILE", help="Slide and centre of slides of camelyon16, as CSV."),
 )
 
@@ -78,7 +78,7 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @tile_options
 @json_option
 def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
-    """Count the tiles of slides and images that would be encoded, by factor.
+    """Count the tiles of images that would be encoded, by factor.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ from crossfusion.pairwise import Pairwise
 from crossfusion.summary import Summary, read_summary
 from crossfusion.table import Factors
 from crossfusion.text import number_text, text_table
+from crossfusion.validation import check_seed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,8 +73,7 @@ def run(
     """
     if rows < LEAST:
         raise InputError(f"rows={rows} is too few for the groups of the demo: take {LEAST:,} or more")
-    if seed < 0:
-        raise InputError(f"seed={seed} must not be negative")
+    check_seed(seed)
     table, truth = make(seed, rows=rows)
     _write_data(folder, table)
     echo(_opening(table))
@@ -181,6 +181,8 @@ def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
         "  CFD(site) is mainly their mix of tissues. With the tissue held fixed, CFD(site | label),\n"
         f"  the farthest are {lies}.\n"
         "- Unbiased and true differ by sampling error. The plug-in adds a bias that grows as groups get smaller.\n"
+        "- All of these are about these patients. The report counts patients, so it is about sites whatever their\n"
+        "  patients, and takes off what these add by chance: its distances are smaller.\n"
         f"- Of the {len(top)} largest shares of the attribution, {hit} are features that scanners were made to change."
     )
 

@@ -12,7 +12,8 @@ a scaled χ² of κ degrees of freedom.
 
 τ² and ρ are not known, and a few reference periods do not tell them well. So they are not estimated but averaged over:
 each pair is as plausible as it makes the scatter of the reference periods around their mean (the restricted likelihood,
-to a power of about κ/2), beforehand ρ being uniform on 0 to 0.9 and the density of τ² proportional to 1/(τ² + v). The
+to a power of about κ/2). Beforehand the density of τ² is proportional to 1/(τ² + v) and that of ρ, up to 0.95, to
+1/√(1 − ρ²), the reference prior of a stationary process (Berger and Yang 1994), under which arcsin ρ is uniform. The
 p-value is the chance, averaged like this, that a period without drift lies farther off than the one that is judged.
 κ is the squared trace of the covariance of a whitened mean over the trace of its square (Bai and Saranadasa 1996), and
 its own uncertainty is averaged over as well. With ρ = 0, equal periods and κ known, all this is the F test of one more
@@ -30,7 +31,8 @@ import numpy as np
 from crossfusion.design import Codes
 from crossfusion.kernels import FloatArray
 
-RHO = tuple(step / 10 for step in range(10))
+MOST_ALIKE = 0.95  # the highest ρ: if periods could be more alike than this, hardly any shift would be an alarm
+RHO = tuple(math.sin((step + 0.5) / 12 * math.asin(MOST_ALIKE)) for step in range(12))  # as plausible as each other
 COARSE, FINE = 80, 64  # values of τ², to find where it is plausible and to average over it
 FARTHEST = 1e4  # of the scatter that was seen: the largest τ²
 NODES = 10  # values of κ

@@ -15,6 +15,15 @@ from crossfusion.table import Table
 from crossfusion.text import SHOWN, label_text
 from crossfusion.validation import check_whole
 
+MONTHS = ("january", "february", "march", "april", "may", "june",
+          "july", "august", "september", "october", "november", "december")  # fmt: skip
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+CALENDAR = {
+    name: f"{place:02d}"
+    for names in (MONTHS, WEEKDAYS)
+    for place, whole in enumerate(names, 1)
+    for name in (whole, whole[:3])
+}
 PREVIOUS = "previous"
 FIRST = re.compile(r"first:(\d+)")
 FORMS = '"first:4", "previous", a list of periods, or the first and the last as a pair'
@@ -34,9 +43,8 @@ def periods_of(table: Table, time: str) -> tuple[CodeArray, list[Hashable]]:
         raise InputError(f"time={time!r} must be the name of one factor, such as 'week'")
     table._check_factors([time])
     keys = table.keys.select([time])
-    missing = keys.column(time).null_count
-    if missing:
-        raise InputError(f"{time} has {missing} missing values, which are no period: leave those rows out")
+    if keys.column(time).null_count:
+        raise InputError(f"{time} has missing values, which are no period: leave those rows out")
     codes, distinct = factors.encode(keys)
     labels = factors.labels(distinct)
     order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))
@@ -48,10 +56,10 @@ def periods_of(table: Table, time: str) -> tuple[CodeArray, list[Hashable]]:
 
 
 def natural(label: Any) -> Any:
-    """What a period is sorted by: 'week 9' comes before 'week 10'."""
+    """What a period is sorted by: 'week 9' comes before 'week 10', and 'January' before 'April'."""
     if not isinstance(label, str):
         return label
-    parts = re.split(r"(\d+)", label)
+    parts = re.split(r"(\d+)", CALENDAR.get(label.strip().casefold(), label))
     digits = ["".join(str(int(digit)) for digit in part).lstrip("0") if k % 2 else "" for k, part in enumerate(parts)]
     return [(len(number), number, part) for number, part in zip(digits, parts, strict=True)]
 

@@ -254,10 +254,14 @@ def _translated(trees: Sequence[_Tree]) -> Iterator[None]:
     except CrossfusionError:
         raise
     except (CancelledError, TimeoutError) as problem:
-        raise EngineError(f"Dask gave up the work on {names} ({_said(problem)}): there is no result") from problem
+        raise EngineError(
+            f"Dask gave up the work on {names} ({_said(problem)}): there is no result, so call again"
+        ) from problem
     except OSError as problem:
         if type(problem).__module__.startswith("distributed"):
-            raise EngineError(f"the connection to Dask was lost ({_said(problem)}): there is no result") from problem
+            raise EngineError(
+                f"the connection to Dask was lost ({_said(problem)}): there is no result, so call again"
+            ) from problem
         raise FileError(
             f"a Dask worker cannot read its part of {names} ({_said(problem)}): every worker needs the file, under the"
             " same path"

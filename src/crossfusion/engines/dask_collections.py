@@ -47,9 +47,7 @@ def open_collection(source: Any, by: Any, vectors: Any = None) -> Lazy:
         if vectors is not None:
             raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
         return _of_array(source.values if frame else source, by)
-    names = as_names(by, "by")
-    if not names:
-        raise InputError("by is empty: name at least one factor")
+    names = as_names(by, "by", needed=True)
     if not frame:
         raise InputError(f"by={by!r} names columns, but a Dask array has none: pass by={{name: values}}")
     return _of_frame(source, names, vectors)
@@ -83,8 +81,7 @@ def fresh_keys(name: str, number: int) -> list[tuple[str, int]]:
 def _of_array(array: Any, by: Mapping[str, Any]) -> Lazy:
     if array.ndim != 2:
         raise InputError(f"x must be two-dimensional, rows × features, but has {array.ndim} dimensions: reshape it")
-    if not by:
-        raise InputError("by is empty: name at least one factor")
+    as_names([*by], "by", needed=True)
     if array.numblocks[1] > 1:
         if np.isnan(array.shape[1]):
             raise InputError("x has an unknown number of features: call compute_chunk_sizes() on it first")
@@ -166,7 +163,7 @@ def _of_frame(frame: Any, by: tuple[str, ...], vectors: Any) -> Lazy:
     columns = (
         _list_column(frame, by)
         if vectors is None
-        else chosen_columns(names, by, as_names(vectors, "vectors"), "the table")
+        else chosen_columns(names, by, as_names(vectors, "vectors", "column"), "the table")
     )
     needed = frame[[*by, *columns]] if len(names) == len(set(names)) else frame
     graph, (partitions,) = _tasks_of([needed])

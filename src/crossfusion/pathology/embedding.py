@@ -119,7 +119,8 @@ def _checked(tiles: Sequence[Tile]) -> list[str]:
         if set(tile.factors) != set(factors):
             said = ", ".join(tile.factors) or "none"
             raise InputError(
-                f"the tile {tile.key!r} has the factors {said}, others have {', '.join(factors) or 'none'}"
+                f"the tile {tile.key!r} has the factors {said}, others have {', '.join(factors) or 'none'}:"
+                " give all tiles the same"
             )
     for name in factors:
         if name in RESERVED:

@@ -173,7 +173,6 @@ def check_target(path: Path) -> None:
     """Refuse, before any work, an output that would replace something else."""
     if path.suffix.lower() not in storage.ENDINGS:
         raise FileError(f"{path} has an ending that does not fit embeddings: use {' or '.join(storage.ENDINGS)}")
-    if not path.parent.is_dir():
-        raise FileError(f"{path} cannot be written: there is no folder {path.parent}")
+    storage.check_folder(path)
     if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
         raise FileError(f"{path} exists and was not made by embed: choose another name, or delete it first")

@@ -13,7 +13,7 @@ from crossfusion.protocols.drops import Cddr, Drop
 from crossfusion.protocols.folds import Task, Trainer, as_model
 from crossfusion.protocols.scores import METRICS, Predictions
 from crossfusion.text import label_text
-from crossfusion.validation import check_level, check_option, check_whole
+from crossfusion.validation import check_level, check_option, check_seed, check_whole
 
 CHUNK = 2**22  # numbers of resampled weights held at a time
 
@@ -113,13 +113,9 @@ def check_options(metric: Any, folds: Any, level: Any, draws: Any, seed: Any) ->
     """Refuse options that are none."""
     check_option(metric, list(METRICS), "metric")
     check_whole(folds, "folds", 2)
-    check_level(level)
-    if level is None:
-        raise InputError("level=None is no confidence level: pass one such as 0.95")
+    check_level(level, needed=True)
     check_whole(draws, "draws", 2)
-    check_whole(seed, "seed", 0)
-    if seed >= 2**32:
-        raise InputError(f"seed={seed} must be below 2**32, which is what scikit-learn takes")
+    check_seed(seed, below=2**32)
 
 
 def as_task(found: Domains, y: Any, units: Any) -> Task:
@@ -142,7 +138,7 @@ def directed(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
             if pair not in kept and pair < pair[::-1]
         ]
         if not kept:
-            raise InputError("no two domains have two labels in common: there is nothing to test a model on")
+            raise InputError("no two domains have two labels in common: pass domains that share what a model predicts")
         if gone:
             warn(f"pairs with fewer than two labels in common are left out: {', '.join(gone)}")
         return kept

@@ -66,7 +66,7 @@ def degradation_study(
     units : array of shape (rows,) or str, optional
         What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
         Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
-    model, metric, folds, draws
+    model, metric, folds
         As in ``cddr``.
     rows : int
         Most rows of each domain in a distance.
@@ -74,6 +74,8 @@ def degradation_study(
         Random samples of so many rows that a distance is the average of.
     level : float
         Confidence level of the intervals.
+    draws : int
+        As in ``cddr``.
     permutations : int
         Most rearrangements for the p-values of correlations; all there are where they are no more.
     seed : int

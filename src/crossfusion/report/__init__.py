@@ -158,10 +158,8 @@ def check_page(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
     if not os.fspath(path).lower().endswith(ENDINGS):
         raise FileError(f"{os.fspath(path)} has an ending that does not fit a page: use {' or '.join(ENDINGS)}")
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"{os.fspath(path)} cannot be written: there is no folder {folder}")
-    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+    storage.check_folder(path)
+    if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
         raise FileError(f"{os.fspath(path)} cannot be written: choose a file in a folder of your own")
 
 

@@ -15,6 +15,7 @@ from crossfusion.report.names import crossed, listed
 from crossfusion.shape import SPREAD
 from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
+from crossfusion.text import label_text
 
 IMBALANCE = 5  # times as many rows in the largest group as in the smallest
 FEW_ROWS = 30  # in a group
@@ -41,11 +42,14 @@ class Concern:
         return asdict(self)
 
 
-def concerns(evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribution | None) -> list[Concern]:
-    """All that is found, what is serious first."""
+def concerns(
+    evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribution | None, lost: Sequence[str] = ()
+) -> list[Concern]:
+    """All that is found, what is serious first; what was said of lost groups is repeated."""
     found = [
         *_confounded(evidence, main),
         *_no_units(evidence),
+        *_nameless(evidence),
         *_small(evidence),
         *_imbalance(main, balanced),
         *_shape(main),
@@ -53,6 +57,7 @@ def concerns(evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribut
         *_duplicates(evidence),
         *_flat(evidence.summary),
         *_dropped(evidence.summary),
+        *_lost(lost),
     ]
     return sorted(found, key=lambda concern: not concern.serious)
 
@@ -106,6 +111,21 @@ def _no_units(evidence: Evidence) -> Iterator[Concern]:
             " narrow and p-values too small.",
             "Name what is independent, such as the patient, in units.",
         )
+
+
+def _nameless(evidence: Evidence) -> Iterator[Concern]:
+    """Rows without a value of a factor, which make up a group of their own."""
+    asked, summary = evidence.question, evidence.summary
+    for name in dict.fromkeys([*asked.between, *asked.given]):
+        count = summary.moments.count[summary.keys.column(name).is_null().to_numpy()].sum()
+        if count:
+            yield Concern(
+                "missing",
+                True,
+                f"{count:,.0f} of {evidence.total:,} rows have no {isolated(name)}",
+                f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
+                f"Find out where they belong, or leave rows without {isolated(name)} out.",
+            )
 
 
 def _small(evidence: Evidence) -> Iterator[Concern]:
@@ -227,4 +247,15 @@ def _dropped(summary: Summary) -> Iterator[Concern]:
             f"{summary.dropped:,} rows are left out",
             "They hold NaN or infinite values.",
             "Find out why: rows that fail in one group only bias its mean.",
+        )
+
+
+def _lost(said: Sequence[str]) -> Iterator[Concern]:
+    for text in said:
+        yield Concern(
+            "lost groups",
+            True,
+            "Some groups are not on this page",
+            f"{text[0].upper()}{text[1:]}.",
+            "Find out why none of their rows is finite before saying anything about all groups.",
         )

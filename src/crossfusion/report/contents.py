@@ -45,37 +45,26 @@ def contents(data: Data) -> dict[str, Any]:
 def _contents(data: Data) -> dict[str, Any]:
     reference, evidence = versions.reference(data)
     asked, summary = evidence.question, evidence.summary
-    plain = evidence.distance(asked.between, (), "interval")
-    fixed = f"interval within one {crossed(asked.given)}"
-    adjusted = evidence.distance(asked.between, asked.given, fixed) if asked.given else None
-    biology = evidence.distance(asked.given, asked.between) if asked.given else None
-    confounded = adjusted is not None and adjusted.overlap == 0
-    strata = () if confounded else asked.given
-    main = plain if adjusted is None else adjusted
+    distances = _distances(evidence)
+    main = distances.get("adjusted", distances["plain"])
+    strata = () if main.overlap == 0 else asked.given
     chosen, few = _largest(summary, asked)
-    pairs = {"plain": evidence.pairs(few, ())}
-    if adjusted is not None and not confounded:
-        pairs["adjusted"] = evidence.pairs(few, asked.given)
+    pairs = {"plain": evidence.pairs(few, ())} | ({"adjusted": evidence.pairs(few, strata)} if strata else {})
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
     by_feature, by_unit = _attributions(summary, asked, strata)
     balanced = summary.cfd(asked.between, given=asked.given, weights="balanced")
     batches, methods = versions.batches(evidence), versions.methods(data, reference)
     drift = over_time(evidence)
-    found = [("plain", plain), ("adjusted", adjusted), ("biology", biology)]
-    shown = [(name, fusion) for name, fusion in found if fusion is not None]
+    said = words.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
         "about": _about(data, evidence),
         "verdict": words.verdict(main, tested[0] if tested else None, asked.level),
-        "headline": [
-            *words.headline(asked, plain, adjusted, leading, tested, evidence.total),
-            *in_words(drift),
-            *words.of_methods(methods),
-        ],
-        "tiles": words.tiles(asked, shown),
-        "distances": {name: _fusion(fusion) for name, fusion in shown},
+        "headline": [*said, *in_words(drift), *words.of_methods(methods)],
+        "tiles": words.tiles(asked, list(distances.items())),
+        "distances": {name: _fusion(fusion) for name, fusion in distances.items()},
         "groups": _groups(chosen, few, asked, leading, len(main.counts)),
         "pairs": {name: _pairs(result) for name, result in pairs.items()},
         "levels": _levels(summary, asked),
@@ -86,10 +75,21 @@ def _contents(data: Data) -> dict[str, Any]:
         "features": _attribution(by_feature, data.features),
         "units": None if by_unit is None else _attribution(by_unit),
         "test": None if tested is None else _test(*tested),
-        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit)],
+        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit, data.lost)],
         "missing": dict(evidence.missing),
         "drift": as_data(drift, data.features),
     }
+
+
+def _distances(evidence: Evidence) -> dict[str, Fusion]:
+    """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
+    asked = evidence.question
+    found = {"plain": evidence.distance(asked.between, (), "interval")}
+    if asked.given:
+        fixed = f"interval within one {crossed(asked.given)}"
+        found["adjusted"] = evidence.distance(asked.between, asked.given, fixed)
+        found["biology"] = evidence.distance(asked.given, asked.between)
+    return found
 
 
 def _about(data: Data, evidence: Evidence) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """What a report is made of: a summary, and some of the rows where there are any."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from crossfusion import storage
 from crossfusion.collect import collect, opened
-from crossfusion.errors import InputError
+from crossfusion.errors import CrossfusionWarning, InputError
+from crossfusion.reduction import LOST
 from crossfusion.report.question import Question
 from crossfusion.sources.block import Source
 from crossfusion.sources.sampled import Sample
@@ -24,6 +26,7 @@ class Data:
     rows: Rows | None = None  # some of the rows, of all versions
     seen: int = 0  # rows that these were drawn from
     features: tuple[str, ...] = ()  # names of the features, where they have any
+    lost: tuple[str, ...] = ()  # what was said of groups none of whose rows could be used
 
     @property
     def whole(self) -> bool:
@@ -52,6 +55,17 @@ def drawn(sources: Sequence[Any], question: Question, reduce: Callable[[Sequence
     """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
     sample = Sample(question.seed)
     here = all(isinstance(source, Source) for source in sources)
-    summary = reduce(sample.watched(sources) if here else sources)
+    summary, lost = _watched(lambda: reduce(sample.watched(sources) if here else sources))
     features = next((source.features for source in sources if getattr(source, "features", ())), ())
-    return Data(summary, question, sample.rows(), sample.seen, features)
+    return Data(summary, question, sample.rows(), sample.seen, features, lost)
+
+
+def _watched(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:
+    """What some work gives, and its warnings of lost groups, which the page repeats."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CrossfusionWarning)
+        summary = work()
+    for entry in caught:
+        warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+    said = (str(entry.message) for entry in caught)
+    return summary, tuple(text for text in said if text.startswith(LOST))

@@ -62,7 +62,7 @@ def in_words(drift: Drift | None) -> list[str]:
     if drift is None:
         return []
     time, judged = isolated(drift.time), len(drift.periods)
-    compared = f"{len(drift.reference)} first"
+    compared = f"first {len(drift.reference)}"
     if drift.rate is None:
         far = int(drift.distance.argmax())
         most = f"{isolated(drift.window(far))} lies farthest from the {compared} ({number(float(drift.distance[far]))})"

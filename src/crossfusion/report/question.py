@@ -55,14 +55,11 @@ def asked(
     seed: int,
 ) -> Question:
     """A question whose parts go together."""
-    check_level(level)
-    if level is None:
-        raise InputError("level=None is no confidence level: pass one such as 0.95")
+    check_level(level, needed=True)
     check_options(permutations, seed)
     check_option(weights, WEIGHTS, "weights")
-    compared, held, counted = as_names(between, "between"), as_names(given, "given"), as_names(units, "units")
-    if not compared:
-        raise InputError("between is empty: name the factor whose groups are compared")
+    compared = as_names(between, "between", needed=True)
+    held, counted = as_names(given, "given"), as_names(units, "units")
     single = {name: _one(value, name) for name, value in (("time", time), ("method", method))}
     _check_apart(compared, held, counted, single)
     if reference is not None and method is None:

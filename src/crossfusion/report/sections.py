@@ -65,12 +65,24 @@ def _by_rows(question: Question) -> str:
 
 
 def _plane(found: Found, question: Question) -> str:
-    given = written(crossed(question.given)) or "biology"
+    given = written(crossed(question.given))
     what = "version of the rows" if found["methods"] else "batch factor"
+    if not _has_points(found):
+        why = "a distance of each is undefined" if given else "nothing is named that should stay"
+        return f"Each line is a {what}. There is no picture, as {why}."
     return (
         f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups"
         " stay apart within one batch. The upper left corner is where one wants to be."
     )
+
+
+def _has_points(found: Found) -> bool:
+    """Whether some version or factor has both distances."""
+    if found["plane"] == "batches":
+        points = [(entry["batch"], entry["biology"]) for entry in found["batches"]]
+    else:
+        points = list(zip(found["methods"]["batch"], found["methods"]["biology"] or (), strict=False))
+    return any(all(isinstance(end["value"], float) for end in pair) for pair in points)  # infinity is a text
 
 
 def _cloud(found: Found, question: Question) -> str:

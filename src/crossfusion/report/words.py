@@ -73,7 +73,7 @@ def headline(
         *_given(question, plain, adjusted),
         *_extremes(pairs),
         *_chance(tested, question),
-        _counted(question, tested, rows),
+        _counted(question, tested, plain if adjusted is None else adjusted, rows),
     ]
 
 
@@ -89,7 +89,7 @@ def _apart(
         )
     if _single(main):
         return f"Every {between} group is a single row, so how far groups are apart cannot be told."
-    within = f" within one {crossed(question.given)}" if adjusted is not None else ""
+    within = f" with {crossed(question.given)} held fixed" if adjusted is not None else ""
     return (
         f"The {len(plain.counts):,} {between} groups are {said}{within}: {of_variance(value(main))} lies between them"
         f" (distance {with_interval(main)})."
@@ -166,8 +166,10 @@ def pvalue(probability: float) -> str:
     return f"{probability:.3g}"
 
 
-def _counted(question: Question, tested: tuple[TestResult, str, int] | None, rows: int) -> str:
-    """By what the evidence is counted."""
+def _counted(question: Question, tested: tuple[TestResult, str, int] | None, main: Fusion, rows: int) -> str:
+    """By what the evidence is counted, if anything is."""
+    if tested is None and main.interval is None:
+        return "Neither an interval nor a test could be had, so chance is not ruled out: see “what could mislead”."
     if question.units:
         number_of_units = f"{tested[2]:,} " if tested else ""
         return f"Counted by {number_of_units}{crossed(question.units)} units, not by the {rows:,} rows."

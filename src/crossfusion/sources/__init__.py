@@ -124,9 +124,7 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
         if vectors is not None:
             raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
         return [arrays.from_rows(source, by)]
-    names = as_names(by, "by")
-    if not names:
-        raise InputError("by is empty: name at least one factor")
+    names = as_names(by, "by", needed=True)
     if loader.is_loader(source):
         return [loader.from_loader(source, by, vectors)]
     return open_rows(source, names, vectors)

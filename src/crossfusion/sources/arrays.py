@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from crossfusion import factors
-from crossfusion.errors import InputError
 from crossfusion.sources.block import Source, in_memory, joined
 from crossfusion.validation import as_rows, check_length, check_some_rows
 
@@ -12,8 +11,6 @@ from crossfusion.validation import as_rows, check_length, check_some_rows
 def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
     """Rows and arrays of factor values."""
     values = as_rows(rows, name)
-    if not by:
-        raise InputError("by is empty: name at least one factor")
     keys = factors.table(by)
     check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
     return in_memory(name, values, keys)

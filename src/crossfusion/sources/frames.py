@@ -33,7 +33,7 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
             said = f"{len(found)} columns of vectors ({', '.join(found)})" if found else "no column of vectors"
             raise InputError(f"{holder} has {said}: name one in vectors, or a pattern such as 'dim_*'")
         return found
-    names = chosen_columns(schema.names, by, as_names(vectors, "vectors"), holder)
+    names = chosen_columns(schema.names, by, as_names(vectors, "vectors", "column"), holder)
     check_once(names, schema.names, holder)
     types = {field.name: field.type for field in schema}
     kinds = {name: types[name] for name in names}

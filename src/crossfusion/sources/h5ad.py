@@ -46,7 +46,7 @@ def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str,
     known = [name for name in ("X", "raw/X") if root.get(name) is not None]
     present = [place for place in PLACES if root.get(place) is not None]
     known += [f"{place}/{text(name)}" for place in present for name in store.names(root[place])]
-    names = as_names("X" if vectors is None else vectors, "vectors")
+    names = as_names("X" if vectors is None else vectors, "vectors", "matrix")
     if len(names) == 1:
         short = [name for name in known if name.partition("/")[2] == names[0] and not name.startswith("raw/")]
         if names[0] in known or len(short) == 1:

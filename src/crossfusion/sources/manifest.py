@@ -69,9 +69,7 @@ def join(opened: Open, manifest: Any, on: str | None, by: Any) -> Joined:
         raise InputError(
             "by names columns of the manifest or of the vectors' table: pass names where manifest is given"
         )
-    names = as_names(by, "by")
-    if not names:
-        raise InputError("by is empty: name at least one factor")
+    names = as_names(by, "by", needed=True)
     if on is not None and not isinstance(on, str):
         raise InputError(f"on={on!r} must be the name of the manifest's key column, or left out to join by order")
     table = read_manifest(manifest, on, names)

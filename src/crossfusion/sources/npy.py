@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import IO, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ TROUBLE = "is not a readable .npy file of numbers"
 DAMAGED = "is damaged: write it again"
 POPULATE = 22  # MADV_POPULATE_READ of Linux 5.14 and later
 
+ONE_AT_A_TIME = Lock()  # parsers of Python 3.11 count how deep they are for all threads together
 LONGEST_HEADER = 10_000  # bytes; what NumPy takes
 READERS = {  # by version: bytes of the header's length, and what reads from there
     (1, 0): (2, np.lib.format.read_array_header_1_0),
@@ -59,7 +61,9 @@ def read_header(file: IO[bytes]) -> Header:
     length = file.read(width)
     if int.from_bytes(length, "little") > LONGEST_HEADER:  # before it is read, since it may be anything
         raise ValueError("its header is too long")
-    shape, columns, dtype = read(io.BytesIO(length + file.read(int.from_bytes(length, "little"))))
+    written = io.BytesIO(length + file.read(int.from_bytes(length, "little")))
+    with ONE_AT_A_TIME:
+        shape, columns, dtype = read(written)
     if dtype.hasobject or dtype.names is not None or not dtype.itemsize:
         raise ValueError(f"it holds {'pickled objects' if dtype.hasobject else dtype}, not plain values")
     if any(length < 0 for length in shape):

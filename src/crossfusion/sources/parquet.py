@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 TROUBLE = "is not a readable Parquet file"
 DAMAGED = "is damaged: write it again"
-FOOTER = 2**13  # bytes of a footer that parts carry along; larger ones are read again, to keep memory small
+FOOTER = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
 
 KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
 PEEK = 16  # rows that tell how long vectors are
@@ -42,28 +43,68 @@ LARGEST = 2**24  # rows of a batch, whatever a file says of their size
 def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A Parquet file with one list column of vectors, or many numeric columns."""
     name = places.shown(path)
-    with places.reaching(path, TROUBLE), _open(path) as file:
+    opened = Opened(path)
+    with places.reaching(path, TROUBLE), opened.file() as file:
         schema, about = file.schema_arrow, file.metadata
         if KEY in (schema.metadata or {}):
             raise InputError(f"{name} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
         columns = vector_columns(schema, by, vectors, name)
-        footer = about if about.serialized_size <= FOOTER else None
         row_bytes = _row_bytes(file, columns, name)
         parts = [
-            partial(_blocks, path, by, columns, footer, groups, first, row_bytes)
+            partial(_blocks, opened, by, columns, groups, first, row_bytes)
             for groups, first in runs([about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes)
         ]
+    opened.rest(len(parts))
     features = tuple(columns) if len(columns) > 1 else ()
     vector = columns[0] if vectors is None else ""
     return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 
 
-@contextmanager
-def _open(path: str, footer: "pq.FileMetaData | None" = None) -> "Iterator[pq.ParquetFile]":
-    import pyarrow.parquet as pq
+class Opened:
+    """A file whose parts share its footer and, where it is local, its map in memory, until all of them are read.
 
-    with places.open_arrow(path, mapped=True) as file:
-        yield pq.ParquetFile(file, metadata=footer, pre_buffer=False)
+    Each part has a reader of its own, since these are not for several threads.
+    """
+
+    def __init__(self, path: str, footer: "pq.FileMetaData | None" = None) -> None:
+        self.path, self._footer = path, footer
+        self._mapped: Any = None
+        self._left = 0
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        small = self._footer is not None and self._footer.serialized_size <= FOOTER
+        return Opened, (self.path, self._footer if small else None)
+
+    @contextmanager
+    def file(self) -> "Iterator[pq.ParquetFile]":
+        """A reader of the file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with self._lock, ExitStack() as stack:
+            source = self._mapped or stack.enter_context(places.open_arrow(self.path, mapped=True))
+            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
+            self._footer = reader.metadata
+            if isinstance(source, pa.MemoryMappedFile):
+                self._mapped = source
+                stack.pop_all()  # readers keep the map, and the last of them lets go of it
+            closing = stack.pop_all()
+        with closing:
+            yield reader
+
+    def rest(self, parts: int) -> None:
+        """Let go of the file until parts need it again, and then after so many of them."""
+        self._left, self._mapped = parts, None
+        if self._footer is not None and self._footer.serialized_size > FOOTER:
+            self._footer = None  # of many files, these would fill the memory
+
+    def part_done(self) -> None:
+        """Let go of the file after the last part."""
+        with self._lock:
+            self._left -= 1
+            if self._left <= 0:
+                self.rest(self._left)
 
 
 def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
@@ -72,8 +113,9 @@ def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int
     Looks at types and, where these do not tell, at a few rows: what the footer says of single columns is not asked for,
     since a damaged one ends the process there.
     """
-    kinds = [file.schema_arrow.field(column).type for column in columns]
-    if is_one_feature_each(file.schema_arrow, columns):
+    schema = file.schema_arrow
+    kinds = [schema.field(column).type for column in columns]
+    if is_one_feature_each(schema, columns):
         return sum(max(1, int(kind.bit_width) // 8) for kind in kinds)
     entries, size = list_of(kinds[0]), fixed_size(kinds[0])
     if entries is not None and size is not None and is_number(entries):
@@ -97,21 +139,17 @@ def _head(file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str,
 
 
 def _blocks(
-    path: str,
-    by: Sequence[str],
-    columns: Sequence[str],
-    footer: "pq.FileMetaData | None",
-    groups: Sequence[int],
-    first: int,
-    row_bytes: int,
+    opened: Opened, by: Sequence[str], columns: Sequence[str], groups: Sequence[int], first: int, row_bytes: int
 ) -> Iterator[Block]:
+    path = opened.path
     with ExitStack() as stack:
+        stack.callback(opened.part_done)
         stack.enter_context(places.reaching(path, DAMAGED))
-        file = stack.enter_context(_open(path, footer))
+        file = stack.enter_context(opened.file())
         number = sum(file.metadata.row_group(group).num_rows for group in groups)
         wide = is_one_feature_each(file.schema_arrow, columns)
         if not wide and number <= KEYS:
-            rows = _decoded_late(file, path, columns[0], footer, groups, first, row_bytes)
+            rows = _decoded_late(file, opened, columns[0], groups, first, row_bytes)
             if rows is not None:
                 keys = _checked(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
                 if keys.num_rows != number and by:
@@ -147,13 +185,7 @@ def _checked(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
 
 
 def _decoded_late(
-    file: "pq.ParquetFile",
-    path: str,
-    column: str,
-    footer: "pq.FileMetaData | None",
-    groups: Sequence[int],
-    first: int,
-    row_bytes: int,
+    file: "pq.ParquetFile", opened: Opened, column: str, groups: Sequence[int], first: int, row_bytes: int
 ) -> Stretched | None:
     """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
     kind = file.schema_arrow.field(column).type
@@ -163,26 +195,20 @@ def _decoded_late(
     if dim is not None and entries is not None and is_float(entries):
         dtype = np.dtype(entries.to_pandas_dtype())
     else:
-        rows = _head(file, groups, column, places.shown(path), first)
+        rows = _head(file, groups, column, places.shown(opened.path), first)
         if rows is None:
             return None
         dim, dtype = int(rows.shape[1]), rows.dtype
     shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
     size = rows_of_stretch(row_bytes)
-    return Stretched(shape, dtype, partial(_stretches, path, column, footer, groups, first, size, shape))
+    return Stretched(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape))
 
 
 def _stretches(
-    path: str,
-    column: str,
-    footer: "pq.FileMetaData | None",
-    groups: Sequence[int],
-    first: int,
-    size: int,
-    shape: tuple[int, int],
+    opened: Opened, column: str, groups: Sequence[int], first: int, size: int, shape: tuple[int, int]
 ) -> Iterator[NDArray[Any]]:
-    (number, dim), start, name = shape, first, places.shown(path)
-    with places.reaching(path, DAMAGED), _open(path, footer) as file:
+    (number, dim), start, name = shape, first, places.shown(opened.path)
+    with places.reaching(opened.path, DAMAGED), opened.file() as file:
         for table in _batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:

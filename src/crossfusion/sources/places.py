@@ -12,7 +12,7 @@ from typing import IO, Any
 from urllib.parse import unquote
 
 from crossfusion import optional
-from crossfusion.errors import CrossfusionError, CrossfusionWarning, FileError, InputError, printable
+from crossfusion.errors import LACKS, CrossfusionError, CrossfusionWarning, FileError, InputError, lacks, printable
 
 PACKED = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
 STORE = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
@@ -184,6 +184,7 @@ def reaching(path: str, trouble: str = "cannot be read") -> Iterator[None]:
         raise FileError(f"{shown(path)} {found}: check the path") from problem
     except Exception as problem:
         found = "cannot be read" if is_remote(path) else trouble  # the way may be damaged, and not the file
+        found = LACKS if lacks(problem) else found
         raise FileError(f"{shown(path)} {found} ({said(problem)})") from problem
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import factors
+from crossfusion.finite import finite_rows
 from crossfusion.sources.block import Block, Part, Source
 from crossfusion.sources.whole import Rows
 from crossfusion.stretched import Stretched
-from crossfusion.validation import as_rows, finite_rows
+from crossfusion.validation import as_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

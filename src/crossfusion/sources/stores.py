@@ -116,7 +116,7 @@ def _find_rows(store: Store, root: Any, path: str, by: Sequence[str], vectors: A
             raise InputError(f"{path} is one array without names, so {name!r} is not in it: use a group of arrays")
         return ""
     if vectors is not None:
-        names = as_names(vectors, "vectors")
+        names = as_names(vectors, "vectors", "array")
         if len(names) != 1:
             raise InputError(f"vectors={vectors!r} must be the name of one array of {path}, rows × features")
         _check_exists(store, root, names[0], path)

@@ -69,7 +69,7 @@ def _find_rows(content: Any, path: str, by: Sequence[str], vectors: Any) -> str 
     known = [key for key in content if isinstance(key, str)]
     check_known(by, known, "entry", path)
     if vectors is not None:
-        names = as_names(vectors, "vectors")
+        names = as_names(vectors, "vectors", "tensor")
         check_known(names, known, "entry", path)
         if len(names) != 1:
             raise InputError(f"vectors={vectors!r} must be the name of one tensor of {path}, rows × features")

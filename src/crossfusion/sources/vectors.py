@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import kernels
 from crossfusion.errors import InputError
+from crossfusion.interleaving import in_stretches, interleaved
 from crossfusion.stretched import Stretched
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def is_vector(kind: "pa.DataType") -> bool:
 
 def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     """Rows of columns that hold one feature each."""
-    return kernels.interleaved([_numbers(column) for column in columns])
+    return interleaved([_numbers(column) for column in columns])
 
 
 def stretched_numbers(columns: "Sequence[pa.ChunkedArray]") -> Stretched:
     """Rows of columns that hold one feature each, made while they are reduced."""
-    return kernels.in_stretches([_numbers(column) for column in columns])
+    return in_stretches([_numbers(column) for column in columns])
 
 
 def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:

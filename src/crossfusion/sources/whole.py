@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion import factors
 from crossfusion.errors import InputError
+from crossfusion.finite import FiniteCheck, finite_rows
 from crossfusion.sources.block import Source, joined
 from crossfusion.text import label_text
-from crossfusion.validation import FiniteCheck, check_some_rows, finite_rows
+from crossfusion.validation import check_some_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -68,6 +68,7 @@ def cfd(
     """
     check_option(weights, WEIGHTS, "weights")
     tensors.check_eps(eps)
+    tensors.check_strata(given, num_given)
     moments, parts = batch_moments(x, labels, given, num_groups, num_given)
     return distance(moments, parts, weights, unbiased, eps)
 
@@ -107,7 +108,7 @@ def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str)
         return codes - left_out, max(1, len(values) - left_out)
     check_whole(number, option)
     if labels.device.type == "cpu" and not torch.compiler.is_compiling() and bool((labels >= number).any()):
-        raise InputError(f"{name} has {int(labels.max())}, but {option}={number} numbers them 0 to {number - 1}")
+        raise InputError(f"{name} has numbers up to {int(labels.max())}, beyond {option}={number}: number them from 0")
     return labels, number
 
 

@@ -42,10 +42,12 @@ def _told(batch: Any) -> str:
 
 def find_layers(model: Module, layers: str | Sequence[str] | None) -> dict[str, Module]:
     """Layers by name: those that match names or patterns, or all that have no layers inside."""
+    if not isinstance(model, Module):
+        raise InputError(f"model must be a torch.nn.Module, not {type(model).__name__}: pass the network itself")
     known = dict(model.named_modules())
     if layers is None:
         return {name or "model": module for name, module in known.items() if not len(list(module.children()))}
-    wanted = as_names(layers, "layers")
+    wanted = as_names(layers, "layers", "layer")
     if not wanted:
         raise InputError("layers is empty: name at least one, or leave it out for all")
     names = [name for name in known if name]

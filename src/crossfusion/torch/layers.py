@@ -11,13 +11,14 @@ from torch.nn import Module
 from crossfusion import factors
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
+from crossfusion.finite import NAN
 from crossfusion.fusion import Fusion
 from crossfusion.reduction import Running, of_block, settled
 from crossfusion.sources.block import Block
 from crossfusion.summary import Summary
 from crossfusion.torch.depth import Layers
 from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
-from crossfusion.validation import NAN, check_level, check_option
+from crossfusion.validation import check_level, check_option
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -76,7 +76,7 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         check_pool(pool)
-        self.layers, self.stages = as_names(layers, "layers"), as_names(stages, "stages")
+        self.layers, self.stages = as_names(layers, "layers", "layer"), as_names(stages, "stages", "stage")
         if not self.stages or not set(self.stages) <= set(STAGES):
             raise InputError(f"stages={stages!r} must be 'val', 'train' or a list of both")
         if (given is None) != (num_given is None):

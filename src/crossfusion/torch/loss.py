@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from crossfusion.design import WEIGHTS
 from crossfusion.errors import InputError
-from crossfusion.tensors import check_eps
+from crossfusion.tensors import check_eps, check_strata
 from crossfusion.torch.functional import batch_moments, distance
 from crossfusion.torch.memory import Memory
 from crossfusion.torch.moments import Total, alone
 from crossfusion.torch.processes import over_processes, several
-from crossfusion.validation import check_option, check_whole
+from crossfusion.validation import check_fraction, check_option, check_whole
 
 MODES = ("fuse", "separate")
 
@@ -102,13 +102,11 @@ class CrossFusionLoss(nn.Module):
 
     def _past(self) -> Memory | None:
         """Room for past batches, if they are to be remembered."""
-        keep = self.memory
-        if isinstance(keep, bool) or not isinstance(keep, int | float) or not 0 <= keep < 1:
-            raise InputError(f"memory={keep!r} must be a share from 0 up to, but not including, 1")
-        if keep == 0:
+        check_fraction(self.memory, "memory", below=1)
+        if self.memory == 0:
             return None
-        self._check_numbered(f"memory={keep}", "batches")
-        return Memory(keep, (self.num_groups or 1) * (self.num_given or 1))
+        self._check_numbered(f"memory={self.memory}", "batches")
+        return Memory(float(self.memory), (self.num_groups or 1) * (self.num_given or 1))
 
     def _check_numbered(self, what: str, which: str) -> None:
         """Refuse groups that are numbered anew in each batch where batches are to be added up."""
@@ -194,10 +192,7 @@ def _check_numbers(num_groups: Any, num_given: Any, given: str | None) -> None:
     for option, number in {"num_groups": num_groups, "num_given": num_given}.items():
         if number is not None:
             check_whole(number, option)
-    if given is None and num_given is not None:
-        raise InputError(
-            f"num_given={num_given} goes with given, which is None: name that factor, or leave num_given out"
-        )
+    check_strata(given, num_given)
 
 
 def _call(names: list[str]) -> str:

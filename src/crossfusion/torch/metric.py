@@ -114,7 +114,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         rows = x.to(torch.promote_types(x.dtype, state.dtype))
         found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
         if x.shape[1] != self.dim:
-            raise InputError(f"x has {x.shape[1]} features, but the metric was made for dim={self.dim}")
+            raise InputError(f"x has {x.shape[1]} features, but the metric is for dim={self.dim}: make one for each")
         self.moments = added(torch.stack([state, packed(found).to(state.dtype).reshape(state.shape)]))
 
     def _check_given(self, given: Tensor | None) -> None:

@@ -25,6 +25,7 @@ RATES = [
     "± se",
     "at 0.05",
     "± se",
+    "any, holm 0.05",
     "change at 0.05",
     "kept",
 ]
@@ -32,7 +33,7 @@ FULL, QUICK = 200, 30  # streams of each kind
 PROMISED = (0.01, 0.05)
 SURE = 2.0  # standard errors that a share may lie above the rate before it counts as too high
 AHEAD = 8
-SEED = 1  # 0 gave the streams on which the constants of the alarm were chosen: these are others
+SEED = 2  # 0, 7 and 8 gave streams on which the alarm was chosen: these are others
 
 
 def kinds(quick: bool) -> list[tuple[Stream, str]]:
@@ -118,8 +119,10 @@ def _row(stream: Stream, told: str, pvalues: FloatArray) -> list[str]:
         mean, error = float(share.mean()), float(share.std(ddof=1) / np.sqrt(len(share)))
         cells += [f"{mean:.4f}", f"{error:.4f}"]
         kept &= mean <= rate + SURE * error
+    any_window = np.mean([cf.adjusted_pvalues(own).min() <= PROMISED[1] for own in pvalues[:, :-1]])
+    kept &= any_window <= PROMISED[1] + SURE * np.sqrt(PROMISED[1] * (1 - PROMISED[1]) / len(pvalues))
     change = "–" if np.isnan(pvalues[:, -1]).any() else f"{np.mean(pvalues[:, -1] <= PROMISED[1]):.3f}"
     rows = f"{stream.rows}" + (f" of {stream.patients} patients" if stream.patients else "")
     effects = "none" if not stream.effect else f"{stream.effect:g} in {stream.directions} directions"
     about = [f"{stream.reference}", rows, f"{stream.dim}", effects, f"{stream.rho:g}", told]
-    return [*about, *cells, change, "yes" if kept else "NO"]
+    return [*about, *cells, f"{any_window:.3f}", change, "yes" if kept else "NO"]

@@ -7,8 +7,7 @@ from typing import Any
 
 from crossfusion import kernels
 from crossfusion.benchmarks.scale import memory, model, processes, storages
-from crossfusion.errors import InputError
-from crossfusion.validation import check_known, check_whole
+from crossfusion.validation import check_known, check_positive, check_whole
 
 HEADER = ["measured in this run", "value", "aim"]
 PARTS = ("storages", "memory", "processes")
@@ -53,8 +52,8 @@ def run(
     check_known(only, PARTS, "part", "the benchmark")
     check_whole(repeats, "repeats")
     check_whole(dim, "dim")
-    if not (0 < gigabytes < 1e6 and 0 < large < 1e6):
-        raise InputError(f"gigabytes={gigabytes} and large={large} must be positive")
+    check_positive(gigabytes, "gigabytes")
+    check_positive(large, "large")
     measures = {
         "storages": lambda place: storages.measure(place, gigabytes, dim, repeats, tell),
         "memory": lambda place: memory.measure(place, large, dim, tell),

@@ -42,7 +42,7 @@ def write_npy(path: Path, gigabytes: float, dim: int) -> None:
 
 
 def write_parquet(path: Path, gigabytes: float, dim: int) -> None:
-    """One Parquet file with a column of vectors, as pyarrow writes it if nothing is said."""
+    """One Parquet file with a column of vectors, plain: to decode it is to copy it, so any work beside that shows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -53,14 +53,14 @@ def write_parquet(path: Path, gigabytes: float, dim: int) -> None:
             writer.write_table(pa.table({"site": site, "vector": vectors}, schema))
 
 
-def write_wide(path: Path, gigabytes: float, dim: int) -> None:
-    """One Parquet file with a column for each feature."""
+def write_wide(path: Path, gigabytes: float, dim: int, **options: Any) -> None:
+    """One Parquet file with a column for each feature, as pyarrow writes it if nothing is said."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = [f"dim_{k}" for k in range(dim)]
     schema = pa.schema([("site", pa.int64()), *((name, pa.float32()) for name in names)])
-    with pq.ParquetWriter(path, schema, use_dictionary=["site"], compression="none") as writer:
+    with pq.ParquetWriter(path, schema, **options) as writer:
         for rows, site in stretches(gigabytes, dim):
             columns = {name: np.ascontiguousarray(rows[:, k]) for k, name in enumerate(names)}
             writer.write_table(pa.table({"site": site, **columns}, schema))

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import median
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ def measure(
         (".npy", _npy),
         ("Parquet, lists", _parquet),
         ("Parquet, wide", _wide),
+        ("Parquet, wide and plain", partial(_wide, use_dictionary=["site"], compression="none")),
         ("HDF5", _hdf5),
         ("Zarr", _zarr),
     ):
@@ -70,10 +73,11 @@ def _parquet(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str
     return _beside("Parquet, a column of vectors", path, "vector", _decoders(path), repeats, "≤ 1.15")
 
 
-def _wide(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
+def _wide(folder: Path, gigabytes: float, dim: int, repeats: int, **options: Any) -> list[str]:
     path = folder / "rows.parquet"
-    files.write_wide(path, gigabytes, dim)
-    return _beside("Parquet, a column for each feature", path, "dim_*", _decoders(path), repeats, "≤ 1.15")
+    files.write_wide(path, gigabytes, dim, **options)
+    what = "Parquet, a column for each feature" + (", plain" if options else "")
+    return _beside(what, path, "dim_*", _decoders(path), repeats, "≤ 1.15")
 
 
 def _hdf5(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[str]:
@@ -123,16 +127,21 @@ def _decoders(path: Path) -> Sides:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    def whole(number: int) -> None:
-        pq.ParquetFile(path, memory_map=True).read_row_group(number, use_threads=False)
+    def whole(file: Any, number: int) -> None:
+        file.read_row_group(number, use_threads=False)
 
-    def pieces(number: int) -> None:
-        file = pq.ParquetFile(path, memory_map=True)
+    def pieces(file: Any, number: int) -> None:
         _exhaust(file.iter_batches(SHORT, row_groups=[number], use_threads=False))
 
-    def on_threads(read: Callable[[int], None]) -> None:
-        with ThreadPoolExecutor(kernels.thread_count()) as pool:
-            _exhaust(pool.map(read, range(pq.ParquetFile(path).metadata.num_row_groups)))
+    def on_threads(read: Callable[[Any, int], None]) -> None:
+        opened = local()  # a file for each thread
+
+        def open_one() -> None:
+            opened.file = pq.ParquetFile(path, memory_map=True)
+
+        with ThreadPoolExecutor(kernels.thread_count(), initializer=open_one) as pool:
+            groups = range(pq.ParquetFile(path).metadata.num_row_groups)
+            _exhaust(pool.map(lambda number: read(opened.file, number), groups))
 
     return {
         "row groups on threads": lambda: on_threads(whole),

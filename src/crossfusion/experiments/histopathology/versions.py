@@ -63,11 +63,11 @@ def named(specs: Sequence[str]) -> dict[str, str]:
     for text in specs:
         name, spec = _split(text)
         if not SAFE.fullmatch(name):
-            raise InputError(f"--normalizers has the name {name!r}: use letters, digits and . _ + - in NAME=SPEC")
+            raise InputError(f"--normalizer has the name {name!r}: use letters, digits and . _ + - in NAME=SPEC")
         if name in found and (name, spec) != (PLAIN, PLAIN):
-            raise InputError(f"--normalizers has two called {name!r}: tell them apart as NAME=SPEC")
+            raise InputError(f"--normalizer has two called {name!r}: tell them apart as NAME=SPEC")
         if name != spec and name in (PLAIN, "reinhard", "macenko"):
-            raise InputError(f"--normalizers calls {spec!r} {name!r}, which is another's name: choose one of its own")
+            raise InputError(f"--normalizer calls {spec!r} {name!r}, which is another's name: choose one of its own")
         found[name] = spec
     return found
 

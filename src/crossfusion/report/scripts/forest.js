@@ -67,7 +67,7 @@ function choosePair(i, j, go) {
     return make('li', {}, fullName(groups.names[g]), `: ${whole(groups.rows[g])} rows${units}, variance ${number(groups.dispersion[g])}`);
   });
   box.replaceChildren(title, make('p', {}, said.join(' ')), make('ul', {}, ...sizes),
-    table('This pair in numbers', ['', ...kept.map(([, words]) => words)], rows));
+    table('This pair in numbers', ['groups compared', ...kept.map(([, words]) => words)], rows));
   if (go) { title.scrollIntoView({ block: 'center' }); title.focus({ preventScroll: true }); }
 }
 

@@ -4,5 +4,5 @@ const WORK = [['matrix', matrix], ['forest', forest], ['pair', pair], ['levels',
   ['drift', drift], ['attribution', attribution], ['null', chance], ['download', download]];
 theme();
 for (const [id, work] of WORK) if (body(id)) work();
-addEventListener('scroll', hush, { passive: true });
+addEventListener('scroll', follow, { passive: true });
 addEventListener('keydown', event => { if (event.key === 'Escape') hush(); });

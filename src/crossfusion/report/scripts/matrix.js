@@ -69,6 +69,12 @@ function point(target, pairs) {
   tell(words, target.getBoundingClientRect());
 }
 
+// What scrolls takes the note away, but for a cell that keys have reached: reaching it may have scrolled.
+function follow() {
+  const reached = note.hidden ? null : document.querySelector('.heat td:focus-visible');
+  point(reached, data.pairs[view]);
+}
+
 function pick(target) {
   if (target && target.dataset.i !== target.dataset.j) choosePair(Number(target.dataset.i), Number(target.dataset.j), true);
 }

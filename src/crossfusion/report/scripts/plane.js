@@ -37,7 +37,7 @@ function paintPlane(shown, width) {
   found.append(text(`↑ CFD(${label} | ${batch})`, 2, 14, 'start', 'axis'));
   shown.forEach((spot, k) => found.append(...marks(spot, `c${k % 8}`, x, y)));
   found.append(...labels(shown.map(spot => ({
-    name: spot.name, x: x(spot.x.value), y: y(spot.y.value), away: spot.ring ? x(spot.ring[0]) : NaN,
+    name: spot.name, x: x(spot.x.value), y: y(spot.y.value), above: Number.isFinite(spot.x.low), away: spot.ring ? x(spot.ring[0]) : NaN,
   })), left, width, height - bottom));
   return found;
 }
@@ -59,14 +59,15 @@ const GAP = 18;  // between names side by side, as widths are estimated
 
 // Names beside their points, on the side without a line, and lower or higher where another name would be in the way.
 function labels(spots, left, width, floor) {
-  const placed = [];
+  const placed = spots.map(spot => ({ y: spot.y + 4, from: spot.x - 7 + GAP, to: spot.x + 7 - GAP, spot })); // points are not written over
   const found = [];
   for (const spot of [...spots].sort((a, b) => a.y - b.y)) {
     const words = short(spot.name, 16), wide = 7.4 * [...words].length;
     const before = (spot.away > spot.x && spot.x - wide - 12 > left - 8) || spot.x + wide + 12 > width;
     const from = before ? spot.x - 12 - wide : spot.x + 12;
-    const free = y => !placed.some(box => Math.abs(box.y - y) < 17 && box.from < from + wide + GAP && from < box.to + GAP);
-    const offsets = Array.from({ length: 40 }, (_, k) => 4 + (k % 2 ? -1 : 1) * 6 * Math.ceil(k / 2));
+    const free = y => !placed.some(box => box.spot !== spot && Math.abs(box.y - y) < 17 && box.from < from + wide + GAP && from < box.to + GAP);
+    const start = spot.above ? -9 : 4; // above the line of its interval
+    const offsets = Array.from({ length: 40 }, (_, k) => start + (k % 2 ? -1 : 1) * 6 * Math.ceil(k / 2));
     const y = offsets.map(offset => spot.y + offset).find(height => height > 12 && height < floor && free(height)) ?? spot.y + 4;
     placed.push({ y, from, to: from + wide });
     found.push(text(words, before ? spot.x - 12 : spot.x + 12, y, before ? 'end' : 'start', 'spot'));

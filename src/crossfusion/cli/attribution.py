@@ -1,0 +1,75 @@
+"""The command that says what the variance between groups is made of."""
+
+from pathlib import Path
+
+import click
+
+from crossfusion.attribution import Attribution
+from crossfusion.cli import output, tables
+from crossfusion.cli.options import (
+    between_option,
+    given_option,
+    json_option,
+    number_option,
+    plot_option,
+    weights_option,
+)
+from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.errors import InputError
+from crossfusion.text import label_text, number_text, percent
+
+
+@click.command()
+@file_argument
+@between_option
+@given_option
+@click.option(
+    "--over",
+    default="features",
+    show_default=True,
+    metavar="features|NAME",
+    help="What contributes: features, or the values of a column.",
+)
+@number_option("--top", 20, "Rows of the table; JSON has all.")
+@weights_option
+@plot_option("the largest shares")
+@reading_options()
+@json_option
+def attribution(
+    file: str | None,
+    between: list[str],
+    given: list[str],
+    over: str,
+    top: int,
+    weights: str,
+    plot: Path | None,
+    read: Reading,
+    as_json: bool,
+) -> None:
+    """Split the variance between groups over features or units.
+
+    \b
+    Examples:
+      crossfusion attribution summary.parquet --between site --given label
+      crossfusion attribution summary.parquet --between site --over patient --top 5
+    """
+    if top < 1:
+        raise InputError(f"--top {top} must be a whole number, 1 or more")
+    needed = [*between, *given, *([] if over == "features" else [over])]
+    summary = read.summary(file, needed)
+    result = summary.attribution(between, given=given, over=over, weights=weights)
+    output.draw(plot, lambda: result.plot(top))
+    if as_json:
+        output.show_json(result.to_dict())
+        return
+    _show(result, top, tables.question(between, given), over)
+    tables.show_whole(summary, between, given, weights)
+
+
+def _show(result: Attribution, top: int, asked: str, over: str) -> None:
+    """The largest shares for people."""
+    largest = result.top(top)
+    rows = [[label_text(result.labels[i]), percent(result.share[i]), number_text(result.without[i])] for i in largest]
+    more = f", {len(rows)} of {len(result.labels)}" if len(rows) < len(result.labels) else ""
+    title = f"Share of the variance between {asked}, largest first{more}"
+    output.show_table(title, [over, "share", "distance without"], rows, bars=result.share[largest].tolist())

@@ -1,0 +1,37 @@
+"""The command that splits a distance over nested levels."""
+
+from pathlib import Path
+
+import click
+
+from crossfusion.cli import output
+from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
+from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.hierarchy import HEADER
+
+
+@click.command()
+@file_argument
+@names_option("--levels", "Factors from the outermost to the innermost.", required=True)
+@weights_option
+@plot_option("the levels")
+@reading_options()
+@json_option
+def hierarchy(
+    file: str | None, levels: list[str], weights: str, plot: Path | None, read: Reading, as_json: bool
+) -> None:
+    """Split the distance of nested groups over their levels.
+
+    \b
+    Examples:
+      crossfusion hierarchy summary.parquet --levels site,scanner
+      crossfusion hierarchy embeddings.parquet --levels site,scanner,patient --weights balanced --json
+    """
+    result = read.summary(file, levels).hierarchy(levels, weights=weights)
+    output.draw(plot, result.plot)
+    if as_json:
+        output.show_json(result.to_dict())
+        return
+    output.show_table(
+        "Cross-Fusion Distance by level", HEADER, result.rows(), bars=[level.share for level in result.levels]
+    )

@@ -287,7 +287,7 @@ BAD = {
     "ragged": ([[1.0], [1.0, 2.0]], "rows cannot be read"),
     "masked": (np.ma.masked_array(np.ones((2, 2)), [[True, False], [False, False]]), "rows is a masked array"),
 }
-with suppress(TypeError):  # SciPy before 1.15 has none
+with suppress(TypeError, ValueError):  # SciPy before 1.15 has none
     BAD["sparse cube"] = (sparse.coo_array(np.ones((2, 2, 2))), "rows must be two-dimensional")
 
 

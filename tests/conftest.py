@@ -38,12 +38,24 @@ def refuses() -> Callable[..., Any]:
     return refused
 
 
+@pytest.fixture
+def double() -> Iterator[None]:
+    """JAX computes with 64 bits."""
+    import jax
+    from jax import experimental
+
+    enable = getattr(jax, "enable_x64", None) or experimental.enable_x64  # where it was at first
+    with enable(True):
+        yield
+
+
 @pytest.fixture(scope="session")
-def python() -> Callable[..., str]:
-    """Run code in a fresh interpreter and return what it prints; warnings are errors there too."""
+def python(pytestconfig) -> Callable[..., str]:
+    """Run code in a fresh interpreter and return what it prints; warnings are errors there too, or as -W says."""
+    warnings = (pytestconfig.getoption("pythonwarnings") or ["error"])[-1]
 
     def run(code: str, **environment: str) -> str:
-        command = [sys.executable, "-W", "error", "-c", code]
+        command = [sys.executable, "-W", warnings, "-c", code]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -22,12 +22,6 @@ def drawn(seed=0, rows=ROWS, offset=0.0):
     return x + offset, labels, given
 
 
-@pytest.fixture
-def double():
-    with jax.enable_x64(True):
-        yield
-
-
 def settings():
     return [(w, u, g) for w in ("pooled", "balanced") for u in (False, True) for g in (False, True)]
 

@@ -80,7 +80,7 @@ def test_the_headline_says_what_the_numbers_say(whole):
     main = found["distances"]["adjusted"]
     assert f"{main['unbiased']:.4f}" in said
     assert f"{main['interval'][0]:.4f} to {main['interval'][1]:.4f}" in said
-    assert "clearly apart within one label" in said
+    assert "clearly apart with label held fixed" in said
     assert "Chance alone would hardly" in said
     assert "Counted by 24 patient units, not by the 1,500 rows." in said
     assert said == "\n".join(plain_text(text) for text in found["headline"])

@@ -35,10 +35,9 @@ SETTINGS = [(w, u, g) for w in ("pooled", "balanced") for u in (False, True) for
 
 
 @pytest.fixture(params=KINDS)
-def made(request):
+def made(request, double):
     """What makes an array of another library."""
-    with jax.enable_x64(True):
-        yield KINDS[request.param]
+    return KINDS[request.param]
 
 
 def expected(weights="pooled", unbiased=False, given=None):

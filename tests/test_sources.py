@@ -223,7 +223,10 @@ def test_pieces_of_many_blocks_merge_to_the_whole(monkeypatch):
 
 def test_missing_vectors_are_not_finite_rows(tmp_path):
     lists = pa.array([None if k in (4, 9) else row for k, row in enumerate(X.tolist())], pa.list_(pa.float64(), DIM))
-    pq.write_table(pa.table({"site": SITE, "v": lists}), tmp_path / "x.parquet")
+    try:
+        pq.write_table(pa.table({"site": SITE, "v": lists}), tmp_path / "x.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("older versions of PyArrow do not write these")
     with pytest.raises(cf.NonFiniteError, match=r"2 of 257 rows, the first in row 4, feature 0"):
         cf.summarize(tmp_path / "x.parquet", by="site")
     with pytest.warns(cf.CrossfusionWarning, match="2 of 257"):

@@ -164,8 +164,13 @@ def mapped(path):
 def test_parts_share_one_map_of_the_file_and_let_go_of_it(saved, tmp_path, monkeypatch):
     monkeypatch.setattr("crossfusion.sources.block.BLOCK", 2**10)
     path = saved(tmp_path / "x.parquet", row_group_size=50)
-    maps = []
-    monkeypatch.setattr(pa, "memory_map", lambda *a, plain=pa.memory_map: maps.append(a) or plain(*a))
+    maps, plain = [], pa.memory_map
+
+    def counted(*arguments):
+        maps.append(arguments)
+        return plain(*arguments)
+
+    monkeypatch.setattr(pa, "memory_map", counted)
     source = open_file(path, ["site"], None if saved is save else "d*")
     assert len(source.parts) > 2
     assert not mapped(path)

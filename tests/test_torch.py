@@ -339,5 +339,5 @@ except cf.MissingDependencyError as problem:
 
 @pytest.mark.parametrize("name", cft.__all__)
 def test_names_are_documented(name):
-    assert f":: crossfusion.torch.{name}\n" in DOCS.read_text()
+    assert f"\n   torch.{name}\n" in DOCS.read_text()
     assert {"Parameters", "Examples"} <= set(sections(getattr(cft, name)))

@@ -43,9 +43,8 @@ def periods_of(table: Table, time: str) -> tuple[CodeArray, list[Hashable]]:
         raise InputError(f"time={time!r} must be the name of one factor, such as 'week'")
     table._check_factors([time])
     keys = table.keys.select([time])
-    missing = keys.column(time).null_count
-    if missing:
-        raise InputError(f"{time} has {missing} missing values, which are no period: leave those rows out")
+    if keys.column(time).null_count:
+        raise InputError(f"{time} has missing values, which are no period: leave those rows out")
     codes, distinct = factors.encode(keys)
     labels = factors.labels(distinct)
     order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))

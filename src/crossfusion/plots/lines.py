@@ -66,6 +66,7 @@ def forest(
         own.set_xlabel(what)
         own.set_title(title)
         own.locator_params(axis="x", nbins=6)
+        style.keep_label_inside(own)
     return style.figure_of(own)
 
 

@@ -108,9 +108,9 @@ def figure_of(axes: Any) -> "Figure":
 
 
 def name(label: Any, longest: int = LONGEST) -> str:
-    """A name that fits beside an axis; a dollar is a dollar, and no formula begins there."""
-    text = label_text(label)
-    return (text if len(text) <= longest else f"{text[: longest - 1]}…").replace("$", r"\$")
+    """A name that fits beside an axis, of a long one both ends; a dollar is a dollar, and no formula begins there."""
+    text, tail = label_text(label), longest // 3
+    return (text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}").replace("$", r"\$")
 
 
 def look(k: int) -> dict[str, Any]:
@@ -121,6 +121,14 @@ def look(k: int) -> dict[str, Any]:
 def zero_line(axes: Any, vertical: bool = True) -> None:
     """A line at no distance."""
     (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
+
+
+def keep_label_inside(axes: Any) -> None:
+    """Move the words below a narrow axis to the left, where they would leave the figure."""
+    figure = figure_of(axes)
+    figure.draw_without_rendering()
+    if axes.xaxis.label.get_window_extent().x1 > figure.bbox.x1:
+        axes.set_xlabel(axes.get_xlabel(), loc="right")
 
 
 def rows_of_names(axes: Any, names: list[str]) -> None:

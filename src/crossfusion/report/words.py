@@ -89,7 +89,7 @@ def _apart(
         )
     if _single(main):
         return f"Every {between} group is a single row, so how far groups are apart cannot be told."
-    within = f" within one {crossed(question.given)}" if adjusted is not None else ""
+    within = f" with {crossed(question.given)} held fixed" if adjusted is not None else ""
     return (
         f"The {len(plain.counts):,} {between} groups are {said}{within}: {of_variance(value(main))} lies between them"
         f" (distance {with_interval(main)})."

@@ -83,7 +83,7 @@ def _tables(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
     for batch in batches:
         batch.validate(full=True)  # what a damaged file says of lengths and offsets is taken at its word otherwise
         waiting.append(batch)
-        size += batch.nbytes
+        size += block.size_of(batch)
         if size * SMALL >= block.BLOCK:
             table = pa.Table.from_batches(waiting)
             step = max(1, table.num_rows * block.BLOCK // size)

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
 
 
+def size_of(table: "pa.Table | pa.RecordBatch") -> int:
+    """Bytes of a table's rows; of its buffers, where PyArrow (before 24) cannot tell, as of views."""
+    import pyarrow as pa
+
+    try:
+        return int(table.nbytes)
+    except pa.ArrowTypeError:
+        return int(table.get_total_buffer_size())
+
+
 @dataclass(frozen=True)
 class Block:
     """Some rows and, for each of them, the values of the factors, if there are any."""

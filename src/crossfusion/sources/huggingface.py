@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crossfusion.errors import InputError
-from crossfusion.sources.block import Source
+from crossfusion.sources.block import Source, size_of
 from crossfusion.sources.frames import in_blocks, vector_columns
 from crossfusion.sources.streams import Stream, batch_rows, from_stream
 from crossfusion.validation import check_some_rows
@@ -57,7 +57,7 @@ def from_dataset(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
     check_some_rows(len(source), NAME)
     needed = source.select_columns([*by, *columns]).with_format("arrow")
     sample = needed[: min(SAMPLE, len(source))]
-    size = len(source) * max(1, sample.nbytes // sample.num_rows)
+    size = len(source) * max(1, size_of(sample) // sample.num_rows)
 
     def cut(start: int, stop: int) -> "Callable[[], pa.Table]":
         return partial(_rows, needed, start, stop)

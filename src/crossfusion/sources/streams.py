@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from crossfusion import optional
 from crossfusion.errors import InputError
 from crossfusion.sources import block
-from crossfusion.sources.block import Block, Source, even_cuts
+from crossfusion.sources.block import Block, Source, even_cuts, size_of
 from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
 from crossfusion.sources.gather import gathered
 
@@ -60,7 +60,7 @@ def _read(batches: Batches, by: Sequence[str], columns: Sequence[str], name: str
 
 def _pieces(batch: "pa.RecordBatch") -> "Iterator[pa.RecordBatch]":
     if batch.num_rows:
-        for start, stop in even_cuts(batch.num_rows, max(1, batch.nbytes // batch.num_rows)):
+        for start, stop in even_cuts(batch.num_rows, max(1, size_of(batch) // batch.num_rows)):
             yield batch.slice(start, stop - start)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from crossfusion.errors import InputError
 from crossfusion.sources import huggingface, streams
-from crossfusion.sources.block import Source
+from crossfusion.sources.block import Source, size_of
 from crossfusion.sources.frames import in_blocks, vector_columns
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _from_arrow(table: "pa.Table", by: Sequence[str], vectors: Any) -> Source:
     def cut(start: int, stop: int) -> Callable[[], "pa.Table"]:
         return partial(_itself, needed.slice(start, stop - start))
 
-    return in_blocks(cut, needed.num_rows, needed.nbytes, needed.schema, by, columns, NAME)
+    return in_blocks(cut, needed.num_rows, size_of(needed), needed.schema, by, columns, NAME)
 
 
 def _itself(table: "pa.Table") -> "pa.Table":

@@ -71,7 +71,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
     if len(names) < 2:
         raise InputError(f"domain has {len(names)} distinct values: pass rows of at least two domains")
     finite_only(rows, name, "raise", WAY_OUT)
-    if np.max(np.abs(rows), initial=0) > LARGEST:
+    if float(np.max(np.abs(rows), initial=0)) > LARGEST:
         raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)
 

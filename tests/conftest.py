@@ -44,7 +44,7 @@ def double() -> Iterator[None]:
     import jax
     from jax import experimental
 
-    enable = getattr(jax, "enable_x64", None) or experimental.enable_x64  # where it was at first
+    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # where it was at first
     with enable(True):
         yield
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
+from crossfusion.alignment.domains import as_domains
 from tests.test_imports import without
 
 CENTRING = ("centre", "standardise", "coral", "subspace")
@@ -203,3 +204,9 @@ def test_what_cannot_be_corrected_is_refused(refuses):
     x[3, 1] = np.nan
     with refuses("x has NaN or infinite values", cf.NonFiniteError):
         cf.correct(x, name, "centre")
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_rows_of_any_width_are_compared_with_what_can_be_squared(kind):
+    found = as_domains(np.ones((4, 2), kind), ["a", "a", "b", "b"])  # warnings are errors here
+    assert found.x.dtype == np.float64

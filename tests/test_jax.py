@@ -31,7 +31,8 @@ def test_equals_numpy_in_float64(weights, unbiased, conditional, double):
     x, labels, given = drawn()
     strata = given if conditional else None
     fusion = cf.cfd(x, labels=labels, given=strata, weights=weights)
-    measure = jax.jit(partial(cfd, weights=weights, unbiased=unbiased, num_groups=GROUPS, num_given=STRATA))
+    number = STRATA if conditional else None
+    measure = jax.jit(partial(cfd, weights=weights, unbiased=unbiased, num_groups=GROUPS, num_given=number))
     found = measure(x, labels, strata)
     assert found.dtype == jnp.float64
     assert float(found) == pytest.approx(fusion.unbiased if unbiased else fusion.distance, rel=1e-10, abs=1e-12)

@@ -154,6 +154,8 @@ def test_ratios_go_to_tables_and_json():
 
 def test_what_has_no_ratio_is_refused(refuses):
     x, domain = two(1.0)
+    with refuses("x has values whose squares exceed the range of float64"):
+        cf.cddr(np.full((8, 2), 1e200), [0, 1] * 4, [0, 0, 1, 1] * 2)
     with refuses("no distance 'mdm': did you mean 'mmd'"):
         cf.rdr(x, domain, distances=["mdm"])
     with refuses("no distance 'cfd_given_label'"):

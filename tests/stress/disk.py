@@ -51,7 +51,7 @@ def small_disk(call: writing.Writing, folder: Path, own: Path, draw: np.random.G
 
 def small_files(call: writing.Writing, folder: Path, own: Path, draw: np.random.Generator) -> str:
     """No file may grow beyond some bytes, wherever that is."""
-    most = int(draw.integers(0, 2 ** int(draw.integers(8, 20))))
+    most = 1024 + int(draw.integers(2 ** int(draw.integers(8, 20))))  # what is said is written to a file, too
 
     def before() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

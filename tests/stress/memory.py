@@ -34,7 +34,7 @@ def used() -> dict[str, int]:
 
 def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str:
     """A call with some more than what it begins with."""
-    more = int(2 ** draw.uniform(16, 29))
+    more = int(2 ** draw.uniform(21, 29))
     kind = (resource.RLIMIT_AS, resource.RLIMIT_DATA)[number % 2]
 
     def before() -> None:

@@ -9,7 +9,7 @@ from crossfusion import factors
 from crossfusion.errors import InputError
 from crossfusion.finite import finite_only
 from crossfusion.kernels import CodeArray, FloatArray
-from crossfusion.validation import as_rows, check_length
+from crossfusion.validation import LARGEST, as_rows, check_length
 
 WAY_OUT = "leave those rows out, x[np.isfinite(x).all(axis=1)]"
 
@@ -71,6 +71,8 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
     if len(names) < 2:
         raise InputError(f"domain has {len(names)} distinct values: pass rows of at least two domains")
     finite_only(rows, name, "raise", WAY_OUT)
+    if float(np.max(np.abs(rows), initial=0)) > LARGEST:
+        raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)
 
 

@@ -23,7 +23,9 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         What follows the program's name; by default what the shell passed.
     """
+    reserve = []
     try:
+        reserve.append(bytearray(2**20))  # given back where memory ends, so that this can be said
         warnings.showwarning = _shows_warnings(arguments)
         warnings.simplefilter("always", CrossfusionWarning)
         _make_printable()
@@ -46,8 +48,10 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
+        reserve.clear()
         fail("there is not enough memory for this: summarize to fewer groups, or select some")
     except ImportError as problem:
+        reserve.clear()
         fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
         end_output()

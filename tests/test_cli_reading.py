@@ -336,7 +336,7 @@ def test_a_terminal_shows_the_rate_until_interrupted(known, tmp_path):
         text = read_until(leader, "rows/s")
         process.send_signal(signal.SIGINT)
         rest = read_until(leader, None)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
     finally:
         process.kill()
         os.close(leader)
@@ -345,7 +345,8 @@ def test_a_terminal_shows_the_rate_until_interrupted(known, tmp_path):
     assert ("-:--:--" in text or "0:" in text) == known  # time left
     assert rest.rstrip().splitlines()[-1].endswith("crossfusion: interrupted; files are whole or not there")
     assert "Traceback" not in rest
-    assert not [path for path in tmp_path.iterdir() if path.name != "site=A"]
+    left = {path.suffix for path in tmp_path.iterdir() if path.name != "site=A"}
+    assert left <= {".resume"}  # which a slow machine may have come to keep
 
 
 def read_until(terminal, word):

@@ -127,7 +127,7 @@ def test_columns_go_together_by_name_within_a_folder(tmp_path, refuses):
 def test_what_all_files_warn_of_is_said_once(tmp_path):
     for name in "abc":
         (tmp_path / f"{name}.csv").write_text("s,p,note\nA,1,x\n")
-    with pytest.warns(cf.CrossfusionWarning, match=r"note left out .*likewise in 2 more files") as caught:
+    with pytest.warns(cf.CrossfusionWarning, match=r"note left out .*likewise in 2 of the other files") as caught:
         cf.summarize(tmp_path, by="s")
     assert len(caught) == 1
     assert caught[0].filename == __file__

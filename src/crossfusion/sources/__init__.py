@@ -107,8 +107,9 @@ def _aligned(files: Sequence[Found], sources: list[Source], by: Sequence[str]) -
 def _warn(sources: Sequence[Source]) -> None:
     """Say what the first file that has something to say says; the others say the same."""
     wary = [source for source in sources if source.cautions]
+    others = "" if len(wary) < 2 else f" (likewise in {len(wary) - 1} of the other files)"
     for caution in wary[0].cautions if wary else ():
-        warn(caution if len(wary) == 1 else f"{caution} (likewise in {len(wary) - 1} more files)")
+        warn(f"{caution}{others}")
 
 
 def _one_of(place: Place, sources: Sequence[Source]) -> Source:

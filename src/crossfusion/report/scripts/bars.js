@@ -20,7 +20,7 @@ function attributed(found, title, prefix) {
     more.hidden = number === found.labels.length;
   };
   paint();
-  const rest = found.rest === null ? null : make('p', { class: 'note' }, `The other ${whole(found.number - found.labels.length)} add up to ${percent(found.rest)}.`);
+  const rest = found.rest === null ? null : make('p', { class: 'note' }, `The ${whole(found.number - found.labels.length)} after the first ${whole(found.labels.length)} add up to ${percent(found.rest)}.`);
   return make('div', {}, make('h3', {}, title), box, more, rest);
 }
 

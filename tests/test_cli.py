@@ -520,3 +520,41 @@ def test_a_library_that_does_not_fit_into_memory_is_one_line(data, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "memory" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+FAILING = """
+import sys
+from crossfusion.cli import commands, main
+
+def failing(*_, **__):
+    {0}
+
+commands.cli.main = failing
+main([])
+"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "line"),
+    [
+        ("raise MemoryError", 2, "there is not enough memory for this: summarize to fewer groups, or select some"),
+        ('raise RuntimeError("can\'t start new thread")', 2, "there is not enough memory for this: summarize to fewer"),
+        ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; files are whole or not there"),
+        ("raise ImportError('no')", 2, "a library cannot be loaded (no): there is too little memory, or it must be"),
+    ],
+)
+def test_what_ran_out_or_was_interrupted_is_one_line(failure, code, line):
+    done = failed(failure)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"crossfusion: {line}")
+    assert done.stderr.count("\n") == 1
+
+
+def failed(how):
+    return subprocess.run([sys.executable, "-c", FAILING.format(how)], capture_output=True, text=True, timeout=120)
+
+
+def test_what_a_library_had_to_ignore_for_want_of_memory_is_not_shown():
+    dropped = "class Bad:\n        def __del__(self): raise {0}\n    Bad()"
+    assert failed(dropped.format("MemoryError")).stderr == ""
+    assert "ValueError" in failed(dropped.format("ValueError")).stderr

@@ -136,6 +136,29 @@ def test_an_error_in_one_part_ends_the_others_and_closes_them(threads, monkeypat
     assert threading.active_count() < 20
 
 
+def test_a_part_that_is_being_read_is_closed_afterwards():
+    reading, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def blocks():
+        try:
+            reading.set()
+            go_on.wait()
+            yield Block(X[:1], pa.table({"site": ["A"]}), 0)
+        finally:
+            closed.set()
+
+    lane = local._Lane(0, 0, 0, blocks, "made up")
+    reader, closer = threading.Thread(target=lane.next), threading.Thread(target=lane.close)
+    reader.start()
+    reading.wait()
+    closer.start()
+    assert not closed.wait(0.05)
+    go_on.set()
+    reader.join()
+    closer.join()
+    assert closed.is_set()
+
+
 def test_progress_is_told_every_row(monkeypatch):
     told: list[int] = []
     reduce_all(source(7, 13), monkeypatch, 3, progress=told.append)

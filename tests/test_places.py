@@ -147,6 +147,14 @@ def test_paths_that_lead_nowhere(tmp_path, refuses):
             sources.open_file(path, ["site"])
 
 
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path, refuses):
+    np.save(tmp_path / "a.npy", X)
+    os.mkfifo(tmp_path / "b.npy")
+    for path in (tmp_path, tmp_path / "*.npy"):
+        with refuses(r"b\.npy does not exist or is not a file", cf.FileError):
+            sources.open_source(path, ["site"])
+
+
 def test_a_file_that_looks_like_a_glob_is_a_file(tmp_path):
     write(tmp_path / "x[1].parquet", X, site=SITE)
     assert len(cf.summarize(tmp_path / "x[1].parquet", by="site")) == 3

@@ -346,6 +346,7 @@ ASKED = {
     "weights of hierarchy": (lambda s: s.hierarchy(["p"], weights="even"), "weights='even'"),
     "weights of attribution": (lambda s: s.attribution("p", weights="even"), "weights='even'"),
     "over nothing": (lambda s: s.attribution("p", over="x"), "no factor 'x'"),
+    "over no name": (lambda s: s.attribution("p", over=np.arange(2)), "over=array"),
     "over what is compared": (lambda s: s.attribution("p", given="q", over="q"), "over='q'"),
     "one group": (lambda s: s.select(p=0).cfd("p"), "only one group"),
     "one group in pairs": (lambda s: s.select(p=0).pairwise("p"), r"only one group .*\(0\)"),

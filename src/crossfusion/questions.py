@@ -188,6 +188,8 @@ class Questions(Table):
             Contribution, share, and the distance without each feature or unit.
         """
         design = design_of(self, between, given)
+        if not isinstance(over, str):
+            raise InputError(f"over={over!r} must be the name of a factor, or 'features'")
         if over == FEATURES:
             return by_feature(design, weights=weights)
         compared = [*as_names(between, "between"), *as_names(given, "given")]

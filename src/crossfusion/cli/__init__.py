@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from crossfusion.cli.wording import as_options, command_of
-from crossfusion.errors import CrossfusionError, CrossfusionWarning, printable
+from crossfusion.errors import CrossfusionError, CrossfusionWarning, lacks, printable
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
+NO_MEMORY = "there is not enough memory for this: summarize to fewer groups, or select some"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
         reserve.append(bytearray(2**20))  # given back where memory ends, so that this can be said
         warnings.showwarning = _shows_warnings(arguments)
         warnings.simplefilter("always", CrossfusionWarning)
+        sys.unraisablehook = _show_unraisable
         _make_printable()
         from crossfusion.cli.commands import cli
 
@@ -49,9 +51,16 @@ def main(arguments: list[str] | None = None) -> None:
         _interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
         reserve.clear()
-        fail("there is not enough memory for this: summarize to fewer groups, or select some")
+        fail(NO_MEMORY)
+    except RuntimeError as problem:
+        reserve.clear()
+        if not lacks(problem):
+            raise
+        fail(NO_MEMORY)
     except ImportError as problem:
         reserve.clear()
+        if isinstance(problem.__cause__, KeyboardInterrupt):  # compiled modules turn it into this while they load
+            _interrupted()
         fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
         end_output()
@@ -98,6 +107,12 @@ def _interrupted() -> None:
     finally:
         sys.stderr.flush()
         os._exit(130)
+
+
+def _show_unraisable(raised: "sys.UnraisableHookArgs") -> None:
+    """Leave out errors for want of memory that a library had to ignore: the one that follows says it."""
+    if not issubclass(raised.exc_type, MemoryError):
+        sys.__unraisablehook__(raised)
 
 
 def _said(message: str, arguments: list[str] | None) -> str:

@@ -65,10 +65,11 @@ class _Lane:
             return self._given - 1, self._bytes, block
 
     def close(self) -> None:
-        """Let go of files that are still open."""
+        """Let go of files that are still open; a thread that is reading them comes to its end first."""
         close = getattr(self._blocks, "close", None)
         if close is not None:
-            close()
+            with self._lock:
+                close()
 
 
 def _row_bytes(block: Block) -> int:

@@ -114,8 +114,7 @@ def _find_local(path: str, endings: Collection[str]) -> Place:
         matches = _visible(_root(path), sorted(glob(path, recursive=True)))
         places = [_find_local(match, endings) for match in matches if os.path.isdir(match) or ending(match) in endings]
         return _some(path, [file for place in places for file in place.files], endings, "that it matches")
-    if not os.path.isfile(path):
-        raise FileError(f"{shown(path)} does not exist or is not a file: check the path")
+    _check_file(path)
     _check_ending(path, endings)
     return Place(shown(path), (Found(path, ending(path)),))
 
@@ -127,13 +126,22 @@ def _walk(folder: str, endings: Collection[str]) -> Iterator[Found]:
         stores = {name for name in visible if any(os.path.exists(os.path.join(root, name, mark)) for mark in MARKS)}
         folders[:] = [name for name in visible if name not in stores]
         kinds = {name: ending(name) for name in files if not _is_hidden(name)} | dict.fromkeys(stores, STORE)
-        yield from (Found(os.path.join(root, name), kinds[name]) for name in sorted(kinds) if kinds[name] in endings)
+        for name in sorted(name for name in kinds if kinds[name] in endings):
+            path = os.path.join(root, name)
+            if name not in stores:
+                _check_file(path)
+            yield Found(path, kinds[name])
 
 
 def _some(path: str, found: Sequence[Found], endings: Collection[str], where: str) -> Place:
     if not found:
         raise FileError(f"{shown(path)} has no file {where} with an ending that is known: {', '.join(endings)}")
     return Place(shown(path), tuple(sorted(dict.fromkeys(found), key=lambda file: file.path)), several=True)
+
+
+def _check_file(path: str) -> None:
+    if not os.path.isfile(path):  # to open a pipe would wait for ever
+        raise FileError(f"{shown(path)} does not exist or is not a file: check the path")
 
 
 def _check_ending(path: str, endings: Collection[str]) -> None:

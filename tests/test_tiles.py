@@ -3,6 +3,7 @@
 # mypy: disable-error-code="index,misc"
 
 import json
+import os
 import pickle
 import shutil
 import struct
@@ -709,3 +710,10 @@ def test_a_slide_that_was_cut_off_is_one_line_on_the_command_line(tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "normal_101.tif is damaged" in done.stderr
+
+
+@pytest.mark.parametrize(("layout", "name"), [("manifest", "manifest.csv"), ("midog", "MIDOG.json")])
+def test_a_pipe_is_not_waited_for(layout, name, tmp_path, refuses):
+    os.mkfifo(tmp_path / name)
+    with refuses(f"{name} does not exist or is not a file", cf.FileError):
+        read_layout(tmp_path, layout)

@@ -23,6 +23,9 @@ def split_names(_context: Any, parameter: click.Parameter, values: Sequence[str]
         raise InputError(
             f"{parameter.opts[0]} has an empty name in {', '.join(map(repr, values))}: leave out the comma"
         )
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{parameter.opts[0]} names {twice[0]!r} twice: name each once")
     return names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.errors import FileError
-from crossfusion.sources.places import reaching, shown
+from crossfusion.sources.places import check_file, reaching, shown
 
 TUMOUR = ("_0", "_1", "Tumor")  # groups of outlines in the files of Camelyon16
 NORMAL = ("_2", "Exclusion", "None")  # of tissue within those that is not tumour
@@ -31,6 +31,7 @@ class Lesions:
 
 def read_lesions(path: Path) -> Lesions:
     """Read a file of ASAP."""
+    check_file(path)
     with reaching(str(path), "cannot be read as outlines of ASAP"):
         if b"<!DOCTYPE" in path.read_bytes():
             raise FileError(f"{shown(path)} declares a document type, which files of ASAP do not: take the original")

@@ -22,6 +22,7 @@ Done = Callable[[int], None]  # told how many more files are done
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     """Rows of a CSV or TSV file, all values as the text that stands there."""
+    places.check_file(path)
     with places.reaching(str(path)), open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         header = next(rows, [])

@@ -87,6 +87,7 @@ def _scanner(number: int) -> str:
 
 def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
     """Annotations of each image, and the names of images; both by the image's number."""
+    places.check_file(path)
     with places.reaching(str(path), "cannot be read as JSON"):
         found = json.loads(path.read_bytes())
     if not isinstance(found, Mapping) or not all(

@@ -114,7 +114,7 @@ def _find_local(path: str, endings: Collection[str]) -> Place:
         matches = _visible(_root(path), sorted(glob(path, recursive=True)))
         places = [_find_local(match, endings) for match in matches if os.path.isdir(match) or ending(match) in endings]
         return _some(path, [file for place in places for file in place.files], endings, "that it matches")
-    _check_file(path)
+    check_file(path)
     _check_ending(path, endings)
     return Place(shown(path), (Found(path, ending(path)),))
 
@@ -129,7 +129,7 @@ def _walk(folder: str, endings: Collection[str]) -> Iterator[Found]:
         for name in sorted(name for name in kinds if kinds[name] in endings):
             path = os.path.join(root, name)
             if name not in stores:
-                _check_file(path)
+                check_file(path)
             yield Found(path, kinds[name])
 
 
@@ -139,7 +139,8 @@ def _some(path: str, found: Sequence[Found], endings: Collection[str], where: st
     return Place(shown(path), tuple(sorted(dict.fromkeys(found), key=lambda file: file.path)), several=True)
 
 
-def _check_file(path: str) -> None:
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Refuse what is not there, and what is no file."""
     if not os.path.isfile(path):  # to open a pipe would wait for ever
         raise FileError(f"{shown(path)} does not exist or is not a file: check the path")
 

@@ -394,6 +394,7 @@ def test_statements_before_the_last_run_once(tmp_path, parquet):
     ("query", "message"),
     [
         ("", "is no query"),
+        ("select '\udcff'", "is not UTF-8"),
         (" ; ", "gives no rows"),
         ("select 1; create table t (a int)", "gives no rows"),
         ("selec 1", "cannot be run by DuckDB .Parser Error"),

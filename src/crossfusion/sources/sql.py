@@ -30,6 +30,8 @@ def from_sql(query: str, by: Sequence[str], vectors: Any = None) -> Source:
     """Rows of the last statement of a query, which streams; the statements before it prepare it and run once."""
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"sql={query!r} is no query: pass a text that ends in a select")
+    if any("\ud800" <= letter <= "\udfff" for letter in query):
+        raise InputError("sql is not UTF-8 text: write it in that encoding")
     batches = _Query(query)
     return from_stream(Stream(batches.schema(), batches), by, vectors, NAME)
 

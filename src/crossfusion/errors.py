@@ -14,6 +14,7 @@ LACKING_TEXTS = (
     "Resource temporarily unavailable",
     "start new thread",
     "Too many open files",
+    "out of memory",
 )
 LACKS = "cannot be read: too little memory, threads or open files are left for it, or it is damaged"
 

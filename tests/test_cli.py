@@ -540,6 +540,7 @@ main([])
     [
         ("raise MemoryError", 2, "there is not enough memory for this: summarize to fewer groups, or select some"),
         ('raise RuntimeError("can\'t start new thread")', 2, "there is not enough memory for this: summarize to fewer"),
+        ("raise RuntimeError('FT_Open_Face failed with error 0x40: out of memory')", 2, "there is not enough memory"),
         ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; files are whole or not there"),
         ("raise ImportError('no')", 2, "a library cannot be loaded (no): there is too little memory, or it must be"),
     ],

@@ -85,7 +85,7 @@ def _spark(folder: Path, path: Path, gigabytes: float, dim: int, repeats: int) -
     return [
         ["Spark, local: time of a row, in times of threads", f"{spark / local:.1f}", "(stated)"],
         [
-            "Spark, local: time of a job whatever its size, in rows of threads",
+            "Spark, local: time to start a job, in rows of threads",
             f"{best['spark, few'] / local:,.0f}",
             "(stated)",
         ],

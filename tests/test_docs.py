@@ -11,10 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
+import sklearn
 
 from crossfusion.cli.commands import cli
 
 ROOT = Path(__file__).parent.parent
+PINNED = (ROOT / "constraints.txt").read_text("utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -48,6 +50,8 @@ def run_console(text):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_says(page, tmp_path):
+    if page.name == "evaluation.md" and f"scikit-learn=={sklearn.__version__}\n" not in PINNED:
+        pytest.skip("classifiers of another scikit-learn differ")
     names = {"__name__": "__main__"}
     before = Path.cwd()
     os.chdir(tmp_path)

@@ -24,6 +24,7 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 import scipy.sparse as sp
 import torch
@@ -36,7 +37,7 @@ from crossfusion.cli import main
 from crossfusion.cli.reading import Reading
 from crossfusion.sources import block
 from tests import test_stores
-from tests.with_spark import started
+from tests.with_spark import frame_of, started
 
 ROWS, DIM = 600, 6
 BY = ["site", "day", "plate"]
@@ -300,7 +301,7 @@ def spark_frame(folder, rows):
     session = SparkSession.getActiveSession()
     kind = {"float64": "double", "float32": "float", "int8": "tinyint"}[rows.dtype.name]
     schema = f"site string, day date, plate long, embedding array<{kind}>"
-    return Given(session.createDataFrame(lists(rows, "list"), schema).repartition(3))
+    return Given(frame_of(session, lists(rows, "list"), schema).repartition(3))
 
 
 NO_HALF = ["float32", "int8"]
@@ -432,6 +433,10 @@ def test_every_storage_and_engine_gives_the_same_summary(
     storage, engine, dtype, size, tmp_path, request, monkeypatch, refuses
 ):
     save, _ = STORAGES[storage]
+    if (engine, dtype, storage[:7]) == ("spark", "float16", "parquet") and int(
+        pyspark.__version__.partition(".")[0]
+    ) < 4:
+        pytest.skip("Spark reads these since version 4")
     if storage == "spark frame":
         request.getfixturevalue("spark")
     given = save(tmp_path, rows_of(dtype))

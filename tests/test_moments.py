@@ -258,7 +258,9 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_sparse_rows_are_never_made_dense_as_a_whole(question):
-    rows = sparse.random_array((2000, 20_000), density=1e-4, rng=np.random.default_rng(5), format="csr")
+    draw, stored = np.random.default_rng(5), 4000
+    places = draw.integers(2000, size=stored), draw.integers(20_000, size=stored)
+    rows = sparse.csr_array((draw.random(stored), places), (2000, 20_000))
     dense = rows.shape[0] * rows.shape[1] * 8
     tracemalloc.start()
     try:

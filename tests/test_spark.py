@@ -21,7 +21,7 @@ from crossfusion.engines.spark_tasks import SCHEMA, Message, answer, raise_error
 from crossfusion.reduction import Reduced, Seen, of_block, settled
 from crossfusion.sources import block, open_files
 from crossfusion.sources.block import Block, Source
-from tests.with_spark import QUICK, deadly, environment, started
+from tests.with_spark import QUICK, deadly, environment, frame_of, started
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -127,7 +127,7 @@ def test_factors_of_every_type(spark):
     }
     table = pa.table({name: [*some, *nothing] for name, some in values.items()} | {"v": list(ROWS[:number])})
     kinds = "text string, whole long, real double, flag boolean, day date, at timestamp, clock timestamp_ntz"
-    frame = spark.createDataFrame(table, f"{kinds}, price decimal(3,2), code binary, v array<double>")
+    frame = frame_of(spark, table, f"{kinds}, price decimal(3,2), code binary, v array<double>")
     found = cf.summarize(frame, by=list(values))
     assert_same(found, cf.summarize(table, by=list(values)))
     assert found.keys.schema.field("at").type == pa.timestamp("us", "UTC")
@@ -146,7 +146,7 @@ def kinds_of_vectors(spark):
     names = ["site", "label", "vector"]
     yield "ml", spark.createDataFrame([(*k, v) for k, v in zip(plain, ml, strict=True)], names), None
     yield "mllib", spark.createDataFrame([(*k, v) for k, v in zip(plain, old, strict=True)], names), "vector"
-    yield "wide", spark.createDataFrame(pa.table({"site": SITES, "label": LABELS, **wide})), "dim.*"
+    yield "wide", frame_of(spark, pa.table({"site": SITES, "label": LABELS, **wide})), "dim.*"
 
 
 def test_vectors_of_every_kind(spark, here):
@@ -159,13 +159,13 @@ def test_vectors_of_every_kind(spark, here):
 
 def test_float32_stays_float32(spark):
     narrow = TABLE.set_column(2, "vector", pa.array(list(ROWS.astype(np.float32)), pa.list_(pa.float32())))
-    found = cf.summarize(spark.createDataFrame(narrow), by="site", vectors="vector")
+    found = cf.summarize(frame_of(spark, narrow), by="site", vectors="vector")
     assert found.dtype == "float32"
     assert_same(found, cf.summarize(ROWS.astype(np.float32), by={"site": SITES}))
 
 
 def test_a_tree_gives_the_same_as_one_sum(spark, here, monkeypatch):
-    frame = spark.createDataFrame(TABLE).repartition(9, "site")  # nine partitions, of which most are empty
+    frame = frame_of(spark, TABLE).repartition(9, "site")  # nine partitions, of which most are empty
     told: list[int] = []
     monkeypatch.setattr(block, "BLOCK", 1)
     flat = engine.run([engine.open_table(frame, ["site", "label"])], progress=told.append)
@@ -229,7 +229,7 @@ def with_row(position, vector):
 
 def test_rows_that_are_not_finite(spark, refuses):
     broken = with_row(5, [1.0, np.inf, 0, 0])
-    frame = spark.createDataFrame(broken).coalesce(1)
+    frame = frame_of(spark, broken).coalesce(1)
     said = "^the DataFrame has NaN or infinite values in 1 of 240 rows, the first in row 5, feature 1 of partition 0"
     with refuses(said, cf.NonFiniteError):
         cf.summarize(frame, by="site")
@@ -253,16 +253,16 @@ def test_missing_vectors_and_lost_groups(spark):
 
 
 def test_vectors_of_unequal_length(spark, refuses):
-    frame = spark.createDataFrame(with_row(7, [1.0])).coalesce(1)
+    frame = frame_of(spark, with_row(7, [1.0])).coalesce(1)
     with refuses("^column 'vector' of partition 0 of the DataFrame holds vectors of unequal length, first in row 7"):
         cf.summarize(frame, by="site")
-    apart = spark.createDataFrame(pa.table({"g": [0, 0, 1, 1], "v": [[1.0], [2.0], [1.0, 2.0], [3.0, 4.0]]}))
+    apart = frame_of(spark, pa.table({"g": [0, 0, 1, 1], "v": [[1.0], [2.0], [1.0, 2.0], [3.0, 4.0]]}))
     with refuses(r"^the numbers of features differ \(partition \d of the DataFrame has 1, partition \d .* has 2\)"):
         cf.summarize(apart.repartitionByRange(2, "g"), by="g")
 
 
 def test_what_is_not_there(spark, refuses, tmp_path):
-    frame = spark.createDataFrame(TABLE)
+    frame = frame_of(spark, TABLE)
     with refuses("the DataFrame has no column 'sites': did you mean 'site'"):
         cf.summarize(frame, by="sites")
     with refuses("column 'site' of partition 0 of the DataFrame holds text that is not a vector"):
@@ -318,7 +318,7 @@ def test_a_failure_of_the_users_own_function(spark, refuses):
     def fail(batches):
         raise RuntimeError("no licence\nleft")
 
-    frame = spark.createDataFrame(TABLE)
+    frame = frame_of(spark, TABLE)
     with refuses(r"^Spark did not finish, so there is no result \(RuntimeError: no licence\)", cf.EngineError):
         cf.summarize(frame.mapInArrow(fail, frame.schema), by="site")
 
@@ -340,7 +340,7 @@ def test_executors_without_crossfusion(spark, refuses, tmp_path):
     (tmp_path / "crossfusion" / "__init__.py").write_text(hidden)
     settings = {"spark.executorEnv.PYTHONPATH": str(tmp_path)}
     with started(tmp_path, **settings) as other, refuses("executors cannot load what they need", cf.EngineError):
-        cf.summarize(other.createDataFrame(TABLE), by="site")
+        cf.summarize(frame_of(other, TABLE), by="site")
 
 
 SCRIPT = """

@@ -110,7 +110,11 @@ def test_vectors_of_another_length_from_some_row_on(tmp_path, refuses, monkeypat
 def test_missing_vectors_are_rows_that_are_not_finite(kind, gone, tmp_path, refuses):
     rows, expected = list(X), X.copy()
     rows[gone], expected[gone] = [None] * len(rows[gone]), np.nan
-    path = save(tmp_path / "x.parquet", rows, kind)
+    try:
+        path = save(tmp_path / "x.parquet", rows, kind)
+        list(pq.ParquetFile(path).iter_batches(10))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pytest.skip("older versions of PyArrow do not know missing lists of fixed size in files")
     if len(rows[gone]) == ROWS:
         with refuses("NaN or infinite values in 500 of"):
             cf.summarize(path, by="site")

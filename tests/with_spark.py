@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from crossfusion.sources.block import Block
 
@@ -39,6 +41,15 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def frame_of(session: Any, table: pa.Table, schema: str | None = None) -> Any:
+    """A table as a DataFrame, which Spark makes of it since version 4, and of a file always."""
+    if int(session.version.split(".")[0]) >= 4:
+        return session.createDataFrame(table, schema)
+    folder = tempfile.mkdtemp(prefix="frame-")
+    pq.write_table(table, f"{folder}/rows.parquet")
+    return session.read.parquet(folder)
 
 
 def java_home(folder: Path) -> str:

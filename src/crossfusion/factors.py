@@ -33,12 +33,23 @@ def column(values: Any, name: str) -> "pa.Array":
             values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
         if isinstance(values, np.ndarray) and not values.dtype.isnative:
             values = values.astype(values.dtype.newbyteorder("="))
-        array = pa.array(values, from_pandas=True)
+        if (
+            isinstance(values, np.ndarray) and values.dtype.kind == "T"
+        ):  # text of NumPy 2, of which not all PyArrows know
+            values = values.astype(object)
+        array = pa.array(zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(
             f"{name} must hold one plain value a row, all strings, all numbers, all booleans or all dates ({problem})"
         ) from problem
     return plain(array, name)
+
+
+def zoned(values: Any) -> Any:
+    """The values; categories of pandas that are times in a zone decoded, since not all PyArrows keep that zone."""
+    categories = getattr(getattr(values, "cat", values), "categories", None)
+    kind = getattr(categories, "dtype", None)
+    return values if getattr(kind, "tz", None) is None else values.astype(kind)
 
 
 def plain(array: Any, name: str) -> "pa.Array":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion import factors
 from crossfusion.errors import InputError
 from crossfusion.sources import huggingface, streams
 from crossfusion.sources.block import Source, size_of
@@ -112,7 +113,7 @@ def _array(values: Any, name: str) -> Any:
     import pyarrow as pa
 
     try:
-        return pa.array(values, from_pandas=True)
+        return pa.array(factors.zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         said = str(problem).splitlines()[0]
         raise InputError(f"column {name!r} of {NAME} cannot be read ({said}): give all of it one type") from problem

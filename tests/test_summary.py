@@ -233,6 +233,16 @@ def test_a_min_count_that_leaves_nothing_is_refused(refuses):
         cf.summarize([[1.0]], by={"g": [1]}, min_count=5)
 
 
+def test_a_summary_is_read_without_threads_of_arrow(tmp_path, python):
+    """One of them that lets go of Python's bytes while Python ends would abort the process."""
+    cf.summarize(np.arange(12.0).reshape(6, 2), by={"g": [1, 1, 2, 2, 3, 3]}).write(tmp_path / "s.parquet")
+    count = "len(os.listdir('/proc/self/task'))"
+    code = (
+        f"import os, crossfusion as cf, pyarrow.parquet; n = {count}; cf.read_summary('s.parquet'); print({count} - n)"
+    )
+    assert python(f"import os; os.chdir({str(tmp_path)!r}); {code}") == "0"
+
+
 # ---- types of factors
 
 VALUES: dict[str, list[Any]] = {

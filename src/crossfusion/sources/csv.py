@@ -115,9 +115,8 @@ def _inferred(values: Iterable[bytes]) -> "pa.DataType":
     texts = list(values)
     lines = b"\n".join([b"value", *(b'"' + text.replace(b'"', b'""') + b'"' for text in texts)])
     largest = max(2**20, 2 * max(map(len, texts), default=0) + 64)
-    found = csv.read_csv(
-        pa.BufferReader(lines), csv.ReadOptions(block_size=largest), csv.ParseOptions(newlines_in_values=True)
-    ).column("value")
+    options = csv.ReadOptions(block_size=largest, use_threads=False)
+    found = csv.read_csv(pa.BufferReader(lines), options, csv.ParseOptions(newlines_in_values=True)).column("value")
     if not pa.types.is_integer(found.type):
         return found.type
     as_read = pa.array(texts, pa.binary()).cast(pa.string())

@@ -557,7 +557,10 @@ def failed(how):
     return subprocess.run([sys.executable, "-c", FAILING.format(how)], capture_output=True, text=True, timeout=120)
 
 
-def test_what_a_library_had_to_ignore_for_want_of_memory_is_not_shown():
+def test_what_a_library_had_to_ignore_is_not_shown_or_raised_again():
     dropped = "class Bad:\n        def __del__(self): raise {0}\n    Bad()"
     assert failed(dropped.format("MemoryError")).stderr == ""
     assert "ValueError" in failed(dropped.format("ValueError")).stderr
+    interrupted = failed(dropped.format("KeyboardInterrupt") + "\n    import time; time.sleep(60)")
+    assert interrupted.returncode == 130
+    assert interrupted.stderr == "crossfusion: interrupted; files are whole or not there\n"

@@ -230,3 +230,11 @@ FAR = {
 def test_values_whose_squares_exceed_float64_are_refused(case, refuses):
     with refuses("range of float64"):
         FAR[case]()
+
+
+def test_rows_of_the_smallest_numbers_have_the_interval_of_any_scale():
+    own = np.random.default_rng(2)
+    rows, labels, units = own.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 6
+    with np.errstate(all="raise", under="ignore"):
+        found = [cf.cfd(rows * scale, labels=labels, units=units, level=0.9).interval for scale in (1, 1e-155)]
+    assert found[1] == pytest.approx(found[0], rel=1e-6)

@@ -89,7 +89,7 @@ def of_units(pieces: UnitMoments, design: Design, weight: FloatArray) -> UnitErr
         )
     total = within + between
     influence = _influence(pieces, design, weight, within, total)
-    influence -= 2 / total * sum(_own_influence(table, pieces, share) for table in tables)
+    influence -= 2 * sum(_own_influence(table, pieces, share) for table in tables) / total
     squared = influence**2 / (1 - _leverage(pieces, weight, share))
     with spread(1):
         kernel = _kernel(tables, pieces, error, share)
@@ -114,8 +114,8 @@ def _influence(pieces: UnitMoments, design: Design, weight: FloatArray, within: 
     gap = moments.mean - cells.mean[cell]
     direction = (cells.mean - part_means(cells.mean, weight, part)[part])[cell]
     square = moments.sumsq.sum(axis=1) + moments.count * np.einsum("ij,ij->i", gap, gap)
-    influence = (1 / total - 1 / within) * (square - moments.count * cells.dispersion[cell])
-    influence += 2 / total * moments.count * np.einsum("ij,ij->i", gap, direction)
+    excess = square - moments.count * cells.dispersion[cell]
+    influence = (excess + 2 * moments.count * np.einsum("ij,ij->i", gap, direction)) / total - excess / within
     return np.bincount(pieces.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
 
 

@@ -2,7 +2,9 @@
 
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -110,8 +112,12 @@ def _interrupted() -> None:
 
 
 def _show_unraisable(raised: "sys.UnraisableHookArgs") -> None:
-    """Leave out errors for want of memory that a library had to ignore: the one that follows says it."""
-    if not issubclass(raised.exc_type, MemoryError):
+    """What a library had to ignore: for want of memory, of which the error that follows tells, or an interruption."""
+    if issubclass(raised.exc_type, KeyboardInterrupt):
+        once_more = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))  # where it can be raised
+        once_more.daemon = True
+        once_more.start()
+    elif not issubclass(raised.exc_type, MemoryError):
         sys.__unraisablehook__(raised)
 
 

@@ -34,7 +34,7 @@ def test_storages_beside_plain_reads(tmp_path):
         *["Parquet, columns"] * 2,
         *["Parquet, plain columns"] * 2,
         "HDF5, chunked",
-        "Zarr, chunked and compressed",
+        "Zarr, compressed",
     ]
     assert all(float(value) > 0 for _, value, _ in found["rows"])
     assert not any(tmp_path.iterdir())  # what was made is deleted

@@ -33,10 +33,8 @@ def column(values: Any, name: str) -> "pa.Array":
             values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
         if isinstance(values, np.ndarray) and not values.dtype.isnative:
             values = values.astype(values.dtype.newbyteorder("="))
-        if (
-            isinstance(values, np.ndarray) and values.dtype.kind == "T"
-        ):  # text of NumPy 2, of which not all PyArrows know
-            values = values.astype(object)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "T":
+            values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
         array = pa.array(zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(

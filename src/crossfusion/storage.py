@@ -182,7 +182,7 @@ def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Ta
         raise FileError(f"{path} is the state of an unfinished run, no summary: give the same command again")
     with _reading(path, "is a damaged summary", ": write it again"), open(path, "rb") as file:
         reader = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
-        table = reader.read(use_threads=False).combine_chunks()  # threads that let go of bytes late would end an exit
+        table = reader.read(use_threads=False).combine_chunks()  # a thread of Arrow aborts an exit
         columns = RESERVED if facts["format"] > 1 else MOMENTS
         moments, keys = _moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
         if not keys.num_columns:

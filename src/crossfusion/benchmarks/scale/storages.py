@@ -98,7 +98,7 @@ def _zarr(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[s
     files.write_zarr(path, gigabytes, dim)
     zarr = optional.load("zarr", "Zarr", "zarr", "the benchmark of Zarr")
     return _beside(
-        "Zarr, chunked and compressed",
+        "Zarr, compressed",
         path,
         "vector",
         {
@@ -158,7 +158,7 @@ def _row_group(file: Any, number: int) -> Any:
 
 
 def _sums(file: Any, number: int) -> None:
-    """The least that can be done with what is decoded: to look at each number once."""
+    """A plain use of what is decoded, which also looks at each number once."""
     for column in _row_group(file, number).columns:
         column.to_numpy().sum()
 
@@ -186,4 +186,4 @@ def _beside(
         return f"{median(own / other for own, other in zip(times[name], times[fastest], strict=True)):.2f}"
 
     lines = [[f"{what}: time beside the fastest plain read", ratio("ours"), f"{aim} ({fastest})"]]
-    return lines + [[f"{what}: {name}", ratio(name), "(the least)"] for name in others or ()]
+    return lines + [[f"{what}: {name}", ratio(name), "(to compare)"] for name in others or ()]

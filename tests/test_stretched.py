@@ -16,6 +16,7 @@ from crossfusion import kernels, reduction, stretched
 from crossfusion.engines import local
 from crossfusion.sources import open_file, parquet
 from crossfusion.sources.block import Block, Source, joined
+from crossfusion.sources.opened import Opened
 from crossfusion.stretched import Stretched
 
 ROWS, DIM = 500, 19  # features that fill no square
@@ -156,7 +157,7 @@ def test_the_width_of_a_row_is_known(name, kind, empty, tmp_path):
         if empty:
             writer.write_table(table.slice(0, empty))
         writer.write_table(table.slice(empty))
-    with parquet.Opened(str(path)).file() as file:
+    with Opened(str(path)).file() as file:
         assert parquet._row_bytes(file, [name], "x") == 4 * DIM
 
 
@@ -235,13 +236,13 @@ def test_stretches_may_be_made_ahead(lasting):
 
 def test_one_long_part_is_read_ahead(tmp_path, monkeypatch):
     used = []
-    made = stretched._made_ahead
+    made = stretched.made_ahead
 
     def counted(found):
         used.append(1)
         return made(found)
 
-    monkeypatch.setattr(stretched, "_made_ahead", counted)
+    monkeypatch.setattr(stretched, "made_ahead", counted)
     monkeypatch.setattr(kernels, "thread_count", lambda: 2)
     path = save(tmp_path / "x.parquet")
     assert_same(cf.summarize(path, by="site"))

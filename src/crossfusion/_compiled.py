@@ -24,7 +24,6 @@ PASS = 16  # rows that run past one strip of features, few enough to stay in the
 WIDE, NARROW = 4, 1  # vectors in a strip
 VECTOR_BYTES = 64
 SOON = 4  # rows ahead that are prefetched where rows are read one by one
-SQUARE = 8  # rows and columns that are turned over in registers
 LONG = 2048  # bytes of a row from which two are read together
 
 
@@ -35,8 +34,12 @@ def _declared_prefetch(builder: Any) -> Any:
     return builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
 
 
-def _strip(vectors: int) -> Any:
-    """Intrinsic that adds some rows, restricted to a strip of features, to the running sums."""
+def _strip(vectors: int, abreast: int = 1) -> Any:
+    """Intrinsic that adds some rows, restricted to a strip of features, to the running sums.
+
+    Rows that go abreast have sums of their own, so that none waits for the one before it; only a single file of rows is
+    prefetched.
+    """
 
     @intrinsic
     def add_strip(typing, rows, order, first, number, ahead, dim, column, sums):  # type: ignore[no-untyped-def]
@@ -50,12 +53,12 @@ def _strip(vectors: int) -> Any:
             element = x.type.pointee
             size = 4 if isinstance(element, ir.FloatType) else 8
             lanes = VECTOR_BYTES // size
-            vector = ir.VectorType(element, lanes).as_pointer()
+            vector = ir.VectorType(element, lanes)
             byte = ir.IntType(8).as_pointer()
             prefetch = _declared_prefetch(b)
 
             def pointer(base, start, k):  # type: ignore[no-untyped-def]
-                return b.bitcast(b.gep(base, [b.add(start, start.type(k * lanes))]), vector)
+                return b.bitcast(b.gep(base, [b.add(start, start.type(k * lanes))]), vector.as_pointer())
 
             def load(base, start, k):  # type: ignore[no-untyped-def]
                 return b.load(pointer(base, start, k), align=size)
@@ -64,23 +67,39 @@ def _strip(vectors: int) -> Any:
                 row = b.sext(b.load(b.gep(index, [position])), dim.type)
                 return b.add(b.mul(row, dim), column)
 
-            sum_at = b.add(column, dim)
-            square_at = b.add(sum_at, dim)
-            centre = [load(accumulator, column, k) for k in range(vectors)]
-            total = [cgutils.alloca_once_value(b, load(accumulator, sum_at, k)) for k in range(vectors)]
-            square = [cgutils.alloca_once_value(b, load(accumulator, square_at, k)) for k in range(vectors)]
-            with cgutils.for_range(b, number) as loop:
-                position = b.add(first, loop.index)
-                here, soon = row_start(position), row_start(b.add(position, ahead))
+            def add_row(position, total, square):  # type: ignore[no-untyped-def]
+                here = row_start(position)
+                soon = row_start(b.add(position, ahead)) if abreast == 1 else None
                 for k in range(vectors):
-                    b.call(prefetch, [b.bitcast(pointer(x, soon, k), byte), *map(ir.IntType(32), (0, 3, 1))])
+                    if soon is not None:
+                        b.call(prefetch, [b.bitcast(pointer(x, soon, k), byte), *map(ir.IntType(32), (0, 3, 1))])
                     deviation = b.fsub(load(x, here, k), centre[k])
                     b.store(b.fadd(b.load(total[k]), deviation), total[k])
                     squared = b.fmul(deviation, deviation, flags=("contract",))
                     b.store(b.fadd(b.load(square[k]), squared, flags=("contract",)), square[k])
-            for k in range(vectors):
-                b.store(b.load(total[k]), pointer(accumulator, sum_at, k), align=size)
-                b.store(b.load(square[k]), pointer(accumulator, square_at, k), align=size)
+
+            def sums_from(start, file):  # type: ignore[no-untyped-def]
+                before = [zero if file else load(accumulator, start, k) for k in range(vectors)]
+                return [cgutils.alloca_once_value(b, value) for value in before]
+
+            zero = ir.Constant(vector, [0.0] * lanes)
+            centre = [load(accumulator, column, k) for k in range(vectors)]
+            starts = [b.add(column, b.mul(dim, dim.type(line))) for line in (1, 2)]
+            sums = [[sums_from(start, file) for start in starts] for file in range(abreast)]
+            rounds = b.sdiv(number, number.type(abreast))
+            with cgutils.for_range(b, rounds) as loop:
+                position = b.add(first, b.mul(loop.index, number.type(abreast)))
+                for file in range(abreast):
+                    add_row(b.add(position, number.type(file)), *sums[file])
+            done = b.mul(rounds, number.type(abreast))
+            with cgutils.for_range(b, b.sub(number, done)) as loop:
+                add_row(b.add(b.add(first, done), loop.index), *sums[0])
+            for start, *files in zip(starts, *sums, strict=True):
+                for k in range(vectors):
+                    found = b.load(files[0][k])
+                    for other in files[1:]:
+                        found = b.fadd(found, b.load(other[k]))
+                    b.store(found, pointer(accumulator, start, k), align=size)
             return context.get_dummy_value()
 
         return signature, generate
@@ -90,10 +109,11 @@ def _strip(vectors: int) -> Any:
 
 _add_wide = _strip(WIDE)
 _add_narrow = _strip(NARROW)
+_add_abreast = _strip(NARROW, abreast=2)
 
 
 @njit(nogil=True)
-def _sort_tile(codes, groups, start, stop, order, starts):  # type: ignore[no-untyped-def]
+def sort_tile(codes, groups, start, stop, order, starts):  # type: ignore[no-untyped-def]
     """Write the rows of a tile to `order`, group by group, leaving out negative codes; return how many."""
     descents = 0 if codes.size == 0 or codes[start] >= 0 else 1
     for i in range(start + 1, stop if codes.size else start):
@@ -132,12 +152,29 @@ def _add_run(tile, order, first, number, ahead, sums):  # type: ignore[no-untype
             _add_wide(tile, order, start, rows, ahead, dim, j, sums)
         for j in range(wide, narrow, NARROW * lanes):
             _add_narrow(tile, order, start, rows, ahead, dim, j, sums)
-        for i in range(start, start + rows):
-            row = order[i]
-            for j in range(narrow, dim):
-                deviation = tile[row, j] - sums[0, j]
-                sums[1, j] += deviation
-                sums[2, j] += deviation * deviation
+        _add_rest(tile, order, start, rows, narrow, sums)
+
+
+@njit(nogil=True)
+def _add_cached_run(tile, order, first, number, sums):  # type: ignore[no-untyped-def]
+    """The same for a tile of few features that is in the cache already."""
+    dim = tile.shape[1]
+    lanes = VECTOR_BYTES // tile.itemsize
+    narrow = dim // lanes * lanes
+    for j in range(0, narrow, NARROW * lanes):
+        _add_abreast(tile, order, first, number, 0, dim, j, sums)
+    _add_rest(tile, order, first, number, narrow, sums)
+
+
+@njit(nogil=True)
+def _add_rest(tile, order, first, number, column, sums):  # type: ignore[no-untyped-def]
+    """The same for the features from `column` on, which fill no vector."""
+    for i in range(first, first + number):
+        row = order[i]
+        for j in range(column, tile.shape[1]):
+            deviation = tile[row, j] - sums[0, j]
+            sums[1, j] += deviation
+            sums[2, j] += deviation * deviation
 
 
 @njit(nogil=True, fastmath={"contract"})
@@ -159,33 +196,44 @@ def _fold(sums, number, group, origin, count, mean, sumsq):  # type: ignore[no-u
     count[group] = after
 
 
+@njit(nogil=True)
+def add_tile(tile, codes, start, order, kept, ahead, origin, count, mean, sumsq, sums):  # type: ignore[no-untyped-def]
+    """Add the rows order[:kept] of a tile, whose codes begin at `start`, to the moments of their groups.
+
+    `ahead`: how many rows ahead are prefetched; 0: the tile is in the cache.
+    """
+    dim = tile.shape[1]
+    k = 0
+    while k < kept:
+        group = codes[start + order[k]] if codes.size else 0
+        number = min(RUN, kept - k)
+        while codes.size and codes[start + order[k + number - 1]] != group:
+            number -= 1
+        if count[group] == 0:
+            origin[group] = tile[order[k]]
+        for j in range(dim):
+            sums[0, j] = np.float64(origin[group, j]) + mean[group, j]
+            sums[1, j] = 0
+            sums[2, j] = 0
+        if ahead:
+            _add_run(tile, order, k, number, ahead, sums)
+        else:
+            _add_cached_run(tile, order, k, number, sums)
+        _fold(sums, number, group, origin, count, mean, sumsq)
+        k += number
+
+
 def _accumulate(  # type: ignore[no-untyped-def]
     rows, codes, tile_rows, ahead, origin, count, mean, sumsq, sums, order, starts
 ):
     """Add rows to the moments of their groups, in place; no codes: one group; negative code: no group."""
-    total, dim = rows.shape
-    groups = count.size
+    total = len(rows)
     for start in range(0, total, tile_rows):
         stop = min(start + tile_rows, total)
-        tile = rows[start:stop]
-        kept = _sort_tile(codes, groups, start, stop, order, starts)
+        kept = sort_tile(codes, count.size, start, stop, order, starts)
         for i in range(kept, kept + ahead):  # what is prefetched beyond the tile's end: the start of the next one
             order[i] = min(stop - start + i - kept, total - 1 - start)
-        k = 0
-        while k < kept:
-            group = codes[start + order[k]] if codes.size else 0
-            number = min(RUN, kept - k)
-            while codes.size and codes[start + order[k + number - 1]] != group:
-                number -= 1
-            if count[group] == 0:
-                origin[group] = tile[order[k]]
-            for j in range(dim):
-                sums[0, j] = np.float64(origin[group, j]) + mean[group, j]
-                sums[1, j] = 0
-                sums[2, j] = 0
-            _add_run(tile, order, k, number, ahead, sums)
-            _fold(sums, number, group, origin, count, mean, sumsq)
-            k += number
+        add_tile(rows[start:stop], codes, start, order, kept, ahead, origin, count, mean, sumsq, sums)
 
 
 def _squared_distances(points, start, stop, out):  # type: ignore[no-untyped-def]
@@ -291,66 +339,7 @@ def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  
             i += 1
 
 
-@intrinsic
-def _number_at(typing, address, index, like):  # type: ignore[no-untyped-def]
-    """A number of the type of an array, at some place after an address."""
-
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
-        pointer = b.inttoptr(arguments[0], context.get_value_type(like.dtype).as_pointer())
-        return b.load(b.gep(pointer, [arguments[1]]))
-
-    return like.dtype(address, index, like), generate
-
-
-def _zipped(b: Any, vectors: list[Any]) -> list[Any]:
-    """Columns from rows, or the reverse, of a square of numbers: the first half zipped with the second, until done."""
-    size = len(vectors)
-    index = ir.VectorType(ir.IntType(32), size)
-    low = [(k // 2) + size * (k % 2) for k in range(size)]
-    masks = [ir.Constant(index, low), ir.Constant(index, [k + size // 2 for k in low])]
-    for _ in range(size.bit_length() - 1):
-        pairs = zip(vectors[: size // 2], vectors[size // 2 :], strict=True)
-        vectors = [b.shuffle_vector(one, other, mask) for one, other in pairs for mask in masks]
-    return vectors
-
-
-@intrinsic
-def _turn(typing, addresses, first, row, out, target):  # type: ignore[no-untyped-def]
-    """Write a square of `SQUARE` rows and columns to `out`, from columns that begin at addresses[first:]."""
-    signature = types.void(addresses, types.intp, types.intp, out, types.intp)
-
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
-        table, data = (context.make_array(signature.args[k])(context, b, arguments[k]) for k in (0, 3))
-        _, first, row, _, target = arguments
-        element, size = data.data.type.pointee, context.get_abi_sizeof(data.data.type.pointee)
-        vector = ir.VectorType(element, SQUARE).as_pointer()
-        columns = []
-        for k in range(SQUARE):
-            address = b.load(b.gep(table.data, [b.add(first, first.type(k))]))
-            base = b.gep(b.inttoptr(address, element.as_pointer()), [row])
-            columns.append(b.load(b.bitcast(base, vector), align=size))
-        dim = b.extract_value(data.shape, 1)
-        for k, line in enumerate(_zipped(b, columns)):
-            place = b.add(target, b.mul(dim, dim.type(k)))
-            b.store(line, b.bitcast(b.gep(data.data, [place]), vector), align=size)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-def _interleave(addresses, start, out):  # type: ignore[no-untyped-def]
-    """Fill rows from columns that begin at some addresses, from their number `start` on."""
-    rows, dim = out.shape
-    whole, wide = rows // SQUARE * SQUARE, dim // SQUARE * SQUARE
-    for column in range(0, wide, SQUARE):
-        for row in range(0, whole, SQUARE):
-            _turn(addresses, column, start + row, out, row * dim + column)
-    for row in range(rows):
-        for column in range(wide if row < whole else 0, dim):
-            out[row, column] = _number_at(addresses[column], start + row, out)
-
-
-def _compile(function: Any, signature: Any, **options: Any) -> Any:
+def compiled(function: Any, signature: Any, **options: Any) -> Any:
     """Compile for one signature, keeping the machine code on disk where that works."""
     try:
         return njit(signature, nogil=True, cache=True, **options)(function)
@@ -367,14 +356,14 @@ def accumulate(dtype: np.dtype[Any]) -> Any:
     state = (element[:, ::1], types.float64[::1], table, table)
     scratch = (element[:, ::1], types.int32[::1], types.int64[::1])
     signature = types.void(rows, codes, types.intp, types.intp, *state, *scratch)
-    return _compile(_accumulate, signature)
+    return compiled(_accumulate, signature)
 
 
 def squared_distances() -> Any:
     """Compiled `_squared_distances`."""
     points = types.Array(types.float64, 2, "C", readonly=True)
     signature = types.void(points, types.intp, types.intp, types.float64[:, ::1])
-    return _compile(_squared_distances, signature, fastmath={"reassoc", "contract"})
+    return compiled(_squared_distances, signature, fastmath={"reassoc", "contract"})
 
 
 def influence_sums(dtype: np.dtype[Any]) -> Any:
@@ -384,10 +373,4 @@ def influence_sums(dtype: np.dtype[Any]) -> Any:
     codes = types.Array(types.int32, 1, "C", readonly=True)
     table = types.Array(types.float64, 1, "C", readonly=True)
     signature = types.void(rows, codes, element[:, ::1], element[:, ::1], table, types.float64, types.float64[:, ::1])
-    return _compile(_influence_sums, signature, fastmath={"reassoc", "contract"})
-
-
-def interleave(dtype: np.dtype[Any]) -> Any:
-    """Kernel that makes rows of columns of a float type."""
-    kind = types.float32 if dtype == np.float32 else types.float64
-    return _compile(_interleave, types.void(types.uint64[::1], types.intp, kind[:, ::1]))
+    return compiled(_influence_sums, signature, fastmath={"reassoc", "contract"})

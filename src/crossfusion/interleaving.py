@@ -44,6 +44,6 @@ def _stretches(
 
 @lru_cache(maxsize=2)
 def _interleave(dtype: np.dtype[Any]) -> Any:
-    from crossfusion import _compiled
+    from crossfusion import _columns
 
-    return _compiled.interleave(dtype)
+    return _columns.interleave(dtype)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion import strips
 from crossfusion.stretched import Stretched
+from crossfusion.strips import Striped
 
 FloatArray = NDArray[np.float64]
 CodeArray = NDArray[np.int32]
@@ -182,6 +184,9 @@ def _reduce_compiled(
     dtype = np.dtype(np.float64) if wide else float_type(rows.dtype)
     number, dim = rows.shape
 
+    if isinstance(rows, Striped):
+        return strips.reduced(rows, codes, groups, dtype, _tile_rows(groups))
+
     def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
         parts = iter(rows) if isinstance(rows, Stretched) else _converted(rows[start:stop], dtype)
         return _accumulated(parts, None if codes is None else codes[start:stop], groups, dim, dtype)
@@ -208,7 +213,7 @@ def _accumulated(
     """Origins, and moments whose means are relative to them, of rows that come in parts."""
     kernel = _accumulate(dtype)
     ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
-    tile_rows = max(4096, 48 * groups)
+    tile_rows = _tile_rows(groups)
     origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
     scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
     start, unlabelled = 0, np.empty(0, np.int32)
@@ -220,6 +225,11 @@ def _accumulated(
         kernel(ready, labels, tile_rows, ahead, origin, *total, *scratch)
         start += len(ready)
     return origin.astype(np.float64, copy=False), total
+
+
+def _tile_rows(groups: int) -> int:
+    """Rows that are put in the order of their groups together."""
+    return max(4096, 48 * groups)
 
 
 def _add_relative(a: tuple[FloatArray, Triple], b: tuple[FloatArray, Triple]) -> tuple[FloatArray, Triple]:

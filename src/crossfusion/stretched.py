@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 STRETCH = 2**20  # bytes: what stays in the second-level cache
+Made = TypeVar("Made")
 WAIT = 0.05  # seconds until a thread that waits looks whether it still has to
 
 
@@ -48,7 +49,7 @@ class Stretched:
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         made = self._stretches()
-        for stretch in _made_ahead(made) if self.ahead and self._lasting else made:
+        for stretch in made_ahead(made) if self.ahead and self._lasting else made:
             yield stretch
             if self.tell is not None:
                 self.tell(len(stretch))
@@ -89,7 +90,7 @@ def rows_of_stretch(row_bytes: int) -> int:
     return max(1, STRETCH // max(1, row_bytes))
 
 
-def _made_ahead(stretches: Iterator[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+def made_ahead(stretches: Iterator[Made]) -> Iterator[Made]:
     """The same stretches, made by a thread that is one or two ahead."""
     queue: Queue[Any] = Queue(1)
     given_up = Event()

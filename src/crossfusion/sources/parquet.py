@@ -1,9 +1,8 @@
 """Parquet files, of which each part is some row groups."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source, runs
 from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
+from crossfusion.sources.opened import DAMAGED, Opened, batches, checked, keys_of
 from crossfusion.sources.vectors import (
     fixed_size,
     from_lists,
@@ -22,17 +22,14 @@ from crossfusion.sources.vectors import (
     list_of,
     stretched_numbers,
 )
+from crossfusion.sources.wide import fits_strips, striped_blocks
 from crossfusion.storage import KEY
 from crossfusion.stretched import Stretched, rows_of_stretch
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
 TROUBLE = "is not a readable Parquet file"
-DAMAGED = "is damaged: write it again"
-FOOTER = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
-
 KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
 PEEK = 16  # rows that tell how long vectors are
 LOOKS = 8  # row groups that are asked for them
@@ -60,53 +57,6 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 
 
-class Opened:
-    """A file whose parts share its footer and, where it is local, its map in memory, until all of them are read.
-
-    Each part has a reader of its own, since these are not for several threads.
-    """
-
-    def __init__(self, path: str, footer: "pq.FileMetaData | None" = None) -> None:
-        self.path, self._footer = path, footer
-        self._mapped: Any = None
-        self._left = 0
-        self._lock = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        small = self._footer is not None and self._footer.serialized_size <= FOOTER
-        return Opened, (self.path, self._footer if small else None)
-
-    @contextmanager
-    def file(self) -> "Iterator[pq.ParquetFile]":
-        """A reader of the file."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with self._lock, ExitStack() as stack:
-            source = self._mapped or stack.enter_context(places.open_arrow(self.path, mapped=True))
-            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
-            self._footer = reader.metadata
-            if isinstance(source, pa.MemoryMappedFile):
-                self._mapped = source
-                stack.pop_all()  # readers keep the map, and the last of them lets go of it
-            closing = stack.pop_all()
-        with closing:
-            yield reader
-
-    def rest(self, parts: int) -> None:
-        """Let go of the file until parts need it again, and then after so many of them."""
-        self._left, self._mapped = parts, None
-        if self._footer is not None and self._footer.serialized_size > FOOTER:
-            self._footer = None  # of many files, these would fill the memory
-
-    def part_done(self) -> None:
-        """Let go of the file after the last part."""
-        with self._lock:
-            self._left -= 1
-            if self._left <= 0:
-                self.rest(self._left)
-
-
 def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
     """Bytes of the vector of a row once it is decoded, whatever the encoding in the file.
 
@@ -132,7 +82,7 @@ def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int
 
 def _head(file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str, first: int) -> NDArray[Any] | None:
     """The first vectors; None where there are none."""
-    table = next(_batches(file, groups, [column], PEEK), None)
+    table = next(batches(file, groups, [column], PEEK), None)
     if table is None or table.column(0).null_count == table.num_rows:
         return None
     return from_lists(table.column(0), column, name, first)
@@ -146,42 +96,25 @@ def _blocks(
         stack.callback(opened.part_done)
         stack.enter_context(places.reaching(path, DAMAGED))
         file = stack.enter_context(opened.file())
-        number = sum(file.metadata.row_group(group).num_rows for group in groups)
-        wide = is_one_feature_each(file.schema_arrow, columns)
+        schema, sizes = file.schema_arrow, [file.metadata.row_group(group).num_rows for group in groups]
+        number, wide = sum(sizes), is_one_feature_each(schema, columns)
         if not wide and number <= KEYS:
             rows = _decoded_late(file, opened, columns[0], groups, first, row_bytes)
             if rows is not None:
-                keys = _checked(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
-                if keys.num_rows != number and by:
-                    raise ValueError(f"{keys.num_rows} values of factors for {number} rows")
-                yield Block(rows, keys, first)
+                yield Block(rows, keys_of(file, groups, by), first)
                 return
+        if wide and fits_strips(schema, columns, sizes):
+            yield from striped_blocks(file, opened, by, columns, groups, first)
+            return
         most = max(1, block.BLOCK // (1 if wide else PIECES) // row_bytes)
         wanted, size = [*by, *columns], _evenly(number, min(most, LARGEST))
-        for table in _batches(file, groups, wanted, size):
-            keys = _checked(table, by)
+        for table in batches(file, groups, wanted, size):
+            keys = checked(table, by)
             if wide:
                 yield Block(stretched_numbers([table.column(name) for name in columns]), keys, first)
             else:
                 yield block_of(table, by, columns, places.shown(path), first)
             first += table.num_rows
-
-
-def _batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":
-    import pyarrow as pa
-
-    if sum(file.metadata.row_group(group).num_rows for group in groups) <= size:
-        yield file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
-        return
-    for batch in file.iter_batches(size, row_groups=list(groups), columns=list(columns), use_threads=False):
-        yield pa.Table.from_batches([batch])
-
-
-def _checked(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
-    """The factors, whose bytes a damaged file may have mixed up."""
-    keys = table.select(list(by))
-    keys.validate(full=True)
-    return keys
 
 
 def _decoded_late(
@@ -201,15 +134,26 @@ def _decoded_late(
         dim, dtype = int(rows.shape[1]), rows.dtype
     shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
     size = rows_of_stretch(row_bytes)
-    return Stretched(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape))
+    return Stretched(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape, dtype))
 
 
 def _stretches(
-    opened: Opened, column: str, groups: Sequence[int], first: int, size: int, shape: tuple[int, int]
+    opened: Opened,
+    column: str,
+    groups: Sequence[int],
+    first: int,
+    size: int,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
 ) -> Iterator[NDArray[Any]]:
     (number, dim), start, name = shape, first, places.shown(opened.path)
     with places.reaching(opened.path, DAMAGED), opened.file() as file:
-        for table in _batches(file, groups, [column], size):
+        pages = opened.pages(file)
+        plain = None if pages is None else pages.lists(groups, column, dim, dtype)
+        if plain is not None:
+            yield from plain
+            return
+        for table in batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:
                 if table.column(0).null_count < table.num_rows:

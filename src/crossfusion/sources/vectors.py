@@ -62,15 +62,16 @@ def is_vector(kind: "pa.DataType") -> bool:
 
 def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     """Rows of columns that hold one feature each."""
-    return interleaved([_numbers(column) for column in columns])
+    return interleaved([numbers(column) for column in columns])
 
 
 def stretched_numbers(columns: "Sequence[pa.ChunkedArray]") -> Stretched:
     """Rows of columns that hold one feature each, made while they are reduced."""
-    return in_stretches([_numbers(column) for column in columns])
+    return in_stretches([numbers(column) for column in columns])
 
 
-def _numbers(column: "pa.ChunkedArray") -> NDArray[Any]:
+def numbers(column: "pa.ChunkedArray") -> NDArray[Any]:
+    """The values of a column, of which missing ones are NaN."""
     import pyarrow as pa
 
     column = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column

@@ -1,0 +1,107 @@
+"""A Parquet file that several parts read."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import kernels
+from crossfusion.sources import places
+from crossfusion.sources.pages import Pages
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+DAMAGED = "is damaged: write it again"
+FOOTER = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
+
+
+class Opened:
+    """A file whose parts share its footer and, where it is local, its map in memory, until all of them are read.
+
+    Readers are not for several threads at once: who reads has one alone, which the next one takes over.
+    """
+
+    def __init__(self, path: str, footer: "pq.FileMetaData | None" = None) -> None:
+        self.path, self._footer = path, footer
+        self._mapped: Any = None
+        self._idle: list[pq.ParquetFile] = []  # readers of the map
+        self._pages: Pages | None = None
+        self._left = 0
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        small = self._footer is not None and self._footer.serialized_size <= FOOTER
+        return Opened, (self.path, self._footer if small else None)
+
+    @contextmanager
+    def file(self) -> "Iterator[pq.ParquetFile]":
+        """A reader of the file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with ExitStack() as closing:
+            with self._lock, ExitStack() as stack:
+                source = self._mapped or stack.enter_context(places.open_arrow(self.path, mapped=True))
+                reader = self._idle.pop() if self._idle else None
+                reader = reader or pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
+                self._footer = reader.metadata
+                if isinstance(source, pa.MemoryMappedFile):
+                    self._mapped = source
+                    stack.pop_all()  # readers keep the map, and the last of them lets go of it
+                closing.push(stack.pop_all())
+            yield reader
+            with self._lock:
+                if self._mapped is source:
+                    self._idle.append(reader)
+
+    def pages(self, reader: "pq.ParquetFile") -> Pages | None:
+        """Where the pages are, of a mapped file that is large enough for a compiler to be worth its start."""
+        with self._lock:
+            if self._pages is None and self._mapped is not None and self._mapped.size() >= kernels.SMALL:
+                self._mapped.seek(0)
+                self._pages = Pages.of(np.frombuffer(self._mapped.read_buffer(), np.uint8), reader)
+            return self._pages
+
+    def rest(self, parts: int) -> None:
+        """Let go of the file until parts need it again, and then after so many of them."""
+        self._left, self._mapped, self._idle, self._pages = parts, None, [], None
+        if self._footer is not None and self._footer.serialized_size > FOOTER:
+            self._footer = None  # of many files, these would fill the memory
+
+    def part_done(self) -> None:
+        """Let go of the file after the last part."""
+        with self._lock:
+            self._left -= 1
+            if self._left <= 0:
+                self.rest(self._left)
+
+
+def batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":
+    """Columns of some row groups, so many rows at a time."""
+    import pyarrow as pa
+
+    if sum(file.metadata.row_group(group).num_rows for group in groups) <= size:
+        yield file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+        return
+    for batch in file.iter_batches(size, row_groups=list(groups), columns=list(columns), use_threads=False):
+        yield pa.Table.from_batches([batch])
+
+
+def keys_of(file: "pq.ParquetFile", groups: Sequence[int], by: Sequence[str]) -> "pa.Table":
+    """The factors of some row groups, one value for each row."""
+    keys = checked(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
+    number = sum(file.metadata.row_group(group).num_rows for group in groups)
+    if keys.num_rows != number and by:
+        raise ValueError(f"{keys.num_rows} values of factors for {number} rows")
+    return keys
+
+
+def checked(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+    """The factors, whose bytes a damaged file may have mixed up."""
+    keys = table.select(list(by))
+    keys.validate(full=True)
+    return keys

@@ -33,6 +33,7 @@ class Format:
     odd: Odd | None = None
     odd_file: str = ""  # the one of a folder that odd content goes to
     inside: tuple[str, ...] = ()  # names of the files of a folder of which each is read by itself
+    large: bool = False  # is read as larger files are
 
     def targets(self, path: Path) -> list[Path]:
         """Files that may be broken."""
@@ -168,6 +169,8 @@ FORMATS: dict[str, Format] = {
     "text, packed": Format("x", samples.write_texts, read=read_target, commands=(ask_target,), inside=samples.TEXTS),
     "parquet": Format("x.parquet", samples.write_parquet, "v", odd=ODD["parquet"]),
     "parquet, wide": Format("x.parquet", samples.write_wide, "v*"),
+    "parquet, plain": Format("x.parquet", samples.write_plain, "v", large=True),
+    "parquet, plain and wide": Format("x.parquet", samples.write_plain_wide, "v*", large=True),
     "summary": Format(
         "x.parquet",
         samples.write_summary,

@@ -1,5 +1,7 @@
 """Plain pages of Parquet are used as they lie in the file: the same rows as PyArrow's, or PyArrow's word."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -189,6 +191,21 @@ def test_files_of_other_writers(vectors, tmp_path):
         assert_same(cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors))
 
 
+@pytest.mark.parametrize("name", ["vector", "v.w", "v"])
+def test_other_columns_beside(name, tmp_path, plain):
+    others = {
+        "v.x": X[:, 0],
+        "a": pa.array([{"b": 1, "c": {"d": [1.5], "e": "t"}}] * ROWS),
+        "m": pa.array([[("k", 1)]] * ROWS, pa.map_(pa.string(), pa.int8())),
+        "tag": pa.array(SITE).dictionary_encode(),
+        name: listed(X),
+        "last": pa.array([[[1.0]]] * ROWS),
+    }
+    pq.write_table(pa.table({"site": SITE, **others}), tmp_path / "x.parquet", use_dictionary=False, compression="none")
+    assert_same(cf.summarize(tmp_path / "x.parquet", by="site", vectors=name))
+    assert plain == [True]
+
+
 def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(block, "BLOCK", 2**15)
     for save in (save_lists, save_columns):
@@ -198,6 +215,16 @@ def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
             monkeypatch.setattr(kernels, "thread_count", lambda threads=threads: threads)
             found.append(cf.summarize(path, by="site", vectors=vectors).moments)
         assert found[0] == found[1] == found[2]
+
+
+def test_rows_may_be_read_after_their_part_is_done(tmp_path, plain):
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).parts)
+        kernels.reduce_rows(entry.rows, None, 1, large=True)
+        assert str(path) not in Path("/proc/self/maps").read_text()
+    assert all(plain)
+    assert len(plain) == 1 + -(-DIM // strips.WIDTH)
 
 
 def test_one_row_group_read_ahead(tmp_path, monkeypatch):

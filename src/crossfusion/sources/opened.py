@@ -30,7 +30,7 @@ class Opened:
         self._mapped: Any = None
         self._idle: list[pq.ParquetFile] = []  # readers of the map
         self._pages: Pages | None = None
-        self._left = 0
+        self._parts = self._users = 0  # parts to come, and who reads now
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -40,23 +40,30 @@ class Opened:
     @contextmanager
     def file(self) -> "Iterator[pq.ParquetFile]":
         """A reader of the file."""
+        with ExitStack() as closing:
+            with self._lock:
+                reader = self._idle.pop() if self._idle else self._reader(closing)
+                self._users += 1
+                closing.callback(self._done, users=1)
+            yield reader
+            with self._lock:
+                if self._mapped is not None:
+                    self._idle.append(reader)
+
+    def _reader(self, closing: ExitStack) -> "pq.ParquetFile":
+        """A new reader, of the map if the file has one."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with ExitStack() as closing:
-            with self._lock, ExitStack() as stack:
-                source = self._mapped or stack.enter_context(places.open_arrow(self.path, mapped=True))
-                reader = self._idle.pop() if self._idle else None
-                reader = reader or pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
-                self._footer = reader.metadata
-                if isinstance(source, pa.MemoryMappedFile):
-                    self._mapped = source
-                    stack.pop_all()  # readers keep the map, and the last of them lets go of it
-                closing.push(stack.pop_all())
-            yield reader
-            with self._lock:
-                if self._mapped is source:
-                    self._idle.append(reader)
+        with ExitStack() as stack:
+            source = self._mapped or stack.enter_context(places.open_arrow(self.path, mapped=True))
+            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
+            self._footer = reader.metadata
+            if isinstance(source, pa.MemoryMappedFile):
+                self._mapped = source
+                stack.pop_all()  # readers keep the map, and the last of them lets go of it
+            closing.push(stack.pop_all())
+        return reader
 
     def pages(self, reader: "pq.ParquetFile") -> Pages | None:
         """Where the pages are, of a mapped file that is large enough for a compiler to be worth its start."""
@@ -66,18 +73,22 @@ class Opened:
                 self._pages = Pages.of(np.frombuffer(self._mapped.read_buffer(), np.uint8), reader)
             return self._pages
 
-    def rest(self, parts: int) -> None:
-        """Let go of the file until parts need it again, and then after so many of them."""
-        self._left, self._mapped, self._idle, self._pages = parts, None, [], None
-        if self._footer is not None and self._footer.serialized_size > FOOTER:
-            self._footer = None  # of many files, these would fill the memory
+    def expect(self, parts: int) -> None:
+        """Keep the map, once there is one again, until so many parts are done."""
+        self._parts = parts
 
     def part_done(self) -> None:
         """Let go of the file after the last part."""
+        self._done(parts=1)
+
+    def _done(self, parts: int = 0, users: int = 0) -> None:
         with self._lock:
-            self._left -= 1
-            if self._left <= 0:
-                self.rest(self._left)
+            self._parts -= parts
+            self._users -= users
+            if self._parts <= 0 and not self._users:
+                self._mapped, self._idle, self._pages = None, [], None
+                if self._footer is not None and self._footer.serialized_size > FOOTER:
+                    self._footer = None  # of many files, these would fill the memory
 
 
 def batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":

@@ -3,7 +3,6 @@
 Whatever else a file holds is left to PyArrow: every function here returns None then.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from crossfusion.stretched import STRETCH
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 MAGIC = b"PAR1"
@@ -89,18 +89,24 @@ class Pages:
 
 
 def _leaves(file: "pq.ParquetFile") -> dict[str, Leaf]:
-    """Columns of numbers, where one of the table has no more than one of them."""
-    names, found = file.schema_arrow.names, {}
-    columns = [file.schema.column(place) for place in range(len(file.schema))]
-    begins = Counter(column.path.split(".")[0] for column in columns)
-    if len(columns) != len(names) or len(set(names)) != len(names):
-        return {}
-    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        path = column.path
-        levels = int(column.max_definition_level), int(column.max_repetition_level)
-        if path == name or (path.startswith(f"{name}.") and begins[name] == 1):
-            found[name] = Leaf(place, *levels)
-    return found
+    """Columns of the table that are a single column of numbers in the file."""
+    schema, found, place = file.schema_arrow, {}, 0
+    for field in schema:
+        width = _width(field.type)
+        column = file.schema.column(place) if place < len(file.schema) else None
+        if width == 1 and column is not None and f"{column.path}.".startswith(f"{field.name}."):
+            found[field.name] = Leaf(place, int(column.max_definition_level), int(column.max_repetition_level))
+        place += width
+    return found if place == len(file.schema) and len(set(schema.names)) == len(schema) else {}
+
+
+def _width(kind: "pa.DataType") -> int:
+    """Columns in the file of one in the table."""
+    import pyarrow as pa
+
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    inner = [] if pa.types.is_dictionary(kind) else [kind.field(k).type for k in range(kind.num_fields)]
+    return sum(map(_width, inner)) if inner else 1
 
 
 def _rows(data: Bytes, pages: Sequence[tuple[int, int]], dim: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:

@@ -51,7 +51,7 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             partial(_blocks, opened, by, columns, groups, first, row_bytes)
             for groups, first in runs([about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes)
         ]
-    opened.rest(len(parts))
+    opened.expect(len(parts))
     features = tuple(columns) if len(columns) > 1 else ()
     vector = columns[0] if vectors is None else ""
     return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))

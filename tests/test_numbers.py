@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfusion import kernels
+from crossfusion import kernels, strips
 from crossfusion.benchmarks.coverage import promises
 from crossfusion.benchmarks.scale.model import Cost
 from crossfusion.drift.watch import LEAST, PAST
@@ -14,7 +14,7 @@ from crossfusion.engines import dask, keeping, local, spark
 from crossfusion.experiments.synthetic import parts, settings
 from crossfusion.experiments.training import loop
 from crossfusion.experiments.training.settings import Settings as Training
-from crossfusion.sources import block
+from crossfusion.sources import block, wide
 
 DOCS = Path(__file__).parent.parent / "docs"
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -78,7 +78,12 @@ STATED = {
         f"wait for an earlier one, at most {WORDS[local.AHEAD]} for each thread",
         f"10,000 groups of 1,024 features are {16 * 10_000 * 1024 / 1e6:.0f} MB",
         f"when Ctrl-C stops it after {WORDS[int(keeping.WORTH)]} seconds",
+        f"files of more than {megabytes(kernels.SMALL)} on this machine",
+        f"row groups of fewer than {wide.TALL:,} rows, or of more than fill"
+        f" {megabytes(block.BLOCK // strips.WIDTH)} of a column",
+        f"decoded {WORDS[wide.FEW]} at a time and reduced sixteen at a time",
     ],
+    "sources.md": [f"Parquet of more than {megabytes(kernels.SMALL)}", f"{WORDS[wide.FEW]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
     "how_it_works.md": [f"Rows of up to {megabytes(kernels.SMALL)}", f"blocks* of some {megabytes(block.BLOCK)}"],
     "architecture.md": [f"array of some {megabytes(block.BLOCK)}"],
@@ -94,6 +99,7 @@ def test_engines_agree_on_what_the_page_says_of_both():
     assert (dask.FAN_IN, dask.TASKS) == (spark.FAN, spark.TASKS)
     assert keeping.EVERY == 20
     assert "every twenty seconds" in (DOCS / "scale.md").read_text()
+    assert strips.WIDTH == 16  # "reduced sixteen at a time"
 
 
 def test_every_promise_of_coverage_was_kept():

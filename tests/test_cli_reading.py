@@ -243,7 +243,7 @@ REFUSED = {
     "summary and query to summarize": (["summarize", "s.parquet", "--sql", A, *BY], "s.parquet is a summary already"),
     "summary to compare": (["compare", "s.parquet", "--sql", A], "s.parquet is a summary already"),
     "empty query": (["summarize", "--sql", " ", *BY], "--sql ' ' is no query: pass a text that ends in a select"),
-    "bad query": (["matrix", "--sql", "selec 1", "--between", "site"], "sql cannot be run by DuckDB (Parser Error"),
+    "bad query": (["matrix", "--sql", "selec 1", "--between", "site"], "--sql cannot be run by DuckDB (Parser Error"),
     "unknown table": (["compare", "x.npy", "--sql", "from nowhere"], "nowhere does not exist"),
     "no rows": (["compare", "x.npy", "--sql", f"{A} and false"], "the query has no rows"),
     "a factor the query lacks": (["summarize", "--sql", A, *BY], "the query has no column 'site'"),
@@ -395,3 +395,21 @@ def test_a_pipe_stays_quiet(data, tmp_path):
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert done.stdout.splitlines()[-1] == f"written to {tmp_path / 's.parquet'}"
+
+
+def test_archives_without_factors(tmp_path, run):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    for site, shift in (("A", 0), ("B", 2)):
+        (tmp_path / f"site={site}").mkdir()
+        np.savez(tmp_path / f"site={site}/x.npz", x=rows + shift)
+    files = [str(tmp_path / f"site={site}/x.npz") for site in "AB"]
+    expected = cf.cfd(rows, rows + 2).distance
+    assert json.loads(run("compare", *files, "--json").out)["distance"] == pytest.approx(expected)
+    found = json.loads(run("matrix", str(tmp_path), "--between", "site", "--json").out)
+    assert found["distance"][0][1] == pytest.approx(expected)
+
+
+def test_vectors_of_a_summary_are_chosen_already(tmp_path, fails):
+    path = tmp_path / "s.parquet"
+    cf.summarize(np.eye(4), by={"site": list("AABB")}).write(path)
+    assert "leave out --vectors" in fails("matrix", str(path), "--between", "site", "--vectors", "d*")

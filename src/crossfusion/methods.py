@@ -306,7 +306,7 @@ def _checked(methods: Any, reference: Any) -> tuple[str, ...]:
     if not isinstance(methods, Mapping) or not all(isinstance(summary, Summary) for summary in methods.values()):
         raise InputError("methods must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}")
     if len(methods) < 2:
-        raise InputError(f"methods has {len(methods)} entries: pass at least two to compare")
+        raise InputError(f"there is {len(methods) or 'nothing'} to compare: name at least two methods")
     names = tuple(methods)
     if reference is not None:
         check_known([reference], names, "method", "methods")

@@ -25,7 +25,7 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.reading import Reading, reading_options, rows_argument
 from crossfusion.protocols.degradation import cddr as measure_cddr
 from crossfusion.protocols.drops import SCORES
 from crossfusion.protocols.ratios import Rdr, pair_text
@@ -34,7 +34,7 @@ from crossfusion.text import label_text, number_text
 
 
 @click.command()
-@file_argument
+@rows_argument
 @between_option
 @units_option("they go whole to one half")
 @distance_option("[default: cfd]")
@@ -108,7 +108,7 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 
 
 @click.command()
-@file_argument
+@rows_argument
 @between_option
 @label_option
 @units_option(SPLIT)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONNECTING = 10  # seconds that a Dask scheduler has to answer
 
 file_argument = click.argument("file", metavar="[FILE_OR_SUMMARY]", required=False)
+rows_argument = click.argument("file", metavar="[FILE]", required=False)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Reading:
         self._check()
         if self.sql or self.manifest is not None:
             raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
+        if self.vectors is not None:
+            raise InputError(f"{file} is a summary, whose vectors were chosen when it was made: leave out --vectors")
         return read_summary(file)
 
     def _check(self) -> str:

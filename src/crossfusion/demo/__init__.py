@@ -122,7 +122,7 @@ def _write_data(folder: Path, table: "pa.Table") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder} cannot be made: {problem.strerror or problem}") from problem
+        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
     storage.write_whole(
         folder / "embeddings.parquet", lambda path: pq.write_table(table, path, use_dictionary=[*FACTORS])
     )

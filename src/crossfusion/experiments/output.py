@@ -40,5 +40,5 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder} cannot be made: {problem.strerror or problem}") from problem
+        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
     return folder

@@ -101,7 +101,7 @@ def _mapped(path: str, header: Header, start: int, stop: int) -> Iterator[Block]
     if stop > start:
         low, high = (0, header.size) if header.columns else (start * header.row_bytes, stop * header.row_bytes)
         values = _map(path, header.offset + low, header.offset + high, whole=not header.columns)
-        yield Block(_rows(values.view(header.dtype), header, start, stop), _no_keys(), start)
+        yield Block(_rows(values.view(header.dtype), header, start, stop), no_keys(), start)
 
 
 def _rows(values: NDArray[Any], header: Header, start: int, stop: int) -> NDArray[Any]:
@@ -143,7 +143,7 @@ def _ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Block]
             rows = np.empty((stop - start, *header.shape[1:]), header.dtype)
             file.seek(header.offset + start * header.row_bytes)
             fill(file, rows)
-    yield Block(rows, _no_keys(), start)
+    yield Block(rows, no_keys(), start)
 
 
 def fill(file: IO[bytes], values: NDArray[Any]) -> None:
@@ -157,7 +157,8 @@ def fill(file: IO[bytes], values: NDArray[Any]) -> None:
         done += len(piece)
 
 
-def _no_keys() -> Any:
+def no_keys() -> Any:
+    """Factors of rows that have none."""
     import pyarrow as pa
 
     return pa.table({})

@@ -14,7 +14,7 @@ from crossfusion import factors
 from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source
-from crossfusion.sources.npy import Header, check_rows, fill, read_header
+from crossfusion.sources.npy import Header, check_rows, fill, no_keys, read_header
 from crossfusion.validation import check_known, check_length
 
 TROUBLE = "is not a readable .npz file of plain arrays"
@@ -93,7 +93,8 @@ def _blocks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequence[
             part = {array: _stretch(streams[array], header, start, stop) for array, header in chosen.items()}
             if stop == rows:
                 _check_ends(streams)
-            yield Block(part[vectors], factors.table({factor: part[factor] for factor in by}), start)
+            keys = factors.table({factor: part[factor] for factor in by}) if by else no_keys()
+            yield Block(part[vectors], keys, start)
 
 
 def _stream(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:

@@ -60,7 +60,7 @@ class _Query:
             try:
                 self._result = _prepare(duckdb.connect(":memory:", config=CONFIG), self._query)
             except errors() as problem:
-                raise InputError(f"sql cannot be run by DuckDB ({said(problem)})") from problem
+                raise InputError(f"sql cannot be run by DuckDB ({said(problem)}): mend the query") from problem
         return self._result
 
 

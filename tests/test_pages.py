@@ -258,6 +258,29 @@ def test_readers_are_taken_over(tmp_path, monkeypatch):
     assert len(made) <= 3  # to look at the file, for factors, and for strips
 
 
+def test_a_column_that_ends_early(tmp_path):
+    rows = rng.normal(size=(ROWS, strips.WIDTH + 1))
+    path, _ = save_columns(tmp_path / "x.parquet", rows, data_page_size=9000, write_batch_size=100)
+    at = pq.ParquetFile(path).metadata.row_group(0).column(strips.WIDTH + 1).data_page_offset
+    with path.open("r+b") as file:
+        file.seek(at + 1)
+        file.write(b"\x02")  # a page of an index, which PyArrow passes over
+    for vectors in ("d*", [f"d{k}" for k in range(strips.WIDTH + 1)]):
+        with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
+            cf.summarize(path, by="site", vectors=vectors)
+    with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
+        joined(list(open_file(path, ["site"], "d*").blocks()))
+
+
+def test_a_file_that_another_one_took_the_place_of(tmp_path):
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        source = open_file(path, ["site"], vectors)
+        save(tmp_path / "y.parquet", X[:2000])[0].replace(path)
+        with pytest.raises(cf.FileError, match=r"x\.parquet has changed since it was opened: start again"):
+            joined(list(source.blocks()))
+
+
 FLIPS = """
 import os, random, sys, warnings
 import numpy as np

@@ -37,6 +37,8 @@ def row_blocks(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
 
 def finite_rows(rows: Any) -> NDArray[np.bool_]:
     """Which rows hold only finite values."""
+    if isinstance(rows, Stretched):
+        return rows.finite()
     masks = [
         np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
         if isinstance(block, np.ndarray)

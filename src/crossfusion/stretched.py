@@ -76,6 +76,11 @@ class Stretched:
 
         return Stretched(self.shape, self.dtype, stretches, lasting=self._lasting)
 
+    def finite(self) -> NDArray[np.bool_]:
+        """Which rows hold only finite values."""
+        masks = [np.isfinite(stretch.astype(np.float64, copy=False)).all(axis=1) for stretch in self]
+        return np.concatenate([np.ones(0, bool), *masks])
+
     def row(self, number: int) -> NDArray[Any]:
         """One row."""
         for stretch in self._stretches():

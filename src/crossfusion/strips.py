@@ -52,6 +52,18 @@ class Striped(Stretched):
                 self.tell(now - told)
                 told = now
 
+    def finite(self) -> NDArray[np.bool_]:
+        """Which rows hold only finite values."""
+        mask = np.ones(self.shape[0], bool)
+        for _, columns in self.strips():
+            for column in columns:
+                mask &= np.isfinite(column)
+        return mask
+
+    def row(self, number: int) -> NDArray[Any]:
+        """One row."""
+        return np.array([column[number] for _, columns in self.strips() for column in columns])
+
 
 def reduced(
     rows: Striped, codes: NDArray[np.int32] | None, groups: int, dtype: np.dtype[Any], tile_rows: int

@@ -1,5 +1,6 @@
 """A Parquet file that several parts read."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import Lock
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import kernels
+from crossfusion.errors import FileError
 from crossfusion.sources import places
 from crossfusion.sources.pages import Pages
 
@@ -31,6 +33,7 @@ class Opened:
         self._idle: list[pq.ParquetFile] = []  # readers of the map
         self._pages: Pages | None = None
         self._parts = self._users = 0  # parts to come, and who reads now
+        self._stamp: tuple[int, int, int] | None = None  # of the file that was opened first
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,10 +63,19 @@ class Opened:
             reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
             self._footer = reader.metadata
             if isinstance(source, pa.MemoryMappedFile):
+                self._check_unchanged()
                 self._mapped = source
                 stack.pop_all()  # readers keep the map, and the last of them lets go of it
             closing.push(stack.pop_all())
         return reader
+
+    def _check_unchanged(self) -> None:
+        """Refuse a file that is not the one that was opened first: its parts would be those of another."""
+        about = os.stat(self.path)
+        stamp = about.st_ino, about.st_size, about.st_mtime_ns
+        if self._stamp not in (None, stamp):
+            raise FileError(f"{places.shown(self.path)} has changed since it was opened: start again")
+        self._stamp = stamp
 
     def pages(self, reader: "pq.ParquetFile") -> Pages | None:
         """Where the pages are, of a mapped file that is large enough for a compiler to be worth its start."""

@@ -42,18 +42,23 @@ def striped_blocks(
         rows = Striped(
             (number, len(columns)),
             dtype,
-            partial(_stretches, opened, columns, group, dtype),
+            partial(_stretches, opened, columns, group, number, dtype),
             partial(_strips, opened, columns, group, number, dtype),
         )
         yield Block(rows, keys_of(file, [group], by), first)
         first += number
 
 
-def _stretches(opened: Opened, columns: Sequence[str], group: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+def _stretches(
+    opened: Opened, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
+) -> Iterator[NDArray[Any]]:
     size = max(1, block.BLOCK // (len(columns) * dtype.itemsize))
     with places.reaching(opened.path, DAMAGED), opened.file() as file:
         for table in batches(file, [group], columns, size):
             yield from stretched_numbers([table.column(name) for name in columns])
+            number -= table.num_rows
+        if number:
+            raise ValueError(f"{number} rows are not there, or too many")
 
 
 def _strips(
@@ -66,7 +71,7 @@ def _strips(
             found = None if pages is None else _plain(pages, strip, group, number, dtype)
             if found is None:
                 pages = None  # the next ones will not be plain either
-            yield found or _decoded(file, strip, group)
+            yield found or _decoded(file, strip, group, number)
 
 
 def _plain(
@@ -76,10 +81,12 @@ def _plain(
     return list(space) if pages.columns(group, columns, space) else None
 
 
-def _decoded(file: "pq.ParquetFile", columns: Sequence[str], group: int) -> list[NDArray[Any]]:
+def _decoded(file: "pq.ParquetFile", columns: Sequence[str], group: int, number: int) -> list[NDArray[Any]]:
     found: list[NDArray[Any]] = []
     for start in range(0, len(columns), FEW):
         few = list(columns[start : start + FEW])
         table = file.read_row_group(group, columns=few, use_threads=False)
+        if table.num_rows != number:
+            raise ValueError(f"{table.num_rows} values of {few[0]!r} for {number} rows")
         found += [numbers(table.column(name)) for name in few]
     return found

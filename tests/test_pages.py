@@ -286,7 +286,7 @@ import os, random, sys, warnings
 import numpy as np
 import crossfusion as cf
 from crossfusion import kernels, strips
-from crossfusion.sources import opened, wide
+from crossfusion.sources import opened, pages, wide
 warnings.simplefilter("ignore")
 kernels.SMALL, wide.TALL = 0, 1
 with open(os.environ["WHOLE"], "rb") as file:
@@ -305,6 +305,13 @@ def outcome(plain):
 def same(one, other):
     return all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(one, other))
 
+used = []
+for name in ("columns", "lists"):
+    def watched(self, *arguments, ask=getattr(pages.Pages, name)):
+        found = ask(self, *arguments)
+        used.append(found is not None and found is not False)
+        return found
+    setattr(pages.Pages, name, watched)
 with open(path, "wb") as file:
     file.write(data)
 whole, draw, both = outcome(True), random.Random(int(os.environ["SEED"])), 0
@@ -327,6 +334,8 @@ for case in range(int(os.environ["CASES"])):
         assert same(ours, theirs), (case, place)
         both += 1
 assert both > 20, both
+assert used[0], "what is whole has to be read as it lies there"
+assert sum(used) > 20, sum(used)
 print("all read")
 """
 

@@ -34,6 +34,7 @@ PLAIN, RLE = 0, 3  # encodings
 DATA, DATA_2 = 0, 3  # kinds of pages
 FLOAT = 4  # a type of values; the other one here is 5, DOUBLE
 SMALLEST = 4096  # bytes of a page, on average, from which it is worth a look
+FEW = 64  # pages that are, whatever their size
 
 
 def _chunks(data, start, end, table):  # type: ignore[no-untyped-def]
@@ -187,7 +188,7 @@ def _locate(data, chunk, kind, number, definition, repetition, dim):  # type: ig
     if start < 0 or size < 0 or size > len(data) - start:
         return None
     end = start + size
-    pages = np.empty((1 + size // SMALLEST, 2), np.int64)
+    pages = np.empty((FEW + size // SMALLEST, 2), np.int64)
     cursor, found, inner = np.array([start, end, 0]), np.empty(4, np.int64), np.empty(7, np.int64)
     count = done = np.int64(0)
     while done < number:

@@ -72,7 +72,7 @@ class Pages:
         return bool(_compiled("columns")(self._data, chunks, KINDS[space.dtype], definition, space.view(np.uint8)))
 
     def lists(self, groups: Sequence[int], name: str, dim: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]] | None:
-        """Rows of a column of lists of `dim` numbers, some at a time, each good until the next."""
+        """Rows of a column of lists of `dim` numbers, some at a time."""
         leaf = self._leaves.get(name)
         if leaf is None or leaf.repetition != 1 or dtype not in KINDS:
             return None

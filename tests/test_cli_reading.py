@@ -222,12 +222,13 @@ def test_an_address_where_no_scheduler_is(address, fails, monkeypatch):
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 BY = ["--by", "site", "-o", "{out}"]
+NO_ENGINE = "--engine 'nonsense' is no engine: choose auto, local, dask, spark, or write tcp://host:port of a Dask"
 REFUSED = {
-    "no engine": (["summarize", "x.parquet", *BY, "--engine", "nonsense"], "--engine 'nonsense' is not an option"),
-    "no engine for a summary": (["matrix", "s.parquet", "--between", "site", "--engine", "nonsense"], "not an option"),
+    "no engine": (["summarize", "x.parquet", *BY, "--engine", "nonsense"], NO_ENGINE),
+    "no engine for a summary": (["matrix", "s.parquet", "--between", "site", "--engine", "nonsense"], NO_ENGINE),
     "no engine for rows": (
         ["matrix", "x.parquet", "--between", "site", "--level", "0.9", "--engine", "nonsense"],
-        "--engine 'nonsense' is not an option",
+        NO_ENGINE,
     ),
     "rows from another engine": (
         ["matrix", "x.parquet", "--between", "site", "--level", "0.9", "--engine", "dask"],
@@ -235,6 +236,24 @@ REFUSED = {
     ),
     "nothing to summarize": (["summarize", *BY], "there is nothing to read: name a file, or give a query with --sql"),
     "nothing for a matrix": (["matrix", "--between", "site"], "there is nothing to read"),
+    "vectors of arrays": (
+        ["compare", "x.npy", "x.npy", "--vectors", "v"],
+        "--vectors 'v' names columns, but x.npy has none: leave it out",
+    ),
+    "vectors that are a factor": (
+        ["matrix", "x.parquet", "--between", "site", "--vectors", "site"],
+        "'site' is in --vectors and is a factor too: leave it out of --vectors",
+    ),
+    "an option that no distance has": (
+        ["compare", "x.npy", "x.npy", "--distance", "mmd,energy", "--option", "bandwith=2"],
+        "--distance mmd,energy has no option 'bandwith': did you mean 'bandwidth'?",
+    ),
+    "a page where nothing can be made": (
+        ["report", "x.parquet", "--between", "site", "-o", "/proc/x.html"],
+        "/proc/x.html cannot be written (No such file or directory): check the space and rights there",
+    ),
+    "a file as the folder of the demo": (["demo", "-o", "x.npy"], "x.npy is a file: name a folder"),
+    "a folder that does not exist": (["matrix", "none/", "--between", "site"], "none/ does not exist: check the path"),
     "one to compare": (["compare", "x.npy"], "two files or queries, not 1"),
     "three to compare": (["compare", "x.npy", "x.npy", "--sql", A], "two files or queries, not 3"),
     "summary and query": (["matrix", "s.parquet", "--between", "site", "--sql", A], "leave out --sql and --manifest"),
@@ -250,7 +269,7 @@ REFUSED = {
     "on alone": (["summarize", "x.parquet", *BY, "--on", "tile"], "--on tile names the key column of a manifest"),
     "on alone, query": (["summarize", "--sql", "from 'x.parquet'", *BY, "--on", "tile"], "give --manifest too"),
     "on alone, summary": (["matrix", "s.parquet", "--between", "site", "--on", "tile"], "give --manifest too"),
-    "no manifest": (["summarize", "x.npy", *BY, "--manifest", "none.csv"], "none.csv does not exist or is not a file"),
+    "no manifest": (["summarize", "x.npy", *BY, "--manifest", "none.csv"], "none.csv does not exist"),
     "no such key": (
         ["summarize", "tiles.parquet", *BY, "--manifest", "by_key.csv", "--on", "til"],
         "by_key.csv has no column 'til': did you mean 'tile'?",

@@ -296,6 +296,7 @@ def test_rows_without_any_spread():
         ({"reference": ("a", "b")}, "cannot be compared"),
         ({"reference": "first:12"}, "holds all 12"),
         ({"reference": "first:2"}, "an alarm needs 3 or more"),
+        ({"reference": "first:4", "alarm": 2}, "alarm=2 must be a rate of false alarms from .*, or alarm=None for"),
         ({"reference": "first:4", "alarm": 0.0}, "alarm=0.0"),
         ({"reference": "first:4", "alarm": True}, "alarm=True"),
         ({"reference": "first:4", "window": 9}, "window=9"),

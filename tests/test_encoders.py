@@ -253,7 +253,7 @@ def test_onnx_that_cannot_serve_is_refused(tmp_path, refuses):
         encoder(f"onnx:{path}")
     with refuses("not one vector: export it with its pooling"):
         encoder(f"onnx:{path}@0..1")
-    with refuses("precision='float16' is not an option"):
+    with refuses("precision='float16' is not known"):
         encoder(f"onnx:{path}@0..1", precision="float16")
 
 
@@ -289,7 +289,7 @@ def test_devices(refuses, monkeypatch):
         devices.choose("cuda:2")
     with refuses("needs an accelerator"):
         encoder("random", device="cpu", precision="float16")
-    with refuses("precision='double' is not an option"):
+    with refuses("precision='double' is not known"):
         encoder("random", device="cpu", precision="double")
 
 

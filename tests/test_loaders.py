@@ -158,7 +158,7 @@ BAD_LOADERS: dict[str, Any] = {
     "no such vectors": (batches(entry()), {"by": "site", "vectors": "emb"}, "'emb': there are 'v', 'site', 'w'"),
     "two candidates": (batches(entry()), {"by": "site"}, "2 entries of rows × features"),
     "no candidate": (batches(entry(v=1, w=2)), {"by": "site"}, "no entry of rows × features"),
-    "vectors as factor": (batches(entry()), {"by": "v", "vectors": "v"}, "in vectors and in by"),
+    "vectors as factor": (batches(entry()), {"by": "v", "vectors": "v"}, "in vectors and is a factor too"),
     "images": (batches(entry(v=torch.ones(4, 2, 2))), V, r"shape \(4, 2, 2\)"),
     "samples": (batches(entry(v=torch.ones(4))), V, r"shape \(4,\)"),
     "a list": (batches(entry(v=[torch.ones(4)] * 2)), V, "with_format"),

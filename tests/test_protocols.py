@@ -350,7 +350,7 @@ def test_what_has_no_rate_is_refused(refuses):
     from sklearn.svm import LinearSVC
 
     x, y, domain = labelled(1.0)
-    with refuses("metric='f1' is not an option"):
+    with refuses("metric='f1' is not known"):
         cf.cddr(x, y, domain, metric="f1")
     with refuses("folds=1"):
         cf.cddr(x, y, domain, folds=1)

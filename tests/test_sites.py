@@ -183,7 +183,7 @@ BAD = {
     "nothing": ([], "Missing argument"),
     "output": (["all.parquet", "north.parquet"], "all.parquet is one of the inputs"),
     "negative": (["north.parquet", "--min-count", "-1"], "--min-count -1 must be"),
-    "small": (["north.parquet", "--small", "keep"], "--small 'keep' is not an option"),
+    "small": (["north.parquet", "--small", "keep"], "--small 'keep' is not known"),
     "too many": (["north.parquet", "--min-count", "1000"], "--min-count 1000 is more rows than any group has"),
     "too many merged": (
         ["north.parquet", "--small", "merge", "--min-count", "1000"],
@@ -681,7 +681,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(exists, weeks):
     command = [str(Path(sys.executable).with_name("crossfusion")), *append(2)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=weeks, preexec_fn=limited, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "all.parquet cannot be written: " in done.stderr
+    assert "all.parquet cannot be written (" in done.stderr
     assert (path.read_bytes() if exists else None) == before
     assert not [name for name in os.listdir(weeks) if ".append-" in name]
 
@@ -700,7 +700,7 @@ except cf.FileError as problem:
     before = path.read_bytes()
     quick.chmod(0o555)
     try:
-        assert worker(code, path) == f"{path} cannot be written: Permission denied\n"
+        assert worker(code, path) == f"{path} cannot be written (Permission denied): check the space and rights there\n"
         assert path.read_bytes() == before
     finally:
         quick.chmod(0o755)

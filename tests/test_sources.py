@@ -418,7 +418,7 @@ def test_damage_inside_a_parquet_file_is_an_error_of_ours(tmp_path):
         ({"by": "day", "vectors": "*"}, "not numbers"),
         ({"by": "embedding"}, "no column of vectors"),
         ({"by": "site", "vectors": ["embedding", "nothing"]}, "no column 'nothing'"),
-        ({"by": "site", "vectors": ["site", "embedding"]}, "in vectors and in by"),
+        ({"by": "site", "vectors": ["site", "embedding"]}, "in vectors and is a factor too"),
         ({"by": "site", "vectors": [0, 1]}, "vectors="),
         ({"by": "site", "nan": "ignore"}, "choose 'raise' or 'drop'"),
         ({"by": "site", "min_count": -1}, "min_count"),

@@ -300,7 +300,7 @@ def test_what_cannot_be_studied_is_refused(refuses):
     with refuses("rows=1"):
         cf.degradation_study(x, y, domain, rows=1)
     found = cf.degradation_study(x, y, domain, distances="cfd", corrections="none", **QUICK)
-    with refuses("over='both' is not an option"):
+    with refuses("over='both' is not known"):
         found.correlations("both")
     with refuses("correction='coral' is not in this study"):
         found.correlations("pairs", "coral")
@@ -355,7 +355,7 @@ def test_commands_refuse_in_one_line(files):
     assert "is a summary, which has no rows" in fails("rdr", files / "summary.parquet", "--between", "site")
     assert "no distance 'cdf': did you mean 'cfd'" in fails("rdr", raw, "--between", "site", "--distance", "cdf")
     assert "--repeats 1 must be" in fails("rdr", raw, "--between", "site", "--repeats", 1)
-    assert "--metric 'f1' is not an option" in fails("cddr", raw, *asked, "--metric", "f1")
+    assert "--metric 'f1' is not known" in fails("cddr", raw, *asked, "--metric", "f1")
     assert "no figure's" in fails("degradation", raw, *asked, "--plot", files / "x.txt")
     assert "no correction 'corl'" in fails("degradation", raw, *asked, "--correction", "corl")
     both = (f"a={raw}", f"b={files}/centred.parquet")

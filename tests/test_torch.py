@@ -312,7 +312,7 @@ def test_bad_input_is_refused_in_one_sentence(refuses):
         cft.cfd(x, labels, num_groups=0)
     with refuses("num_given=2 goes with given, which is None"):
         cft.cfd(x, labels, num_given=2)
-    with refuses("weights='even' is not an option"):
+    with refuses("weights='even' is not known"):
         cft.cfd(x, labels, weights="even")
     with refuses(r"x must be floating point of .* of shape \(24, 0\)"):
         cft.cfd(x[:, :0], labels)

@@ -243,7 +243,7 @@ def test_named_layers_that_cannot_be_used_are_refused(model, images, layers, pat
 def test_bad_input_is_refused(images, refuses):
     model = nn.Sequential(nn.Flatten(), nn.Linear(25, 3))
     pair = [(images, LABEL)]
-    with refuses("pool='max' is not an option"):
+    with refuses("pool='max' is not known"):
         layerwise_cfd(model, pair, between=1, pool="max")
     with refuses("pool gave shape .* it must give one vector a row"):
         layerwise_cfd(model, pair, between=1, pool=lambda x: x.sum())

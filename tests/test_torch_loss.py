@@ -369,7 +369,7 @@ def test_two_compiled_processes(two_processes):
 
 
 def test_bad_options_are_refused_in_one_sentence(refuses):
-    with refuses("mode='apart' is not an option: choose 'fuse' or 'separate'"):
+    with refuses("mode='apart' is not known: choose 'fuse' or 'separate'"):
         CrossFusionLoss(mode="apart")
     with refuses("weights='even'"):
         CrossFusionLoss(weights="even")

@@ -330,12 +330,12 @@ def test_nothing_seen_is_no_distance(metric):
         ({"num_groups": 0}, "num_groups=0 must be a whole number"),
         ({"dim": 2.5}, "dim=2.5 must be a whole number"),
         ({"num_given": -1}, "num_given=-1 must be a whole number"),
-        ({"weights": "equal"}, "weights='equal' is not an option"),
+        ({"weights": "equal"}, "weights='equal' is not known"),
         ({"eps": -1.0}, "eps=-1.0 must be 0 or a positive variance"),
         ({"eps": np.float32(-1)}, "must be 0 or a positive variance"),
         ({"eps": "1e-6"}, "eps='1e-6' must be 0 or a positive variance"),
         ({"eps": None}, "eps=None must be 0 or a positive variance"),
-        ({"weights": np.ones(3)}, "is not an option"),
+        ({"weights": np.ones(3)}, "is not known"),
     ],
 )
 def test_bad_options_are_refused(options, pattern, refuses):

@@ -106,7 +106,7 @@ def _locked(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
             " or try again"
         ) from problem
     except OSError as problem:
-        raise FileError(f"{path} cannot be written: {problem.strerror or problem}") from problem
+        raise storage.unwritable(path, problem) from problem
     try:
         yield
     finally:

@@ -49,7 +49,23 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
         if os.name == "posix":  # elsewhere a folder cannot be opened
             _sync(target.parent, os.O_RDONLY)
     except OSError as problem:
-        raise FileError(f"{path} cannot be written: {problem.strerror or problem}") from problem
+        raise unwritable(path, problem) from problem
+
+
+def unwritable(path: str | os.PathLike[str], problem: OSError) -> FileError:
+    """The error that tells why a file cannot be written."""
+    return FileError(f"{path} cannot be written ({problem.strerror or problem}): check the space and rights there")
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder, made if it does not exist."""
+    if folder.is_file():
+        raise FileError(f"{folder} is a file: name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
+    return folder
 
 
 def temporary_start(target: Path, mark: str) -> str:

@@ -130,7 +130,7 @@ def check_some_rows(count: float, name: str) -> None:
 def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
     """Refuse a value that is none of the named options."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name}={value!r} is not an option: choose {' or '.join(map(repr, allowed))}")
+        raise InputError(f"{name}={value!r} is not known: choose {' or '.join(map(repr, allowed))}")
 
 
 def is_real(value: Any) -> bool:
@@ -153,9 +153,12 @@ def check_level(value: Any, *, needed: bool = False) -> None:
 
 
 def check_rate(value: Any, name: str) -> None:
-    """Refuse what is not a rate of errors."""
+    """Refuse what is not a rate of errors; None stands for no alarm."""
     if value is not None and not (is_real(value) and 1e-6 <= value <= 0.5):
-        raise InputError(f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01")
+        raise InputError(
+            f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01,"
+            f" or {name}=None for no alarm"
+        )
 
 
 def check_positive(value: Any, name: str) -> None:

@@ -47,5 +47,6 @@ def chosen_distances(
     wanted = [*distances, *others] if "all" in names else list(dict.fromkeys(names))
     check_known(wanted, [*distances, *others], "distance", "crossfusion")
     known = {name: [*signature(distances[name]).parameters][2:] if name in distances else [] for name in wanted}
-    check_known(options, sorted({option for own in known.values() for option in own}), "option", "these distances")
+    there = sorted({option for own in known.values() for option in own})
+    check_known(options, there, "option", f"--distance {','.join(names)}")
     return {name: {own: options[own] for own in known[name] if own in options} for name in wanted}

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from crossfusion.drift.periods import FORMS
+from crossfusion import engines
+from crossfusion.drift import periods
 
 VALUE = r"""'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|-?[\w.+-]*\w"""
 INSTEAD = {  # what the library calls an option that has another name here
@@ -20,7 +21,10 @@ INSTEAD = {  # what the library calls an option that has another name here
     "pairs": "paired",
 }
 SAID = {("alarm", "None"): "0"}  # values that are typed otherwise
-REFERENCES = "first:N, previous, A,B,... or A..B"  # instead of what Python takes
+FORMS = {  # what Python takes, and what is typed
+    periods.FORMS: "first:N, previous, A,B,... or A..B",
+    engines.OTHER: "write tcp://host:port of a Dask scheduler",
+}
 PHRASES = (  # names without a value, where they cannot be words of a sentence
     r"(?<=\bin )(?:between|by|given|method|on|units|vectors)\b",
     r"(?<=\bor )(?:between|given)\b",
@@ -68,7 +72,8 @@ def as_options(message: str, command: click.Command, typed: Sequence[str] = ()) 
     def bare(found: re.Match[str]) -> str:
         return _option(known[found[0]], typed) if found[0] in known else found[0]
 
-    message = message.replace(FORMS, REFERENCES)
+    for python, here in FORMS.items():
+        message = message.replace(python, here)
     message = re.sub(rf"(?<![\w.'-])(?<!no group has )({names})=({VALUE})?(?![\w(\[{{<])", valued, message)
     for phrase in PHRASES:
         message = re.sub(phrase, bare, message)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossfusion import storage
 from crossfusion.demo.population import FACTORS, Truth, make
-from crossfusion.errors import FileError, InputError
+from crossfusion.errors import InputError
 from crossfusion.pairwise import Pairwise
 from crossfusion.summary import Summary, read_summary
 from crossfusion.table import Factors
@@ -119,10 +119,7 @@ def _write_data(folder: Path, table: "pa.Table") -> None:
     """The rows as Parquet, and those of two scanners as arrays."""
     import pyarrow.parquet as pq
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
+    storage.make_folder(folder)
     storage.write_whole(
         folder / "embeddings.parquet", lambda path: pq.write_table(table, path, use_dictionary=[*FACTORS])
     )

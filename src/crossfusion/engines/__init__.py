@@ -8,18 +8,16 @@ from crossfusion.engines import dask, local, spark
 from crossfusion.engines.keeping import Keeper
 from crossfusion.errors import InputError
 from crossfusion.reduction import Reduced
-from crossfusion.validation import check_option
 
 ENGINES = ("auto", "local", "dask", "spark")
+OTHER = "pass a distributed.Client"  # what else may be an engine
 LAZY = {"dask": "a Dask collection", "spark": "a Spark DataFrame"}
 
 
 def chosen(engine: Any, source: Any) -> Any:
     """The engine that is meant, which may be a Dask client; collections of Dask and Spark are for their own engine."""
-    if isinstance(engine, str):
-        check_option(engine, ENGINES, "engine")
-    elif not hasattr(engine, "nthreads"):
-        raise InputError(f"engine={engine!r} is no engine: choose {', '.join(ENGINES)}, or pass a distributed.Client")
+    if engine not in ENGINES if isinstance(engine, str) else not hasattr(engine, "nthreads"):
+        raise InputError(f"engine={engine!r} is no engine: choose {', '.join(ENGINES)}, or {OTHER}")
     kind = "dask" if dask.is_collection(source) else "spark" if spark.is_frame(source) else None
     named = engine if isinstance(engine, str) else "dask"
     if kind is not None and named not in ("auto", kind):

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import storage
-from crossfusion.errors import FileError
 from crossfusion.plots.style import WIDE as STYLE
 from crossfusion.plots.style import figure, matplotlib, nameless
+from crossfusion.storage import make_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,12 +33,3 @@ def write_table(path: Path, table: "pa.Table") -> None:
     import pyarrow.parquet as pq
 
     storage.write_whole(path, partial(pq.write_table, table, write_page_checksum=True))
-
-
-def make_folder(folder: Path) -> Path:
-    """The folder, made if it does not exist."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
-    return folder

@@ -1,6 +1,7 @@
 """Layouts without a data set of their own: a manifest, folders of images, whole-slide files."""
 
 import csv
+import io
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +24,13 @@ Done = Callable[[int], None]  # told how many more files are done
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     """Rows of a CSV or TSV file, all values as the text that stands there."""
     places.check_file(path)
-    with places.reaching(str(path)), open(path, encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+    with places.reaching(str(path)):
+        content = path.read_bytes()
+        try:
+            lines = io.StringIO(content.decode("utf-8-sig"), newline="")
+        except UnicodeDecodeError as problem:
+            raise FileError(f"{places.shown(path)} is not text: name a table as CSV or TSV, in UTF-8") from problem
+        rows = csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         header = next(rows, [])
         check_known(needed, header, "column", places.shown(path))
         check_once(header, header, places.shown(path))

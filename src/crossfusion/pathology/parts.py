@@ -55,7 +55,7 @@ class Parts:
         except filelock.Timeout as problem:
             raise FileError(f"{self.folder} is in use: another process makes the same output; wait for it") from problem
         except OSError as problem:
-            raise FileError(f"{self.folder} cannot be written: {problem.strerror or problem}") from problem
+            raise storage.unwritable(self.folder, problem) from problem
         try:
             self.rows = self._done()
             yield

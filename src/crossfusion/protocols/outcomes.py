@@ -12,6 +12,7 @@ from crossfusion.frames import data_frame
 from crossfusion.plots import style
 from crossfusion.protocols.drops import SCORES
 from crossfusion.text import number_text, plain_value, text_table
+from crossfusion.validation import check_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,8 +191,7 @@ class Study:
         tuple
             Names of the columns, and rows of text.
         """
-        if over not in OVER:
-            raise InputError(f"over={over!r} is not an option: choose {' or '.join(map(repr, OVER))}")
+        check_option(over, OVER, "over")
         name = (correction or self.corrections[0]) if over == "pairs" else None
         if name is not None and name not in self.corrections:
             raise InputError(f"correction={name!r} is not in this study: there are {', '.join(self.corrections)}")

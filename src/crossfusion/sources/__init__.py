@@ -46,6 +46,8 @@ def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vecto
     names = as_names(by, "by")
     found = [places.find(path, READERS) for path in paths]
     files = [file for place in found for file in place.files]
+    if vectors is not None and {file.ending for file in files} == {".npy"}:
+        raise InputError(f"vectors={vectors!r} names columns, but {found[0].name} has none: leave it out")
     sources = _aligned(files, _opened(files, names, vectors), names)
     _warn(sources)
     per_place = iter(sources)

@@ -65,7 +65,7 @@ def chosen_columns(names: Sequence[str], by: Sequence[str], wanted: Sequence[str
     known, factors = set(names), set(by)
     for entry in wanted:
         if entry in factors:
-            raise InputError(f"{entry!r} is in vectors and in by: a column holds numbers or a factor")
+            raise InputError(f"{entry!r} is in vectors and is a factor too: leave it out of vectors")
         matching = (
             [entry] if entry in known else [name for name in names if fnmatchcase(name, entry) and name not in factors]
         )

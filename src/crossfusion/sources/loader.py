@@ -35,7 +35,7 @@ def from_loader(loader: Any, by: Any, vectors: Any = None) -> Source:
     entries = _entries(by)
     wanted = _entry(vectors, "vectors") if vectors is not None else None
     if wanted in entries.values():
-        raise InputError(f"{wanted!r} is in vectors and in by: an entry holds vectors or a factor")
+        raise InputError(f"{wanted!r} is in vectors and is a factor too: leave it out of vectors")
     return Source(NAME, [partial(_blocks, loader, entries, wanted)], _rows(loader), here=True)
 
 

@@ -120,8 +120,7 @@ def _open_file(path: Path) -> tuple[list[str], Any]:
     """Names of a file's columns, and a function that reads some of them."""
     endings = [ending.lower() for ending in path.suffixes]
     ending = next((entry for entry in reversed(endings) if entry not in CODECS), "")
-    if not path.is_file():
-        raise FileError(f"manifest {path} does not exist or is not a file: check the path")
+    places.check_file(path, f"manifest {path}")
     with _reaching(path):
         if ending in TEXT:
             return _open_text(path, TEXT[ending])

@@ -139,10 +139,11 @@ def _some(path: str, found: Sequence[Found], endings: Collection[str], where: st
     return Place(shown(path), tuple(sorted(dict.fromkeys(found), key=lambda file: file.path)), several=True)
 
 
-def check_file(path: str | os.PathLike[str]) -> None:
+def check_file(path: str | os.PathLike[str], name: str | None = None) -> None:
     """Refuse what is not there, and what is no file."""
     if not os.path.isfile(path):  # to open a pipe would wait for ever
-        raise FileError(f"{shown(path)} does not exist or is not a file: check the path")
+        trouble = "is not a file" if os.path.exists(path) else "does not exist"
+        raise FileError(f"{name or shown(path)} {trouble}: check the path")
 
 
 def _check_ending(path: str, endings: Collection[str]) -> None:
@@ -189,7 +190,7 @@ def reaching(path: str, trouble: str = "cannot be read") -> Iterator[None]:
     except (CrossfusionError, CrossfusionWarning):
         raise
     except FileNotFoundError as problem:
-        found = "cannot be reached or does not exist" if is_remote(path) else "does not exist or is not a file"
+        found = "cannot be reached or does not exist" if is_remote(path) else "does not exist"
         raise FileError(f"{shown(path)} {found}: check the path") from problem
     except Exception as problem:
         found = "cannot be read" if is_remote(path) else trouble  # the way may be damaged, and not the file

@@ -45,6 +45,14 @@ def test_the_report_cites_what_the_citation_file_does():
     assert short.replace(", X. Song", " and X. Song") in " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 
+def test_no_page_shows_what_an_unfinished_version_measured():
+    if "dev" in cf.__version__:
+        pytest.skip("this is no release")
+    pages = [path for path in (ROOT / "docs").glob("**/*") if path.suffix in {".md", ".txt", ".json"}]
+    kept = [path for path in pages if "_build" not in path.parts]
+    assert [path.name for path in kept if re.search(r"\d\.dev\d", path.read_text("utf-8"))] == []
+
+
 def test_the_bill_names_what_is_declared_in_the_versions_that_are_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]

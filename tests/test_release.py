@@ -53,10 +53,28 @@ def test_no_page_shows_what_an_unfinished_version_measured():
     assert [path.name for path in kept if re.search(r"\d\.dev\d", path.read_text("utf-8"))] == []
 
 
-def test_the_bill_names_what_is_declared_in_the_versions_that_are_pinned():
+def declared():
+    """Names of what the library itself and each extra need."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
-    direct = {canonicalize_name(Requirement(line).name) for line in lines} - {"crossfusion"}
+    extras = {"": project["dependencies"], **project["optional-dependencies"]}
+    named = {extra: {canonicalize_name(Requirement(line).name) for line in lines} for extra, lines in extras.items()}
+    return {extra: names - {"crossfusion"} for extra, names in named.items()}
+
+
+def test_the_page_on_dependencies_tells_why_each_is_there():
+    told, extra = dict.fromkeys(declared(), ""), ""
+    for line in (ROOT / "docs" / "dependencies.md").read_text("utf-8").splitlines():
+        cells = [cell.strip(" `") for cell in line.split("|")]
+        extra = cells[1] if line.startswith("| `") else extra
+        told[extra] += " ".join(cells[1:3]).casefold() if line.startswith("|") else ""
+    called = {"torch": "pytorch", "myst-parser": "myst", "pydata-sphinx-theme": "the pydata theme"}
+    for extra, names in declared().items():
+        untold = {name for name in names if called.get(name, name) not in told[extra].replace("_", "-")}
+        assert not untold, f"say in docs/dependencies.md why {extra or 'the library'} needs {untold}"
+
+
+def test_the_bill_names_what_is_declared_in_the_versions_that_are_pinned():
+    direct = set().union(*declared().values())
     listed = {one["name"]: one["version"] for one in BILL["components"]}
     assert direct <= listed.keys(), "make sbom"
     assert listed.items() <= {canonicalize_name(name): version for name, version in PINNED.items()}.items(), "make sbom"

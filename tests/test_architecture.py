@@ -5,6 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.test_report_page import CHROMIUM, FLAGS
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,6 +44,29 @@ def test_the_picture_shows_every_module_or_says_that_it_does_not(layers):
     left_out = quoted(page.split("Not drawn,", 1)[1].split(".", 1)[0])
     assert len(drawn) == len(set(drawn))
     assert sorted(drawn + left_out) == sorted(module for layer in layers for module in layer)
+
+
+BEYOND = """() => {
+    const within = (a, b) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+    const boxes = [...document.querySelectorAll("rect")].map(box => box.getBoundingClientRect());
+    const inside = ({x, y, width, height}, {left, right, top, bottom}) =>
+        left < x + width / 2 && x + width / 2 < right && top < y + height / 2 && y + height / 2 < bottom;
+    const beyond = text => {
+        const place = text.getBoundingClientRect();
+        return boxes.some(box => inside(place, box) && !within(place, box));
+    };
+    return [...document.querySelectorAll("text")].filter(beyond).map(text => text.textContent);
+}"""
+
+
+def test_the_words_of_the_picture_stay_in_their_boxes():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page.goto((ROOT / "docs/architecture.svg").as_uri())
+        assert page.locator("text").count() > 20
+        assert page.evaluate(BEYOND) == []
+        browser.close()
 
 
 def test_contributing_has_every_module_once_from_the_top(layers):

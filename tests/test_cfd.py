@@ -136,6 +136,11 @@ def by_hand(rows, keys, trim):
     return kept
 
 
+def test_units_of_one_row_each_ask_for_no_interval():
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    assert cf.cfd(x[:2], x[2:], units=([1, 2], [3, 4])).to_dict() == cf.cfd(x[:2], x[2:]).to_dict()
+
+
 def test_trimming_removes_outliers():
     draw = np.random.default_rng(4)
     a, b = draw.normal(size=(200, 16)), draw.normal(1, 1, size=(200, 16))

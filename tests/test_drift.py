@@ -275,6 +275,13 @@ def test_without_an_alarm_two_periods_do(steady):
     assert found.distance[0] == pytest.approx(float(steady.select(week=[1, 2]).cfd("week")), rel=1e-12)
 
 
+def test_the_jump_is_split_over_what_may_be_missing():
+    rows, by = stream(shift=5.0, onset=8)
+    site = np.array(["A", "B", None], object)[np.arange(len(rows)) % 3]
+    found = cf.summarize(rows, by={"week": by["week"], "site": site}).drift("week", reference="first:4", over="site")
+    assert list(found.attributions["site"].labels) == ["A", "B", None]
+
+
 def test_rows_without_any_spread():
     week = np.repeat(np.arange(6), 5)
     same = summarize(np.ones((30, 2)), by={"week": week}).drift("week", reference="first:4")
@@ -309,6 +316,8 @@ def test_rows_without_any_spread():
         ({"reference": "first:4", "given": "label", "units": "label"}, "'label' is there twice"),
         ({"reference": "first:4", "given": "tissue"}, "tissue"),
         ({"reference": "first:4", "over": "tissue"}, "tissue"),
+        ({"reference": "first:4", "over": "week"}, "over='week' is the time, or in given"),
+        ({"reference": "first:4", "given": "label", "over": "label"}, "over='label' is the time, or in given"),
         ({"reference": "first:4", "level": 2.0, "units": "patient"}, "level=2.0"),
         ({"reference": "first:4", "seed": -1}, "seed=-1"),
     ],

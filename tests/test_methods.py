@@ -119,6 +119,13 @@ def test_results_go_to_tables_and_json():
     assert lines[-1].startswith("raw")
 
 
+def test_other_rows_in_the_same_groups_are_warned_of():
+    x, by = np.random.default_rng(0).normal(size=(40, 2)), {"site": np.arange(40) // 20, "patient": np.arange(40) // 2}
+    half = cf.summarize(x[::2], by={name: values[::2] for name, values in by.items()})
+    with pytest.warns(cf.CrossfusionWarning, match="'raw' and 'half' have different numbers of rows"):
+        cf.compare_methods({"raw": cf.summarize(x, by=by), "half": half}, between="site", units="patient")
+
+
 def test_what_cannot_be_compared_is_refused(refuses):
     methods = corrections()
     with refuses("at least two"):

@@ -323,6 +323,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "crossed units": ({"labels": TWO, "units": np.arange(12) // 2}, "pass them as pairs of permutation_test"),
     "one unit a label": ({"labels": TWO, "units": np.where(TWO, 0, np.arange(12) + 1)}, "a label has one unit only"),
     "nested pairs": ({"labels": TWO, "pairs": np.arange(12)}, "no pair has two labels"),
+    "pairs without a value": ({"labels": TWO, "pairs": [None, *UNITS[1:]]}, "pairs has missing values"),
+    "short pairs": ({"labels": TWO, "pairs": UNITS[1:]}, "differ in length .*'pairs': 11"),
     "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "exclude each other"),
     "no freedom": ({"labels": TWO, "units": UNITS, "strata": STRATA}, "only one way to arrange"),
     "no permutations": ({"labels": TWO, "permutations": 0}, "permutations=0"),

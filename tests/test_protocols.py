@@ -164,6 +164,8 @@ def test_what_has_no_ratio_is_refused(refuses):
         cf.rdr(x, domain, distances={"mmd": {"width": 1}})
     with refuses("distances is empty"):
         cf.rdr(x, domain, distances=[])
+    with refuses(r"distances=\[\['cfd'\]\] must be the name of a distance"):
+        cf.rdr(x, domain, distances=[["cfd"]])
     with refuses("names a distance twice"):
         cf.rdr(x, domain, distances=["cfd", "cfd"])
     with refuses("repeats=1"):
@@ -174,7 +176,7 @@ def test_what_has_no_ratio_is_refused(refuses):
         cf.rdr(x[:123], domain[:123])
     with refuses("domain 'A' has one unit"):
         cf.rdr(x, domain, units=np.where(domain == "A", 0, np.arange(240)))
-    with refuses("no domain 'Z': there are 'A', 'B'"):
+    with refuses("pairs names 'Z', which is no domain: there are 'A', 'B'"):
         cf.rdr(x, domain, pairs=[("A", "Z")])
     with refuses("two different domains"):
         cf.rdr(x, domain, pairs=[("A", "A")])

@@ -6,9 +6,11 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import crossfusion as cf
 from tests import reference
@@ -348,12 +350,39 @@ ASKED = {
     "over nothing": (lambda s: s.attribution("p", over="x"), "no factor 'x'"),
     "over no name": (lambda s: s.attribution("p", over=np.arange(2)), "over=array"),
     "over what is compared": (lambda s: s.attribution("p", given="q", over="q"), "over='q'"),
+    "fewer than none": (lambda s: s.attribution("p").top(-1), "number=-1"),
+    "rows that are not finite": (lambda s: s.project("p", rows=[[np.nan]], labels=[0]), "rows has NaN"),
     "one group": (lambda s: s.select(p=0).cfd("p"), "only one group"),
     "one group in pairs": (lambda s: s.select(p=0).pairwise("p"), r"only one group .*\(0\)"),
     "one group in levels": (lambda s: s.select(p=0, q=0).hierarchy(["p", "q"]), "only one group"),
     "one group and its rest": (lambda s: s.select(p=0).one_vs_rest("p"), "only one group"),
     "one group by feature": (lambda s: s.select(p=0).attribution("p"), "only one group"),
 }
+
+
+def test_rows_of_any_kind_are_projected():
+    rows, by = np.random.default_rng(0).normal(size=(60, 5)), {"p": np.arange(60) % 2, "q": np.arange(60) % 3}
+    summary = cf.summarize(rows, by=by)
+    labels = list(zip(by["p"].tolist(), by["q"].tolist(), strict=True))
+    expected = summary.project(["p", "q"], rows=rows, labels=labels)
+    for kind, names in ((sparse.csr_array(rows), labels), (rows.tolist(), [list(label) for label in labels])):
+        found = summary.project(["p", "q"], rows=kind, labels=names)
+        np.testing.assert_allclose(found.points, expected.points, rtol=1e-12)
+        np.testing.assert_array_equal(found.codes, expected.codes)
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_times_of_any_unit_are_factors_and_are_found_again(unit):
+    when = np.array(["2024-01-01", "2025-01-06"], "datetime64[D]").astype(f"datetime64[{unit}]")[np.arange(12) % 2]
+    summary = cf.summarize(np.arange(12.0)[:, None], by={"when": when})
+    for value in when[:2]:
+        assert len(summary.select(when=value)) == 1
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)])
+def test_bytes_are_read_as_text(kind):
+    summary = cf.summarize(np.arange(4.0)[:, None], by={"g": pa.array([b"a", b"b"] * 2, kind)})
+    assert summary.keys.column("g").to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("case", ASKED)

@@ -20,6 +20,7 @@ import crossfusion as cf
 from crossfusion import sources
 from crossfusion.sources import block
 from crossfusion.sources import zarr as zarr_source
+from tests.test_cli import run_json
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(5)
@@ -201,6 +202,25 @@ def test_sparse_equals_dense(ending, size, tmp_path, monkeypatch):
     assert_same(cf.summarize(path, by="site"), expected)
     with pytest.warns(cf.CrossfusionWarning, match=r"columns is stored by columns \(CSC\).*into memory"):
         assert_same(cf.summarize(path, by="site", vectors="columns"), expected)
+
+
+def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
+    """Whatever needs all rows at once, on the command line."""
+    for name, rows in (("a", SPARSE), ("b", 2 * SPARSE)):
+        save_anndata(tmp_path / f"{name}.h5ad", annotated(sp.csr_matrix(rows)))
+    files = [tmp_path / "a.h5ad", tmp_path / "b.h5ad"]
+    dense, by = np.concatenate([SPARSE, 2 * SPARSE]), np.concatenate([SITE, SITE])
+    pair = by != "B"
+    expected = cf.cfd(dense[pair], labels=by[pair], level=0.95)
+    found = run_json("matrix", tmp_path, "--between", "site", "--level", "0.95")
+    assert found["upper"][0][2] == pytest.approx(expected.interval[1], rel=1e-9)
+    found = run_json("test", tmp_path, "--between", "site", "--permutations", "99")
+    assert found["pvalue"] == cf.permutation_test(dense, by, permutations=99).pvalue
+    found = run_json("compare", *files, "--test", "99")
+    assert found["pvalue"] == cf.permutation_test(dense, np.repeat([0, 1], ROWS), permutations=99).pvalue
+    found = run_json("compare", *files, "--distance", "cfd")
+    assert found["counts"] == {"a": ROWS, "b": ROWS}
+    assert found["distances"]["cfd"] == pytest.approx(cf.cfd(SPARSE, 2 * SPARSE).distance, rel=1e-12)
 
 
 def test_blocks_of_sparse_rows_are_cut_by_stored_values(tmp_path, monkeypatch):

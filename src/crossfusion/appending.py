@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crossfusion import storage
-from crossfusion.errors import FileError
+from crossfusion.errors import FileError, InputError
 from crossfusion.merging import check_different, known
 from crossfusion.summary import Summary, combine, read_summary, save
 from crossfusion.validation import check_same_factors, check_same_tags, check_wait
@@ -65,6 +65,8 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
     C         1      0.0000
     """
     check_wait(wait)
+    if not isinstance(summary, Summary):
+        raise InputError(f"summary must be a Summary, not a {type(summary).__name__}: pass what summarize returns")
     new = known(summary)
     with _locked(path, wait):
         _remove_leftovers(path)

@@ -98,6 +98,7 @@ class Attribution:
         list of int
             Indices into `labels`, the largest first.
         """
+        check_whole(number, "number", least=0)
         order = np.argsort(-np.abs(self.contribution), kind="stable")
         return [int(position) for position in order[:number]]
 

@@ -191,6 +191,8 @@ def _with_interval(
 ) -> Fusion:
     """A distance with its interval, and a look at the shape of the groups, from the rows: independent, or of units."""
     if units is None or _one_row_each(units):
+        if level is None:
+            return fusion
         sampled = samples(chunks, design)
         found = with_errors(fusion, of_rows(chunks, sampled, design, weight), level)
     else:

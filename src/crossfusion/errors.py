@@ -30,6 +30,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def first_line(problem: BaseException) -> str:
+    r"""First line of what an error says, or else its kind.
+
+    >>> first_line(ValueError("no number\n at all")), first_line(KeyError())
+    ('no number', 'KeyError')
+    """
+    return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
+
+
 def lacks(problem: BaseException) -> bool:
     """Whether something ran out, so that what went wrong need not be the fault of a file."""
     if isinstance(problem, MemoryError) or getattr(problem, "errno", None) in LACKING:

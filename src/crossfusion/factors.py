@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.kernels import CodeArray
 from crossfusion.validation import as_names
 
@@ -33,6 +33,8 @@ def column(values: Any, name: str) -> "pa.Array":
             values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
         if isinstance(values, np.ndarray) and not values.dtype.isnative:
             values = values.astype(values.dtype.newbyteorder("="))
+        if isinstance(values, np.ndarray) and values.dtype.kind in "Mm":
+            values = values.astype(_known_unit(values.dtype), copy=False)
         if isinstance(values, np.ndarray) and values.dtype.kind == "T":
             values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
         array = pa.array(zoned(values), from_pandas=True)
@@ -41,6 +43,14 @@ def column(values: Any, name: str) -> "pa.Array":
             f"{name} must hold one plain value a row, all strings, all numbers, all booleans or all dates ({problem})"
         ) from problem
     return plain(array, name)
+
+
+def _known_unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Of times in a unit that Arrow lacks, such as weeks, the type with the next finer one."""
+    unit = np.datetime_data(dtype)[0]
+    day = "D" if dtype.kind == "M" else "s"
+    finer = {"Y": day, "M": day, "W": day, "D": day, "h": "s", "m": "s"}.get(unit, unit)
+    return np.dtype(f"{dtype.kind}8[{finer}]") if unit != "generic" else dtype
 
 
 def zoned(values: Any) -> Any:
@@ -67,7 +77,7 @@ def plain(array: Any, name: str) -> "pa.Array":
     kind = array.type
     if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary(kind):
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or _is_bytes(kind):
         return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
     if pa.types.is_floating(kind):
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
@@ -75,6 +85,14 @@ def plain(array: Any, name: str) -> "pa.Array":
         coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
         return _cast(array, coarser, f"{name} holds times finer than a microsecond: round them")
     return array
+
+
+def _is_bytes(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return any(
+        is_kind(kind) for is_kind in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    ) or pa.types.is_fixed_size_binary(kind)
 
 
 def _cast(array: "pa.Array", kind: "pa.DataType", message: str) -> "pa.Array":
@@ -106,7 +124,7 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as problem:
-        said = str(problem).splitlines()[0]
+        said = first_line(problem)
         raise InputError(f"a factor has values of different types in {holder} ({said}): convert it") from problem
 
 
@@ -127,7 +145,7 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     try:
         ranked = [_ranked(keys.column(name), name) for name in keys.column_names]
     except pa.ArrowNotImplementedError as problem:
-        said = str(problem).splitlines()[0]
+        said = first_line(problem)
         raise InputError(
             f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said}): make it text"
         ) from problem
@@ -198,8 +216,10 @@ def labels(keys: "pa.Table") -> list[Any]:
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
-def plain_value(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """A NumPy scalar as the Python value that a factor has."""
+    if isinstance(value, np.datetime64 | np.timedelta64) and np.datetime_data(value)[0] == "ns":
+        value = value.astype(value.dtype.str[1:3] + "[us]")  # as factors are kept; finer ones have no Python value
     return value.item() if isinstance(value, np.generic) else value
 
 

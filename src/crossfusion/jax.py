@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion import optional
 from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.tensors import Cells, check_eps, check_strata, distance
 from crossfusion.validation import check_length, check_option, check_whole
 
@@ -104,7 +104,7 @@ def _rows(x: Any) -> Any:
     try:
         rows = jnp.asarray(x)
     except TypeError as problem:
-        raise InputError(f"x must hold numbers ({str(problem).splitlines()[0]}): convert it") from problem
+        raise InputError(f"x must hold numbers ({first_line(problem)}): convert it") from problem
     if rows.ndim != 2:
         raise InputError(f"x must be two-dimensional, rows × features, but has shape {rows.shape}: reshape it")
     if jnp.issubdtype(rows.dtype, jnp.complexfloating):

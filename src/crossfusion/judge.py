@@ -16,7 +16,7 @@ from crossfusion.kernels import FloatArray
 from crossfusion.moments import Moments
 from crossfusion.pieces import Pieces, Values
 from crossfusion.text import number_text, plain_value
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_seed, check_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,7 +105,7 @@ def check_options(permutations: Any, seed: Any) -> None:
     check_whole(permutations, "permutations")
     if permutations > MOST:
         raise InputError(f"permutations={permutations} would never end: {MOST:,} are enough for any purpose")
-    check_whole(seed, "seed", least=0)
+    check_seed(seed)
 
 
 def of_moments(

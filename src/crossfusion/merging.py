@@ -1,7 +1,7 @@
 """Summaries of several sites become one."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crossfusion import checksums, factors
@@ -51,11 +51,13 @@ def merge_summaries(
     B          3      0.6667
     C          1      0.0000
     """
-    if isinstance(parts, str | os.PathLike | Summary) or not len(parts):
-        found = "an empty list" if isinstance(parts, list | tuple) else f"a {type(parts).__name__}"
+    several = isinstance(parts, Iterable) and not isinstance(parts, str | os.PathLike | Summary)
+    given = list(parts) if several else []
+    if not given:
+        found = "none" if several else f"a {type(parts).__name__}"
         raise InputError(f"parts must be a list of paths or summaries, at least one, not {found}")
-    names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(parts)]
-    summaries = [known(part if isinstance(part, Summary) else read_summary(part)) for part in parts]
+    names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(given)]
+    summaries = [known(part if isinstance(part, Summary) else read_summary(part)) for part in given]
     total = combine(summaries, names)
     check_different(summaries, names)
     return large_enough(total, min_count, small)

@@ -11,7 +11,7 @@ from crossfusion.bootstrap import multiplicities, replicates
 from crossfusion.cells import design_of, pieces_of
 from crossfusion.design import Design
 from crossfusion.differences import Side, beyond_rounding, half_widths, ranks
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion
 from crossfusion.kernels import FloatArray
@@ -319,8 +319,14 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
     seen: list[Any] = []
     for name, summary in methods.items():
         check_known(by, summary.factors, "factor", f"method {name!r}")
-        seen.append(factors.labels(summary.rollup(by).keys.select(by)))
-        if seen[-1] != seen[0]:
+        fine = summary.rollup(by)
+        seen.append((factors.labels(fine.keys.select(by)), fine.moments.count))
+        if seen[-1][0] != seen[0][0]:
             raise InputError(
                 f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
+            )
+        if not np.array_equal(seen[-1][1], seen[0][1]):
+            warn(
+                f"methods {first!r} and {name!r} have different numbers of rows in the same groups: their difference"
+                " is also one of rows, so compare corrections of the same rows"
             )

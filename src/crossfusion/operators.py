@@ -5,7 +5,7 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 
 DECLARED: list[Any] = []
 
@@ -27,7 +27,7 @@ def declare_operators() -> None:
         except RuntimeError as problem:
             missing = re.fullmatch(r"operator torchvision::(\w+) does not exist", str(problem))
             if missing is None:
-                said = str(problem).splitlines()[0]
+                said = first_line(problem)
                 raise InputError(
                     f"torchvision does not fit this PyTorch ({said}): install versions that go together"
                 ) from problem

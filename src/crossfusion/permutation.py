@@ -99,18 +99,18 @@ def permutation_test(
     if units is not None and pairs is not None:
         raise InputError("units and pairs exclude each other: pass as pairs what is independent, such as the slide")
     rows = as_rows(x, "x")
-    keys = keys_of(rows, labels=labels, strata=strata, units=units if pairs is None else pairs)
+    keys = keys_of(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     crossed = None if units is None and pairs is None else pairs is not None
     return of_rows(rows, keys, crossed, permutations=permutations, seed=seed)
 
 
 def keys_of(rows: Any, **columns: Any) -> "pa.Table":
-    """Factors of the rows, those that are there; each has one entry a row."""
+    """Factors of the rows, those that are there; each has one entry a row. Pairs are called units from here on."""
     keys = factors.table({name: values for name, values in columns.items() if name == "labels" or values is not None})
     check_length(keys.num_rows, rows.shape[0], "labels", "x")
     check_some_rows(rows.shape[0], "x")
-    factors.check_units(keys, [name for name in keys.column_names if name == "units"])
-    return keys
+    factors.check_units(keys, [name for name in keys.column_names if name in ("units", "pairs")])
+    return keys.rename_columns(["units" if name == "pairs" else name for name in keys.column_names])
 
 
 def of_rows(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:

@@ -14,7 +14,8 @@ import numpy as np
 from crossfusion import plots
 from crossfusion.design import Design
 from crossfusion.errors import InputError
-from crossfusion.factors import plain_value
+from crossfusion.factors import python_value
+from crossfusion.finite import finite_only
 from crossfusion.frames import data_frame
 from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.moments import Moments
@@ -124,9 +125,11 @@ def checked_rows(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) 
     """Rows of the right shape, and the position of each one's group."""
     if rows is None or labels is None:
         raise InputError("rows and labels go together: pass some rows and the group of each")
-    found = as_rows(rows, "rows")
+    given = as_rows(rows, "rows")
+    found = given if isinstance(given, np.ndarray) else given.toarray()
     check_same_dim({"the summary": dim, "rows": found.shape[1]})
-    names = [plain_value(entry) for entry in labels]
+    finite_only(found, "rows", "raise", "leave those rows out, with their labels")
+    names = [tuple(entry) if isinstance(entry, list) else python_value(entry) for entry in labels]
     check_length(len(names), len(found), "labels", "rows")
     places = {label: k for k, label in enumerate(known)}
     for name in dict.fromkeys(names):

@@ -19,7 +19,7 @@ from crossfusion.one_vs_rest import each_vs_rest
 from crossfusion.pairwise import Pairwise, pairs
 from crossfusion.projection import Projection, checked_rows, projected
 from crossfusion.table import Factors, Table
-from crossfusion.validation import as_names, check_level, check_option, check_whole
+from crossfusion.validation import as_names, check_level, check_option, check_seed, check_whole
 
 
 class Questions(Table):
@@ -303,7 +303,7 @@ class Questions(Table):
         Units are drawn with replacement among those of the same groups, at the weights of the whole.
         """
         check_whole(draws, "draws")
-        check_whole(seed, "seed", least=0)
+        check_seed(seed)
         design, pieces = design_of(self, between, given), pieces_of(self, between, given, units, "a bootstrap")
         return replicates(pieces, design, design.weights(weights), multiplicities(pieces, design, draws, seed))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import checksums
-from crossfusion.errors import LACKS, FileError, lacks, warn
+from crossfusion.errors import LACKS, FileError, first_line, lacks, warn
 from crossfusion.moments import Moments
 from crossfusion.text import label_text
 
@@ -185,8 +185,8 @@ def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> I
         raise FileError(f"{path} does not exist: check the path") from problem
     except Exception as problem:
         if lacks(problem):
-            raise FileError(f"{path} {LACKS} ({_first_line(problem)})") from problem
-        raise FileError(f"{path} {trouble} ({_first_line(problem)}){way_out}") from problem
+            raise FileError(f"{path} {LACKS} ({first_line(problem)})") from problem
+        raise FileError(f"{path} {trouble} ({first_line(problem)}){way_out}") from problem
 
 
 def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Table", Moments, dict[str, Any]]:
@@ -286,7 +286,3 @@ def _check_possible(moments: Moments) -> None:
         raise ValueError("a count is not positive or a moment is not finite")
     if np.any(moments.sumsq < 0):
         raise ValueError("a sum of squares is negative")
-
-
-def _first_line(problem: BaseException) -> str:
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__

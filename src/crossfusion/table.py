@@ -92,7 +92,7 @@ class Table:
         for name, wanted in values.items():
             column = self.keys.column(name).to_pylist()
             several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes)
-            choice = [factors.plain_value(entry) for entry in wanted] if several else [factors.plain_value(wanted)]
+            choice = [factors.python_value(entry) for entry in wanted] if several else [factors.python_value(wanted)]
             known = set(column)
             for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
                 shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.finite import finite_only
 from crossfusion.stretched import Stretched
 
@@ -47,7 +47,7 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
         if device in CPU:
             return _view(values.detach() if hasattr(values, "detach") else values)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:
-        said = str(problem).splitlines()[0]
+        said = first_line(problem)
         raise InputError(f"{name} cannot be read as an array ({said}): pass rows × features") from problem
     raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
 
@@ -211,7 +211,7 @@ def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None
 
 
 def as_names(
-    value: str | Sequence[str] | None, name: str, what: str = "factor", *, needed: bool = False
+    value: str | Iterable[Any] | None, name: str, what: str = "factor", *, needed: bool = False
 ) -> tuple[str, ...]:
     """One name or several of what is named, as a tuple; the same name twice is refused, and none if one is needed."""
     one = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"

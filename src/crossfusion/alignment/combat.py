@@ -47,7 +47,7 @@ def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None)
     """
     found = as_domains(x, domain)
     _check_rows(found)
-    goal = None if reference is None else found.number(reference, "domain")
+    goal = None if reference is None else found.number(reference, "reference")
     expected, location = _fitted(found, covariate, goal)
     residuals = found.x - expected - location[found.code]
     variance = np.mean(np.square(residuals if goal is None else residuals[found.rows(goal)]), axis=0)

@@ -109,7 +109,7 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
 
 
 def _goal(found: Domains, reference: Any) -> int | None:
-    return None if reference is None else found.number(reference, "domain")
+    return None if reference is None else found.number(reference, "reference")
 
 
 def _covariance(rows: FloatArray) -> FloatArray:

@@ -43,16 +43,16 @@ class Domains:
 
     def number(self, name: Any, argument: str) -> int:
         """Number of the domain of this name."""
-        name = factors.plain_value(name)
+        name = factors.python_value(name)
         if name not in self.names:
             known = ", ".join(repr(label) for label in self.names)
-            raise InputError(f"{argument} has no domain {name!r}: there are {known}")
+            raise InputError(f"{argument} names {name!r}, which is no domain: there are {known}")
         return self.names.index(name)
 
     def pairs(self, asked: Any) -> list[tuple[int, int]]:
         """Numbers of pairs of two domains that are given by name, each pair once."""
         try:
-            found = [(self.number(a, "domain"), self.number(b, "domain")) for a, b in asked]
+            found = [(self.number(a, "pairs"), self.number(b, "pairs")) for a, b in asked]
         except (TypeError, ValueError) as problem:
             if isinstance(problem, InputError):
                 raise
@@ -66,7 +66,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
     """Check rows and domains; rows become float64 without holes. `name`: of the rows, in messages."""
     rows = as_rows(x, name)
     if not isinstance(rows, np.ndarray):
-        raise InputError(f"{name} is sparse, which this does not take: pass x.toarray()")
+        raise InputError(f"{name} is sparse, which this does not take: pass dense rows, such as x.toarray()")
     code, names = as_codes(domain, len(rows), "domain")
     if len(names) < 2:
         raise InputError(f"domain has {len(names)} distinct values: pass rows of at least two domains")

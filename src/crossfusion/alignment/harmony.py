@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion import optional
 from crossfusion.alignment.domains import as_domains
 from crossfusion.kernels import FloatArray
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_seed
 
 
 def library() -> Any:
@@ -41,7 +41,7 @@ def harmony(x: Any, domain: Any, *, seed: int = 0) -> FloatArray:
     ----------
     Korsunsky and others, *Fast, sensitive and accurate integration of single-cell data with Harmony* (2019).
     """
-    check_whole(seed, "seed", 0)
+    check_seed(seed, below=2**32)
     found = as_domains(x, domain)
     run = library().run_harmony
     frame = optional.load("pandas", "pandas", "pandas", "the correction 'harmony'").DataFrame

@@ -56,7 +56,8 @@ def centre(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     rows of one label onto those of another.
     """
     found = as_domains(x, domain)
-    target = found.x.mean(axis=0) if reference is None else _of(found.x, found.rows(found.number(reference, "domain")))
+    own = None if reference is None else found.rows(found.number(reference, "reference"))
+    target = found.x.mean(axis=0) if own is None else _of(found.x, own)
     moved = found.x.copy()
     for number in range(len(found.names)):
         rows = found.rows(number)
@@ -94,7 +95,7 @@ def standardise(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
         scaled[rows] = _standard(found.x[rows])
     if reference is None:
         return scaled
-    own = found.rows(found.number(reference, "domain"))
+    own = found.rows(found.number(reference, "reference"))
     restored: FloatArray = scaled * found.x[own].std(axis=0) + _of(found.x, own)
     return restored
 

@@ -11,7 +11,7 @@ from crossfusion.errors import CrossfusionError
 from crossfusion.kernels import FloatArray
 from crossfusion.text import number_text, percent, plain_value
 from crossfusion.threads import spread
-from crossfusion.validation import as_clouds, check_whole
+from crossfusion.validation import as_clouds, check_seed, check_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,7 +210,7 @@ def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0)
     Bonneel, Rabin, Peyré and Pfister, *Sliced and Radon Wasserstein barycenters of measures* (2015).
     """
     check_whole(projections, "projections")
-    check_whole(seed, "seed", 0)
+    check_seed(seed)
     a, b = as_clouds(a, b)
     directions = np.random.default_rng(seed).standard_normal((projections, a.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -27,7 +27,7 @@ from crossfusion.fusion import Fusion
 from crossfusion.permutation import permutation_test
 from crossfusion.sources import Source
 from crossfusion.sources.arrays import read_rows
-from crossfusion.sources.block import with_keys
+from crossfusion.sources.block import stacked, with_keys
 from crossfusion.text import number_text, plain_value
 from crossfusion.validation import check_option
 
@@ -120,9 +120,9 @@ def _of_rows(
         return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
     kept = [finite_only(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
     fusion = cfd(*kept, weights=weights, level=level)
-    labels = np.repeat([0, 1], [len(rows) for rows in kept])
-    tested = permutation_test(np.concatenate(kept), labels, permutations=permutations, seed=seed)
-    dropped = len(a) + len(b) - len(labels)
+    labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
+    tested = permutation_test(stacked(kept), labels, permutations=permutations, seed=seed)
+    dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, **asked)
 
@@ -147,9 +147,9 @@ def _compare_by(
                 found[name] = None
             if progress is not None:
                 progress(1)
+    counts = {name: part.shape[0] for name, part in zip("ab", rows, strict=True)}
     if as_json:
-        counts = {"a": len(rows[0]), "b": len(rows[1])}
         output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
         return
-    title = f"a: {sources[0].name}, {len(rows[0]):,} rows   b: {sources[1].name}, {len(rows[1]):,} rows"
+    title = "   ".join(f"{k}: {source.name}, {counts[k]:,} rows" for k, source in zip("ab", sources, strict=True))
     output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])

@@ -168,7 +168,7 @@ def _rows(found: Sequence[Answer]) -> list[list[str]]:
 
 
 def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
-    by_name = {entry.question: entry.unbiased for entry in found}
+    by_name = {entry.question: entry.unbiased or entry.distance for entry in found}
     times = by_name["CFD(site)"] / by_name["CFD(site | label)"]
     looks, lies = _farthest(summary.pairwise("site")), _farthest(summary.pairwise("site", given="label"))
     top = summary.attribution("scanner", given=["site", "label"]).top(len(truth.scanner_features))

@@ -76,7 +76,7 @@ def reference_of(reference: Any, periods: Sequence[Hashable], time: str) -> tupl
     elif isinstance(reference, tuple) and len(reference) == 2:
         found = _between(reference, periods, time)
     elif isinstance(reference, Sequence | np.ndarray) and not isinstance(reference, bytes):
-        found = tuple(sorted({_number(factors.plain_value(entry), periods, time) for entry in reference}))
+        found = tuple(sorted({_number(factors.python_value(entry), periods, time) for entry in reference}))
     else:
         raise InputError(f"reference={reference!r} is not known: pass {FORMS}")
     if not found:
@@ -91,7 +91,7 @@ def reference_of(reference: Any, periods: Sequence[Hashable], time: str) -> tupl
 def _between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> tuple[int, ...]:
     """Periods from one to another, both included; these need not be there themselves."""
     try:
-        low, high = (natural(factors.plain_value(end)) for end in pair)
+        low, high = (natural(factors.python_value(end)) for end in pair)
         return tuple(number for number, label in enumerate(periods) if low <= natural(label) <= high)
     except TypeError as problem:
         raise InputError(

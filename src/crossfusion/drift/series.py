@@ -147,8 +147,10 @@ class Series:
         return float(weight @ np.einsum("ij,ij->i", gap, gap))
 
 
-def series_of(table: Table, time: str, given: Factors | None, units: Factors | None) -> Series:
-    """The periods of a table, within the strata of `given`, by units."""
+def series_of(
+    table: Table, time: str, given: Factors | None, units: Factors | None, *, independent: bool = True
+) -> Series:
+    """The periods of a table, within the strata of `given`, by units; a missing value is no independent unit."""
     strata, names = as_names(given, "given"), as_names(units, "units")
     table._check_factors([*strata, *names])
     for name in (time, *strata):
@@ -160,6 +162,7 @@ def series_of(table: Table, time: str, given: Factors | None, units: Factors | N
     stratum = factors.encode(fine.keys.select(list(strata)))[0] if strata else np.zeros(len(fine), np.int32)
     unit = None
     if names:
-        factors.check_units(fine.keys, names)
+        if independent:
+            factors.check_units(fine.keys, names)
         unit = factors.encode(fine.keys.select(list(names)))[0]
     return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1)

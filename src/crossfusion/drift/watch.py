@@ -21,7 +21,7 @@ from crossfusion.fusion import Fusion, fuse
 from crossfusion.inference import with_units
 from crossfusion.kernels import FloatArray
 from crossfusion.table import Factors, Table
-from crossfusion.validation import as_names, check_level, check_option, check_rate, check_whole
+from crossfusion.validation import as_names, check_level, check_option, check_rate, check_seed
 
 Flags = NDArray[np.bool_]
 LEAST = 3  # periods whose scatter says anything about others
@@ -63,11 +63,14 @@ def watch(
     """Drift of the periods of a table; `Questions.drift` says what the arguments are."""
     check_level(level)
     check_rate(alarm, "alarm")
-    check_whole(seed, "seed", least=0)
+    check_seed(seed)
     if adjust is not None:
         check_option(adjust, METHODS, "adjust")
     chosen = as_names(over, "over")
     table._check_factors([name for name in chosen if name != FEATURES])
+    for name in chosen:
+        if name in (time, *as_names(given, "given")):
+            raise InputError(f"over={name!r} is the time, or in given: name another factor, or {FEATURES!r}")
     asked = Asked(table, time, as_names(given, "given"), weights, level if units else None, alarm, adjust, chosen, seed)
     series = series_of(table, time, given, units)
     compared = reference_of(reference, series.periods, time)
@@ -236,7 +239,7 @@ def _attribution(asked: Asked, over: str, window: Window, design: Design) -> Att
     """What the distance of a window is made of."""
     if over == FEATURES:
         return by_feature(design, weights=asked.weights)
-    series = series_of(asked.table, asked.time, asked.given, over)
+    series = series_of(asked.table, asked.time, asked.given, over, independent=False)
     pieces = series.pieces(window.reference, window.periods)
     assert series.unit is not None
     here = np.isin(series.period, [*window.reference, *window.periods])

@@ -17,7 +17,7 @@ from typing import Any
 from crossfusion import kernels, optional
 from crossfusion.engines import local
 from crossfusion.engines.dask_collections import Lazy, fresh_keys, is_collection, open_collection
-from crossfusion.errors import CrossfusionError, EngineError, FileError, InputError
+from crossfusion.errors import CrossfusionError, EngineError, FileError, InputError, first_line
 from crossfusion.reduction import Reduced, Seen, merge, of_part
 from crossfusion.sources.block import Source, fewer
 
@@ -255,16 +255,16 @@ def _translated(trees: Sequence[_Tree]) -> Iterator[None]:
         raise
     except (CancelledError, TimeoutError) as problem:
         raise EngineError(
-            f"Dask gave up the work on {names} ({_said(problem)}): there is no result, so call again"
+            f"Dask gave up the work on {names} ({first_line(problem)}): there is no result, so call again"
         ) from problem
     except OSError as problem:
         if type(problem).__module__.startswith("distributed"):
             raise EngineError(
-                f"the connection to Dask was lost ({_said(problem)}): there is no result, so call again"
+                f"the connection to Dask was lost ({first_line(problem)}): there is no result, so call again"
             ) from problem
         raise FileError(
-            f"a Dask worker cannot read its part of {names} ({_said(problem)}): every worker needs the file, under the"
-            " same path"
+            f"a Dask worker cannot read its part of {names} ({first_line(problem)}): every worker needs the file, under"
+            " the same path"
         ) from problem
     except Exception as problem:
         if type(problem).__name__ != "KilledWorker":
@@ -273,8 +273,3 @@ def _translated(trees: Sequence[_Tree]) -> Iterator[None]:
             f"workers died again and again over a part of {names}, most likely for want of memory: give them more, or"
             " make the chunks smaller"
         ) from problem
-
-
-def _said(problem: BaseException) -> str:
-    text = str(problem).strip()
-    return text.splitlines()[0] if text else type(problem).__name__

@@ -15,7 +15,7 @@ from crossfusion.errors import FileError
 from crossfusion.experiments import output
 from crossfusion.kernels import FloatArray
 from crossfusion.text import plain_value
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_seed
 
 ROWS = 90  # of each cloud: enough to show a shape, few enough to follow single lines of the plan
 SHIFT = np.array([4.6, 1.2])
@@ -41,7 +41,7 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
     dict
         What the JSON file holds: the parts for the clouds drawn and for each step of both sweeps.
     """
-    check_whole(seed, "seed", 0)
+    check_seed(seed)
     tell = progress or (lambda _: None)
     output.make_folder(out)
     tell("decomposition: clouds, plan and sweeps")

@@ -16,7 +16,7 @@ from crossfusion.errors import FileError
 from crossfusion.experiments import output
 from crossfusion.experiments.growth import MEASURES, curve, draw, exponents, text
 from crossfusion.experiments.timing import LEAST, best_of
-from crossfusion.validation import check_positive, check_whole
+from crossfusion.validation import check_positive, check_seed, check_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ def run(
     check_whole(largest, "largest", SMALLEST)
     check_whole(dim, "dim")
     check_positive(cap, "cap")
-    check_whole(seed, "seed", 0)
+    check_seed(seed)
     tell = progress or (lambda _: None)
     output.make_folder(out)
     points = [*_over_rows(dim, cap, largest, seed, tell), *_over_features(largest, seed, tell)]

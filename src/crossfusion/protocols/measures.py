@@ -1,7 +1,7 @@
 """Distances as the protocols take them: by name, with options, some of them within labels."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from crossfusion.baselines import distances as registry
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.kernels import FloatArray
-from crossfusion.validation import check_known
+from crossfusion.validation import as_names, check_known
 
 ROUNDING = 1e-14
 SQUARED = {"cfd", "cfd_unbiased", "cfd_balanced", "mmd2_unbiased"}  # grow with the square of a small shift
@@ -67,14 +67,9 @@ WITHIN_LABELS: Mapping[str, Callable[[Cloud, Cloud], float]] = {
 
 def as_measures(distances: Any, *, labelled: bool = False) -> tuple[Measure, ...]:
     """Distances given by one name, several, or names with their options; those within labels where labels are known."""
-    asked = {distances: {}} if isinstance(distances, str) else distances
-    if not isinstance(asked, Mapping):
-        names = list(asked) if isinstance(asked, Iterable) else [asked]
-        if len({*map(str, names)}) < len(names):
-            raise InputError(f"distances={distances!r} names a distance twice: name each once")
-        asked = {name: {} for name in names}
-    if not asked:
-        raise InputError("distances is empty: name at least one, such as 'cfd'")
+    asked = distances
+    if not isinstance(distances, Mapping) or not distances:
+        asked = {name: {} for name in as_names(distances, "distances", "distance", needed=True)}
     known = [*registry, *(WITHIN_LABELS if labelled else ())]
     check_known(asked, known, "distance", "crossfusion")
     return tuple(_measure(name, options) for name, options in asked.items())

@@ -9,28 +9,20 @@ import numpy as np
 from crossfusion.alignment import correct, corrections
 from crossfusion.alignment.domains import Domains, as_domains
 from crossfusion.alignment.harmony import library
-from crossfusion.errors import InputError
 from crossfusion.kernels import CodeArray
 from crossfusion.protocols.drops import Drop
 from crossfusion.protocols.measures import Cloud, Measure, beyond_rounding
 from crossfusion.protocols.outcomes import Outcome
 from crossfusion.text import label_text
-from crossfusion.validation import as_rows, check_known, check_length
+from crossfusion.validation import as_names, as_rows, check_known, check_length
 
 Version = Callable[[Domains, Any], Domains]
 
 
 def as_versions(asked: Any, rows: int) -> dict[str, Version]:
     """Corrections by name: what each makes of the rows. Those that cannot be had are refused before any work."""
-    if isinstance(asked, str):
-        asked = [asked]
-    if not isinstance(asked, Mapping):
-        names = list(asked)
-        if len(set(map(str, names))) < len(names):
-            raise InputError(f"corrections={asked!r} names a correction twice: name each once")
-        asked = {name: name for name in names}
-    if not asked:
-        raise InputError("corrections is empty: name at least one, such as 'none'")
+    if not isinstance(asked, Mapping) or not asked:
+        asked = {name: name for name in as_names(asked, "corrections", "correction", needed=True)}
     return {str(name): _version(str(name), value, rows) for name, value in asked.items()}
 
 

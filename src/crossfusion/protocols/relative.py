@@ -12,7 +12,7 @@ from crossfusion.kernels import CodeArray, FloatArray
 from crossfusion.protocols.halves import LEAST, check_splittable, split
 from crossfusion.protocols.measures import Cloud, Measure, as_measures
 from crossfusion.protocols.ratios import Ratio, Rdr, pair_text
-from crossfusion.validation import check_whole
+from crossfusion.validation import check_seed, check_whole
 
 
 def rdr(
@@ -86,7 +86,7 @@ def rdr(
     mmd            0.2786 ± 0.0368   0.2786 ± 0.0367
     """
     check_whole(repeats, "repeats", 2)
-    check_whole(seed, "seed", 0)
+    check_seed(seed)
     if rows is not None:
         check_whole(rows, "rows", LEAST)
     measures = as_measures(distances)

@@ -76,8 +76,18 @@ def in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] 
 
 def joined(blocks: Sequence[Block]) -> Any:
     """The rows of some blocks in one array; that of a single block is not copied."""
-    rows = [np.asarray(block.rows) if isinstance(block.rows, Stretched) else block.rows for block in blocks]
-    return rows[0] if len(rows) == 1 else np.concatenate(rows)
+    return stacked([np.asarray(block.rows) if isinstance(block.rows, Stretched) else block.rows for block in blocks])
+
+
+def stacked(rows: Sequence[Any]) -> Any:
+    """Arrays of rows, or sparse rows, below each other; a single one is not copied."""
+    if len(rows) == 1:
+        return rows[0]
+    if all(isinstance(part, np.ndarray) for part in rows):
+        return np.concatenate(rows)
+    from scipy import sparse
+
+    return sparse.csr_array(sparse.vstack(rows))
 
 
 def together(name: str, sources: Sequence[Source]) -> Source:

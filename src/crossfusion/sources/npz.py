@@ -15,7 +15,7 @@ from crossfusion.errors import InputError
 from crossfusion.sources import block, places
 from crossfusion.sources.block import Block, Source
 from crossfusion.sources.npy import Header, check_rows, fill, no_keys, read_header
-from crossfusion.validation import check_known, check_length
+from crossfusion.validation import as_names, check_known, check_length
 
 TROUBLE = "is not a readable .npz file of plain arrays"
 LONGEST = 256 * 2**20  # bytes of a row; more is damage, or an attempt to fill the memory
@@ -24,16 +24,18 @@ LONGEST = 256 * 2**20  # bytes of a row; more is damage, or an attempt to fill t
 def from_npz(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A `.npz` file: one two-dimensional array of rows, one-dimensional arrays of factor values."""
     name = places.shown(path)
-    headers = _headers(path, [*by, *([vectors] if isinstance(vectors, str) else [])], vectors is None)
+    named = as_names(vectors, "vectors", "array")
+    headers = _headers(path, [*by, *named], not named)
     check_known(by, list(headers), "array", name)
-    if vectors is None:
+    if not named:
         flat = [array for array, header in headers.items() if len(header.shape) == 2]
         if len(flat) != 1:
             raise InputError(f"{name} has {len(flat)} two-dimensional arrays: name the one with the rows in vectors")
-        vectors = flat[0]
-    if not isinstance(vectors, str):
+        named = (flat[0],)
+    if len(named) > 1:
         raise InputError(f"vectors={vectors!r} must be the name of the array of {name} that holds the rows")
-    check_known([vectors], list(headers), "array", name)
+    check_known(named, list(headers), "array", name)
+    vectors = named[0]
     chosen = {array: headers[array] for array in (vectors, *by)}
     _check(chosen, vectors, by, name)
     rows = chosen[vectors].shape[0]

@@ -12,7 +12,16 @@ from typing import IO, Any
 from urllib.parse import unquote
 
 from crossfusion import optional
-from crossfusion.errors import LACKS, CrossfusionError, CrossfusionWarning, FileError, InputError, lacks, printable
+from crossfusion.errors import (
+    LACKS,
+    CrossfusionError,
+    CrossfusionWarning,
+    FileError,
+    InputError,
+    first_line,
+    lacks,
+    printable,
+)
 
 PACKED = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
 STORE = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
@@ -200,8 +209,7 @@ def reaching(path: str, trouble: str = "cannot be read") -> Iterator[None]:
 
 def said(problem: BaseException) -> str:
     """What an error says, in one line."""
-    lines = shown(str(problem).replace("\0", "")).splitlines() if str(problem) else []
-    return lines[0][:300] if lines else type(problem).__name__
+    return shown(first_line(problem).replace("\0", ""))[:300]
 
 
 def open_binary(path: str) -> IO[bytes]:

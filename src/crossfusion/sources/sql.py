@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import optional
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.sources.block import Source
-from crossfusion.sources.streams import Stream, duckdb_reader, errors, execute, from_stream, said
+from crossfusion.sources.streams import Stream, duckdb_reader, errors, execute, from_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class _Query:
             try:
                 self._result = _prepare(duckdb.connect(":memory:", config=CONFIG), self._query)
             except errors() as problem:
-                raise InputError(f"sql cannot be run by DuckDB ({said(problem)}): mend the query") from problem
+                raise InputError(f"sql cannot be run by DuckDB ({first_line(problem)}): mend the query") from problem
         return self._result
 
 

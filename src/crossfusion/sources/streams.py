@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import optional
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.sources import block
 from crossfusion.sources.block import Block, Source, even_cuts, size_of
 from crossfusion.sources.frames import block_of, is_one_feature_each, vector_columns
@@ -44,7 +44,7 @@ def _blocks(batches: Batches, by: Sequence[str], columns: Sequence[str], name: s
     try:
         yield from gathered(_read(batches, by, columns, name), name)
     except errors() as problem:
-        raise InputError(f"{name} cannot be read ({said(problem)})") from problem
+        raise InputError(f"{name} cannot be read ({first_line(problem)})") from problem
 
 
 def _read(batches: Batches, by: Sequence[str], columns: Sequence[str], name: str) -> Iterator[Block]:
@@ -74,11 +74,6 @@ def errors() -> tuple[type[BaseException], ...]:
     if "polars" in sys.modules:
         known.append(sys.modules["polars"].exceptions.PolarsError)
     return tuple(known)
-
-
-def said(problem: BaseException) -> str:
-    """First line of what a library said."""
-    return next(iter(str(problem).split("\n")), "") or type(problem).__name__
 
 
 def is_stream(source: Any) -> bool:
@@ -177,7 +172,9 @@ def _of_connection(connection: Any) -> Stream:
             warnings.simplefilter("ignore", UserWarning)  # that a relation would save a copy
             return _of_reader(duckdb_reader(connection, FEWEST))
     except errors() as problem:
-        raise InputError(f"the DuckDB connection has no result ({said(problem)}): execute a select first") from problem
+        raise InputError(
+            f"the DuckDB connection has no result ({first_line(problem)}): execute a select first"
+        ) from problem
 
 
 def _of_lazy(frame: Any) -> Stream:
@@ -187,7 +184,7 @@ def _of_lazy(frame: Any) -> Stream:
     try:
         schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
     except errors() as problem:
-        raise InputError(f"the lazy frame cannot be run ({said(problem)})") from problem
+        raise InputError(f"the lazy frame cannot be run ({first_line(problem)})") from problem
     return Stream(schema, partial(_collect, frame, schema))
 
 
@@ -228,7 +225,7 @@ def _import(source: Any) -> "pa.RecordBatchReader":
     try:
         return pa.RecordBatchReader.from_stream(source)
     except (pa.ArrowException, OSError, RuntimeError, TypeError, ValueError) as problem:
-        raise InputError(f"{type(source).__name__} cannot be read as a table ({said(problem)})") from problem
+        raise InputError(f"{type(source).__name__} cannot be read as a table ({first_line(problem)})") from problem
 
 
 def _of_arrow(source: Any) -> Stream:

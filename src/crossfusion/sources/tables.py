@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import factors
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.sources import huggingface, streams
 from crossfusion.sources.block import Source, size_of
 from crossfusion.sources.frames import in_blocks, vector_columns
@@ -115,7 +115,7 @@ def _array(values: Any, name: str) -> Any:
     try:
         return pa.array(factors.zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
-        said = str(problem).splitlines()[0]
+        said = first_line(problem)
         raise InputError(f"column {name!r} of {NAME} cannot be read ({said}): give all of it one type") from problem
 
 

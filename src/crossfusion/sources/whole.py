@@ -48,7 +48,7 @@ def whole(sources: Sequence[Source], manifest: "Joined | None" = None, nan: str 
     check_some_rows(len(blocks), name)
     rows = joined(blocks)
     if manifest is not None:
-        manifest.settle([entry.match for entry in blocks], len(rows))
+        manifest.settle([entry.match for entry in blocks], rows.shape[0])
     keys = factors.concat([entry.keys for entry in blocks], name)
     finite, check = finite_rows(rows), FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)

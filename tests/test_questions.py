@@ -367,7 +367,8 @@ def test_rows_of_any_kind_are_projected():
     expected = summary.project(["p", "q"], rows=rows, labels=labels)
     for kind, names in ((sparse.csr_array(rows), labels), (rows.tolist(), [list(label) for label in labels])):
         found = summary.project(["p", "q"], rows=kind, labels=names)
-        np.testing.assert_allclose(found.points, expected.points, rtol=1e-12)
+        assert found.points is not None
+        np.testing.assert_allclose(found.points, np.asarray(expected.points), rtol=1e-12)
         np.testing.assert_array_equal(found.codes, expected.codes)
 
 

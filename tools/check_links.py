@@ -34,7 +34,7 @@ class Page(HTMLParser):
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
         if tag == "link" and SHEETS & set(values.get("rel", "").split()):
-            self.loaded.append(values["href"])
+            self.loaded.append(values.get("href", ""))
         self.loaded += [values[name] for element, name in LOADED if element == tag and name in values]
         if tag in ("img", "source") and "srcset" in values:
             self.loaded += [part.split()[0] for part in values["srcset"].split(",") if part.strip()]

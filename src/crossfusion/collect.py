@@ -15,7 +15,7 @@ from crossfusion.small import WAYS, large_enough
 from crossfusion.sources import open_rows, open_source
 from crossfusion.sources.manifest import Joined, join
 from crossfusion.summary import Summary
-from crossfusion.validation import as_tags, check_option, check_whole
+from crossfusion.validation import as_names, as_tags, check_option, check_tags, check_whole
 
 
 def summarize(
@@ -84,6 +84,7 @@ def summarize(
     check_whole(min_count, "min_count", least=0)
     check_option(small, WAYS, "small")
     known, engine = as_tags(tags or {}), engines.chosen(engine, source)
+    check_tags(known, as_names([*by] if isinstance(by, Mapping) else by, "by"))
     sources, joined = opened(source, by, vectors, manifest, on, engine)
     summary = collect(sources, engine=engine, nan=nan, joined=joined)
     return replace(large_enough(summary, min_count, small), tags=known)

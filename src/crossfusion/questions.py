@@ -201,7 +201,7 @@ class Questions(Table):
         unit, units = factors.encode(fine.keys.select([over]))
         return by_unit(fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights)
 
-    def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Hashable] | None = None) -> Projection:
+    def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None) -> Projection:
         """Groups on the plane that shows most of the variance between them.
 
         Parameters

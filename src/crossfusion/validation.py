@@ -235,6 +235,13 @@ def as_tags(value: Any) -> dict[str, str]:
     return dict(sorted(value.items()))
 
 
+def check_tags(tags: Mapping[str, str], by: Iterable[str]) -> None:
+    """Refuse a tag that has the name of a factor."""
+    for name in by:
+        if name in tags:
+            raise InputError(f"tags has {name!r}, which is a factor too: name the tag otherwise")
+
+
 def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
     """How often each row counts."""
     try:

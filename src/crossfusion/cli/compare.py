@@ -11,6 +11,7 @@ from crossfusion.baselines import distances
 from crossfusion.cli import output, tables
 from crossfusion.cli.domains import chosen_distances, distance_option
 from crossfusion.cli.options import (
+    check_typed,
     distance_settings_option,
     interval_option,
     json_option,
@@ -71,6 +72,7 @@ def compare(
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
+    check_typed(["seed"], "--test", permutations is not None)
     if distance:
         if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
             raise InputError(
@@ -113,8 +115,8 @@ def _of_rows(
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
     check_option(nan, NAN, "nan")
-    if trim and permutations is not None:
-        raise InputError("--trim does not go with --test, which takes all rows: leave one out")
+    if trim and (level is not None or permutations is not None):
+        raise InputError("--trim does not go with --level or --test, which take all rows: leave one out")
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
         return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)

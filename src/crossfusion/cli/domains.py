@@ -45,7 +45,7 @@ def chosen_distances(
 ) -> dict[str, dict[str, float]]:
     """Distances with those of the options that they have."""
     wanted = [*distances, *others] if "all" in names else list(dict.fromkeys(names))
-    check_known(wanted, [*distances, *others], "distance", "crossfusion")
+    check_known([name for name in names if name != "all"], [*distances, *others], "distance", "crossfusion")
     known = {name: [*signature(distances[name]).parameters][2:] if name in distances else [] for name in wanted}
     there = sorted({option for own in known.values() for option in own})
     check_known(options, there, "option", f"--distance {','.join(names)}")

@@ -8,6 +8,7 @@ import click
 
 from crossfusion.cli import end_output, output, tables
 from crossfusion.cli.options import (
+    check_typed,
     given_option,
     json_option,
     level_option,
@@ -22,8 +23,6 @@ from crossfusion.cli.options import (
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.drift.periods import parsed_reference, periods_of
 from crossfusion.drift.result import Drift
-
-BAR = 24  # characters of the longest bar
 
 
 @click.command()
@@ -44,7 +43,7 @@ BAR = 24  # characters of the longest bar
 )
 @click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
 @click.option("--latest", is_flag=True, help="Exit with 1 only if the last window is an alarm.")
-@names_option("--over", "Columns that the first alarm is split over, such as the site, besides features.")
+@names_option("--over", "Columns that the first alarm, or the least likely window, is split over, besides features.")
 @weights_option
 @level_option
 @seed_option("the series that judge the change")
@@ -80,6 +79,8 @@ def drift(
       crossfusion drift embeddings.parquet --time month --reference previous --given label --units patient
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
+    check_typed(["level"], "--units", bool(units))
+    check_typed(["adjust", "latest"], "an alarm", alarm != 0)
     summary = read.summary(file, [time, *given, *units, *over])
     periods = periods_of(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
@@ -107,15 +108,11 @@ def drift(
 def _show(found: Drift, asked: str) -> None:
     """The windows for people, with a bar for each distance."""
     header, rows = found.table()
-    top = max(found.distance.max(), 1e-300)
-    bars = ["█" * round(BAR * min(value / top, 1.0)) for value in found.distance.tolist()]
-    marked = ["red" if alarm else "" for alarm in found.alarm]
-    styles = [["bold", *[mark] * (len(header) - 1), mark or "cyan"] for mark in marked]
+    styles = [["bold", *["red" if alarm else ""] * (len(header) - 1)] for alarm in found.alarm]
     compared = "the window before" if isinstance(found.reference, str) else f"{len(found.reference)} reference periods"
     number = int(found.alarm.sum())
     said = "" if found.rate is None else f"; {number or 'no'} alarm{'' if number == 1 else 's'} at {found.rate:g}"
     title = f"Cross-Fusion Distance of {asked} to {compared}{said}"
-    cells = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
-    output.show_table(title, [*header, ""], cells, styles, left=(0, len(header)))
+    output.show_table(title, header, rows, styles, bars=found.distance.tolist())
     for line in found.told():
         click.echo(line)

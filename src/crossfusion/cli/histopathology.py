@@ -1,7 +1,5 @@
 """The study of tissue on the user's slides: its options, and the chain from tiles to files."""
 
-import shlex
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +9,7 @@ from typing import Any
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.domains import METRICS, SPLIT, correction_option, distance_option
+from crossfusion.cli.domains import METRICS, SPLIT, chosen_distances, correction_option, distance_option
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
     named_files,
@@ -19,6 +17,7 @@ from crossfusion.cli.options import (
     number_option,
     quick_option,
     seed_option,
+    typed_command,
     units_option,
 )
 from crossfusion.cli.tiles import Tiling, tile_options
@@ -79,7 +78,10 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     """The whole chain: tiles, embeddings, evaluation, files."""
     from crossfusion.experiments import histopathology as study
 
-    plan = _plan(quick, {"distances": asked.pop("distance")} | {name: asked.pop(name) for name in PLANNED})
+    plan = _plan(
+        quick,
+        {"distances": list(chosen_distances(asked.pop("distance"), {}))} | {name: asked.pop(name) for name in PLANNED},
+    )
     asked["normalizers"] = asked.pop("normalizer") or ["none", "macenko"]
     asked["corrections"] = asked.pop("correction")
     choices = study.Choices(layout=tiling.layout, **asked)
@@ -94,7 +96,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     made = study.encode(ready, out, choices, bar=bar, tell=click.echo)
     with output.steps("evaluating") as tell:
         found = study.evaluate(made, out, tiling.layout, plan, workers=choices.workers, tell=tell)
-    return study.write(out, choices, made, found, command=shlex.join(["crossfusion", *sys.argv[1:]]))
+    return study.write(out, choices, made, found, command=typed_command())
 
 
 def _plan(quick: bool, given: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from crossfusion.anndata.board import Keys, leaderboard
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.cli import output
 from crossfusion.cli.options import (
+    check_typed,
     json_option,
     level_option,
     names_option,
@@ -63,6 +64,7 @@ def integration(
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
       crossfusion integration cells.h5ad --batch batch --label cell_type --donor donor --obsm X_pca --plot b.png
     """
+    check_typed(["level", "draws", "seed"], "--donor", donor is not None)
     keys = Keys(batch, label, donor)
     if len({name.removeprefix("obsm/") for name in obsm}) < len(obsm):
         raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")

@@ -11,6 +11,7 @@ from crossfusion.adjust import METHODS
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
+    check_typed,
     given_option,
     interval_option,
     json_option,
@@ -81,6 +82,7 @@ def matrix(
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other: choose one")
     check_option(adjust, METHODS, "adjust")
+    check_typed(["adjust", "seed"], "--test", permutations is not None)
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows for --level or --test: name the units with --units")

@@ -8,6 +8,7 @@ import click
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
+    check_typed,
     given_option,
     json_option,
     level_option,
@@ -58,8 +59,11 @@ def methods(
     Examples:
       crossfusion methods raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    factors = [*between, *given, *units]
-    named = {name: read.summary(path, factors) for name, path in named_files(files).items()}
+    check_typed(["level", "draws", "seed"], "--units", bool(units))
+    factors, paths = [*between, *given, *units], named_files(files)
+    of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
+    readings = {name: Reading() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
+    named = {name: readings[name].summary(path, factors) for name, path in paths.items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_methods(named, between=between, given=given, units=units, **options)
     output.draw(plot, found.plot)

@@ -1,10 +1,12 @@
 """Options that several commands share."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from crossfusion import pictures
 from crossfusion.errors import InputError
@@ -47,12 +49,33 @@ def settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -
     """Settings given as `name=number`, by repeating the option."""
     found: dict[str, float] = {}
     for value in values:
-        name, _, number = value.partition("=")
+        name, _, number = (part.strip() for part in value.partition("="))
+        if name in found:
+            raise InputError(f"{parameter.opts[0]} gives {name!r} twice: give it once")
         try:
-            found[name.strip()] = float(number) if {*".enif"} & {*number.lower()} else int(number)
+            if not name:
+                raise ValueError("there is no name")
+            found[name] = float(number) if {*".enif"} & {*number.lower()} else int(number)
         except ValueError as problem:
             raise InputError(f"{parameter.opts[0]} {value!r} is not NAME=NUMBER: write epsilon=0.5") from problem
     return found
+
+
+def is_typed(name: str) -> bool:
+    """Whether a parameter of the command that runs was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def check_typed(names: Sequence[str], other: str, there: bool) -> None:
+    """Refuse options that have no effect without another."""
+    for parameter in click.get_current_context().command.params:
+        if not there and parameter.name in names and is_typed(str(parameter.name)):
+            raise InputError(f"{parameter.opts[0]} goes with {other}: give both, or leave it out")
+
+
+def typed_command() -> str:
+    """The whole command as it was typed."""
+    return shlex.join(["crossfusion", *click.get_current_context().meta.get(ARGUMENTS, [])])
 
 
 def names_option(name: str, text: str, required: bool = False) -> Decorator:

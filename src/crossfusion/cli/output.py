@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfusion import pictures
+from crossfusion.errors import printable
 from crossfusion.text import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_WIDTH, LEAST_WIDTH = 40, 8
+GAP = 3  # between two columns
 BAR, EIGHTHS = 20, ("", *"▏▎▍▌▋▊▉")  # characters of the longest bar, and its last one
 HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
 HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
@@ -60,27 +62,31 @@ def show_table(
     On a terminal rows end in bars, where these have values; rows without one are the last.
     """
     if not sys.stdout.isatty():
-        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
+        click.echo(f"{printable(title)}\n{text_table(header, rows, left=left)}")
         return
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    screen, table = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    words = [max(len(word) for row in (header, *rows) for word in row[k].split() or [""]) for k in range(len(header))]
+    room = screen.width - sum(words[k] + GAP for k in range(len(header)) if k not in left)
+    drawn = bar_cells([] if bars is None else bars)
+    if room < len(left) * (LEAST_WIDTH + GAP) + BAR + GAP:  # numbers come before names, and names before bars
+        drawn = []
+    most = max(LEAST_WIDTH, (room - (BAR + GAP) * bool(drawn)) // max(len(left), 1) - GAP)
     for position, name in enumerate(header):
         if position in left:
-            least = min(LEAST_WIDTH, max(len(row[position]) for row in [header, *rows]))
-            table.add_column(Text(name), min_width=least, max_width=LABEL_WIDTH, overflow="ellipsis", no_wrap=True)
+            table.add_column(Text(printable(name)), max_width=min(most, LABEL_WIDTH), overflow="ellipsis", no_wrap=True)
         else:  # a number is never cut: an interval may take two lines
-            table.add_column(Text(name), justify="right", overflow="fold")
-    drawn = bar_cells([] if bars is None else bars)
+            table.add_column(Text(printable(name)), justify="right", min_width=words[position])
     if drawn:
         table.add_column(no_wrap=True, overflow="crop")
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
-        cells = [Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)]
+        cells = [Text(printable(cell), style=colour) for cell, colour in zip(row, style, strict=True)]
         table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
-    console().print(Text(title, style="bold"), table, sep="\n")
+    screen.print(Text(printable(title), style="bold"), table, sep="\n")
 
 
 def bar_cells(values: Sequence[float | None]) -> list[tuple[str, str]]:

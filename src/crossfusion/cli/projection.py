@@ -6,11 +6,19 @@ import click
 
 from crossfusion import factors
 from crossfusion.cli import output, tables
-from crossfusion.cli.options import between_option, json_option, number_option, plot_option, seed_option
+from crossfusion.cli.options import (
+    between_option,
+    check_typed,
+    json_option,
+    number_option,
+    plot_option,
+    seed_option,
+)
 from crossfusion.cli.reading import Reading, file_argument, reading_options
 from crossfusion.projection import Projection
 from crossfusion.sources.sampled import Sample
 from crossfusion.text import label_text, number_text, percent
+from crossfusion.validation import check_seed, check_whole
 
 
 @click.command()
@@ -33,6 +41,9 @@ def projection(
       crossfusion projection embeddings.parquet --between scanner --plot cloud.pdf
       crossfusion projection summary.parquet --between site
     """
+    check_typed(["points", "seed"], "rows, which a summary has none of", not read.is_summary(file))
+    check_whole(points, "points")
+    check_seed(seed)
     found = _projected(file, between, points, seed, read)
     output.draw(plot, found.plot)
     if as_json:

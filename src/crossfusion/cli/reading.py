@@ -55,6 +55,8 @@ class Reading:
         self._check()
         if self.sql or self.manifest is not None:
             raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
+        if self.nan != "raise" or self.engine not in ("auto", "local"):
+            raise InputError(f"{file} is a summary, whose rows have been read: leave out --nan and --engine")
         if self.vectors is not None:
             raise InputError(f"{file} is a summary, whose vectors were chosen when it was made: leave out --vectors")
         return read_summary(file)

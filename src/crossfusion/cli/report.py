@@ -1,16 +1,15 @@
 """The command that makes a page of everything."""
 
-import shlex
 from pathlib import Path
 
 import click
 
 from crossfusion.cli import output
 from crossfusion.cli.options import (
-    ARGUMENTS,
     between_option,
     file_option,
     given_option,
+    is_typed,
     json_option,
     level_option,
     names_option,
@@ -18,6 +17,7 @@ from crossfusion.cli.options import (
     reference_option,
     seed_option,
     time_option,
+    typed_command,
     units_option,
     weights_option,
 )
@@ -65,7 +65,7 @@ def report(
     """Write a page on what is apart, and whether it is real.
 
     It is one file with all it needs, and says what could mislead. A summary is enough; from rows the page also shows
-    the cloud itself. With --json the data of the page are printed.
+    the cloud itself. With --json the data of the page are printed, and the page is written only where -o names it.
 
     \b
     Examples:
@@ -74,17 +74,18 @@ def report(
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normaliser
     """
     question = asked(between, given, units, time, method, reference, levels or None, weights, level, permutations, seed)
-    if not as_json:
+    written = not as_json or is_typed("target")
+    if written:
         check_page(target)
     data = _read(file, question, read)
     with output.steps("computing"):
-        typed = click.get_current_context().meta.get(ARGUMENTS, [])
-        made = Report._of(data, title, shlex.join(["crossfusion", *typed]))
+        made = Report._of(data, title, typed_command())
+    if written:
+        made.write(target)
     if as_json:
         output.show_json(made.to_dict())
-        return
-    made.write(target)
-    click.echo(f"{made!r}\nwritten to {target}")
+    else:
+        click.echo(f"{made!r}\nwritten to {target}")
 
 
 def _read(file: str | None, question: Question, read: Reading) -> Data:

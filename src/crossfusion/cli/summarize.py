@@ -19,7 +19,7 @@ from crossfusion.small import WAYS, large_enough
 from crossfusion.sources.manifest import Joined
 from crossfusion.summary import Summary
 from crossfusion.text import plain_number, plain_value
-from crossfusion.validation import as_tags, check_option, check_wait, check_whole
+from crossfusion.validation import as_tags, check_option, check_tags, check_wait, check_whole
 
 
 def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -92,6 +92,7 @@ def summarize(
     )
     if inside is not None:
         raise InputError(f"-o {target} is in {inside}, which is read: write it elsewhere")
+    check_tags(tags, by)
     if wait is not None and not append:
         raise InputError("--wait goes with --append: without it nobody is waited for")
     if append:

@@ -27,8 +27,16 @@ OPTIONS = (
     ),
     click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 of slides]"),
     click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of files that do not tell theirs."),
-    click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Width and height of a tile."),
-    click.option("--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in a tile."),
+    click.option(
+        "--size",
+        default=224,
+        show_default=True,
+        metavar="PIXELS",
+        help="Sides of a tile of a slide.",
+    ),
+    click.option(
+        "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in such a tile."
+    ),
     number_option("--per-slide", None, "Most tiles of a slide, at random.  [default: all]"),
     number_option("--tile-seed", 0, "Seed of that choice."),
     click.option("--centres", type=PATH, metavar="FILE", help="Slide and centre of slides of camelyon16, as CSV."),

@@ -19,6 +19,8 @@ INSTEAD = {  # what the library calls an option that has another name here
     "distances": "distance",
     "corrections": "correction",
     "pairs": "paired",
+    "y": "label",
+    "domain": "between",
 }
 SAID = {("alarm", "None"): "0"}  # values that are typed otherwise
 FORMS = {  # what Python takes, and what is typed
@@ -26,7 +28,7 @@ FORMS = {  # what Python takes, and what is typed
     engines.OTHER: "write tcp://host:port of a Dask scheduler",
 }
 PHRASES = (  # names without a value, where they cannot be words of a sentence
-    r"(?<=\bin )(?:between|by|given|method|on|units|vectors)\b",
+    r"(?<=\bin )(?:between|by|given|method|on|time|units|vectors)\b",
     r"(?<=\bor )(?:between|given)\b",
     r"(?<=\bleave )given\b",
     r"(?<=\bof )(?:given|vectors)\b",
@@ -37,6 +39,9 @@ PHRASES = (  # names without a value, where they cannot be words of a sentence
     r"(?<=^--level and )units(?= need\b)",
     r"^reference(?=: )",
     r"^sql(?= cannot be run)",
+    r"^centres(?= goes )",
+    r"^tags(?= has )",
+    r"^(?:y|domain)(?= has \d+ (?:distinct|missing) )",
     r"(?<=; )reference(?= takes )",
     r"(?<=; )vectors(?= names )",
 )

@@ -160,7 +160,7 @@ def _typed(text: str, example: Any, time: str) -> Any:
         if not hasattr(example, "isoformat"):
             return type(example)(text)
         value = type(example).fromisoformat(text)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, ArithmeticError) as problem:
         raise InputError(
             f"reference: {text!r} is no value of {time}, such as {label_text(example)}: pass {FORMS}"
         ) from problem

@@ -229,9 +229,10 @@ class Drift:
                 f"change: largest before and from {label_text(self.change.period)} on, distance"
                 f" {number_text(self.change.distance)}{chance}"
             )
+        window = self.window(self.periods.index(self.jump))
         for name, part in self.attributions.items():
             top = ", ".join(f"{label_text(part.labels[i])} {part.share[i]:.1%}" for i in part.top(3))
-            lines.append(f"{label_text(self.jump)} by {name}: {top}")
+            lines.append(f"{window} by {name}: {top}")
         return lines
 
     def plot(self, *, axes: Any = None) -> "Figure":

@@ -105,13 +105,13 @@ class Trainer:
             number = int(np.sum(label == code))
             if number < self.folds:
                 raise InputError(
-                    f"label {label_text(task.labels[code])!r} has {number} rows in domain {name!r} for {self.folds}"
-                    " folds: pass fewer folds, or leave the label out"
+                    f"label {label_text(task.labels[code])!r} has {number} rows in domain {name!r} for"
+                    f" folds={self.folds}: pass fewer folds, or leave the label out"
                 )
-        if len(np.unique(unit)) < self.folds:
-            raise InputError(
-                f"domain {name!r} has {len(np.unique(unit))} units for {self.folds} folds: pass fewer folds"
-            )
+        units = len(np.unique(unit))
+        if units < self.folds:
+            way_out = "pass fewer folds" if units > 1 else "name smaller units, or leave the domain out"
+            raise InputError(f"domain {name!r} has {units} units for folds={self.folds}: {way_out}")
         kind = selection.StratifiedGroupKFold if task.grouped else selection.StratifiedKFold
         splitter = kind(self.folds, shuffle=True, random_state=self.seed)
         groups = unit if task.grouped else None

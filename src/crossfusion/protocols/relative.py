@@ -124,7 +124,7 @@ def _repeated(
         if len(halves.a[0]) < LEAST:
             raise InputError(
                 f"halves of {pair_text((found.names[pair[0]], found.names[pair[1]]))} by units have fewer than {LEAST}"
-                " rows: leave a domain out, or name pairs"
+                " rows: name smaller units, or leave a domain out"
             )
         a1, a2, b1, b2 = (Cloud(found.x[rows]) for rows in (*halves.a, *halves.b))
         sizes.append(len(a1.rows))

@@ -101,14 +101,14 @@ def _given(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[s
     if adjusted is None:
         return []
     before, after = value(plain), value(adjusted)
-    given, between = crossed(question.given), crossed(question.between)
+    given = crossed(question.given)
     if before is None or after is None:
         return []
     looks = f"As the rows come, {of_variance(before)} lies between them (distance {with_interval(plain)})"
     if not 0 < before < math.inf or after >= before:
-        return [f"{looks}; a different mix of {given} does not explain the distance."]
+        return [f"{looks}; with {given} held fixed it is not smaller."]
     share = percent(min(1.0, 1 - after / before))
-    return [f"{looks}; {share} of that is a different mix of {given}, not {between} itself."]
+    return [f"{looks}; with {given} held fixed it is {share} smaller."]
 
 
 def _extremes(pairs: Pairwise) -> list[str]:

@@ -114,7 +114,8 @@ def layerwise_cfd(
 
     def ask(compared: str, strata: str | None) -> tuple[Fusion, ...]:
         by = None if units is None else "units"
-        return tuple(s.cfd(compared, given=strata, units=by, weights=weights, level=level) for s in summaries.values())
+        asked = {"given": strata, "units": by, "weights": weights, "level": level}
+        return tuple(_asked(name, summary, compared, **asked) for name, summary in summaries.items())
 
     return Layers(
         names=tuple(summaries),
@@ -125,6 +126,14 @@ def layerwise_cfd(
         given=None if given is None else given if isinstance(given, str) else "given",
         skipped=tuple(seen.skipped),
     )
+
+
+def _asked(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
+    """The distance of a layer, by whose name errors are called."""
+    try:
+        return summary.cfd(between, **asked)
+    except InputError as problem:
+        raise InputError(f"layer {name!r}: {problem}; or name others in layers") from problem
 
 
 class _Seen:

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 import crossfusion as cf
 from crossfusion.cli import NO_COMMAND
 from crossfusion.experiments.synthetic import EXPERIMENTS
+from crossfusion.text import number_text
 
 COMMAND = [str(Path(sys.executable).with_name("crossfusion"))]
 
@@ -233,6 +235,26 @@ def on_terminal(*arguments):
     os.close(leader)
     assert process.wait(10) == 0
     return text.decode()
+
+
+def test_numbers_are_never_cut_on_a_terminal(tmp_path):
+    """Long names give way, and bars go first."""
+    draw = np.random.default_rng(0)
+    site = np.array(["Hamamatsu NanoZoomer XR", "Leica Aperio CS2 (north)", "Philips Ultra Fast Scanner"])
+    where = np.repeat(site, 40)
+    np.savez(tmp_path / "x.npz", x=draw.normal(size=(120, 3)), site=where, week=np.tile(np.arange(10), 12))
+    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--level", "0.95", "--test", "99"]
+    text = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*call))
+    found = run_json(*call)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        for name in ("distance", "unbiased", "lower", "upper", "pvalue"):
+            assert number_text(found[name][i][j]) in text
+    assert "Hamamatsu NanoZoomer XR" not in text
+    assert "…" in text
+    call = ["drift", tmp_path / "x.npz", "--time", "week", "--reference", "first:4", "--given", "site"]
+    text = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*call))
+    assert all(number_text(value) in text for value in run_json(*call)["distance"])
+    assert "label shift" in text
 
 
 def test_the_columns_taken_from_a_text_file_are_named_on_a_terminal(data):

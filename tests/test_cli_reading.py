@@ -254,6 +254,55 @@ REFUSED = {
     ),
     "a file as the folder of the demo": (["demo", "-o", "x.npy"], "x.npy is a file: name a folder"),
     "a folder that does not exist": (["matrix", "none/", "--between", "site"], "none/ does not exist: check the path"),
+    "how a summary is read": (
+        ["matrix", "s.parquet", "--between", "site", "--nan", "drop"],
+        "s.parquet is a summary, whose rows have been read: leave out --nan and --engine",
+    ),
+    "points of a summary": (
+        ["projection", "s.parquet", "--between", "site", "--points", "9"],
+        "--points goes with the file of the rows: give both, or leave it out",
+    ),
+    "a seed that is none": (
+        ["projection", "x.parquet", "--between", "site", "--seed", "-1"],
+        "--seed -1 must be a whole number, 0 or more",
+    ),
+    "adjusted for nothing": (
+        ["matrix", "x.parquet", "--between", "site", "--adjust", "bh"],
+        "--adjust goes with --test: give both, or leave it out",
+    ),
+    "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --test"),
+    "the latest of no alarms": (
+        ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--alarm", "0", "--latest"],
+        "--latest goes with an alarm: give both, or leave it out",
+    ),
+    "a level without units": (
+        ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--level", "0.9"],
+        "--level goes with --units",
+    ),
+    "trimmed and with an interval": (
+        ["compare", "x.npy", "x.npy", "--trim", "0.1", "--level", "0.9"],
+        "--trim does not go with --level or --test",
+    ),
+    "all distances and one that is none": (
+        ["compare", "x.npy", "x.npy", "--distance", "all,nosuch"],
+        "crossfusion has no distance 'nosuch'",
+    ),
+    "an option twice": (
+        ["compare", "x.npy", "x.npy", "--distance", "mmd", "--option", "bandwidth=1", "--option", "bandwidth=2"],
+        "--option gives 'bandwidth' twice: give it once",
+    ),
+    "an option without a name": (
+        ["compare", "x.npy", "x.npy", "--distance", "mmd", "--option", "=2"],
+        "--option '=2' is not NAME=NUMBER: write epsilon=0.5",
+    ),
+    "a tag that is a factor": (
+        ["summarize", "x.parquet", *BY, "--tag", "site=3"],
+        "--tag has 'site', which is a factor too: name the tag otherwise",
+    ),
+    "data of a page, and the page where it cannot be": (
+        ["report", "x.parquet", "--between", "site", "--json", "-o", "none/x.html"],
+        "none/x.html cannot be written: there is no folder none",
+    ),
     "one to compare": (["compare", "x.npy"], "two files or queries, not 1"),
     "three to compare": (["compare", "x.npy", "x.npy", "--sql", A], "two files or queries, not 3"),
     "summary and query": (["matrix", "s.parquet", "--between", "site", "--sql", A], "leave out --sql and --manifest"),

@@ -368,9 +368,9 @@ def test_what_has_no_rate_is_refused(refuses):
         cf.cddr(x, np.where(domain == "A", y, y + 10), domain)
     with refuses("'A' and 'B' have fewer than two labels in common"):
         cf.cddr(x, np.where(domain == "A", y, y + 10), domain, pairs=[("A", "B")])
-    with refuses("label '0' has 4 rows in domain 'A' for 5 folds"):
+    with refuses("label '0' has 4 rows in domain 'A' for folds=5"):
         cf.cddr(x, np.where((y == 0) & (np.arange(300) > 11) & (domain == "A"), 1, y), domain)
-    with refuses("domain 'A' has 3 units for 5 folds"):
+    with refuses("domain 'A' has 3 units for folds=5"):
         cf.cddr(x, y, domain, units=np.arange(300) // 50)
     with refuses("is no scikit-learn classifier"):
         cf.cddr(x, y, domain, model="svm")

@@ -309,6 +309,12 @@ def test_a_manifest_gives_files_and_factors_as_text(tmp_path):
     assert count_tiles(found)["slide"] == {"03": 4, "04": 4}
 
 
+def test_whole_images_have_no_tiles_to_choose_from(tmp_path):
+    folder = slides.write_manifest(tmp_path)
+    with pytest.warns(cf.CrossfusionWarning, match="per_slide has no effect on images that are taken whole"):
+        assert len(read_layout(folder, per_slide=1)) == 8
+
+
 def test_a_manifest_of_slides_is_cut_and_of_plain_tiff_is_not(tmp_path):
     pixels = slides.tissue_picture(512, 512)
     slides.write_slide(tmp_path / "s.tif", pixels)

@@ -112,7 +112,7 @@ def _show(found: Drift, asked: str) -> None:
     compared = "the window before" if isinstance(found.reference, str) else f"{len(found.reference)} reference periods"
     number = int(found.alarm.sum())
     said = "" if found.rate is None else f"; {number or 'no'} alarm{'' if number == 1 else 's'} at {found.rate:g}"
-    title = f"Cross-Fusion Distance of {asked} to {compared}{said}"
+    title = f"Cross-Fusion Distance of {asked} to {compared}{said}   {found.sparkline()}"
     output.show_table(title, header, rows, styles, bars=found.distance.tolist())
     for line in found.told():
         click.echo(line)

@@ -41,7 +41,7 @@ def projection(
       crossfusion projection embeddings.parquet --between scanner --plot cloud.pdf
       crossfusion projection summary.parquet --between site
     """
-    check_typed(["points", "seed"], "rows, which a summary has none of", not read.is_summary(file))
+    check_typed(["points", "seed"], "the file of the rows", not read.is_summary(file))
     check_whole(points, "points")
     check_seed(seed)
     found = _projected(file, between, points, seed, read)

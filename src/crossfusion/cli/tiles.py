@@ -37,7 +37,7 @@ OPTIONS = (
     click.option(
         "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in such a tile."
     ),
-    number_option("--per-slide", None, "Most tiles of a slide, at random.  [default: all]"),
+    number_option("--per-slide", None, "Most tiles of a slide that is cut, at random.  [default: all]"),
     number_option("--tile-seed", 0, "Seed of that choice."),
     click.option("--centres", type=PATH, metavar="FILE", help="Slide and centre of slides of camelyon16, as CSV."),
 )

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from crossfusion.errors import FileError, InputError
+from crossfusion.errors import FileError, InputError, warn
 from crossfusion.pathology.camelyon16 import read_camelyon16
 from crossfusion.pathology.listing import Done, read_folder, read_manifest, read_slides
 from crossfusion.pathology.midog import read_midog
@@ -101,6 +101,8 @@ def read_layout(
         tiles = read_camelyon16(place, cut, done, None if centres is None else places.as_text(centres))
     else:
         tiles = READERS[layout](place, cut, done)
+    if tiles and per_slide is not None and all(tile.box is None for tile in tiles):
+        warn("per_slide has no effect on images that are taken whole: leave it out")
     if not tiles:
         raise FileError(f"{places.shown(place)} has no tiles: ask for less tissue or smaller tiles, or check the files")
     return tiles

@@ -57,17 +57,7 @@ def read_manifest(data: str, cut: Cut, done: Done) -> list[Tile]:
         raise FileError(f"{places.shown(table)} names {len(twice):,} files twice ({listed(twice)}): keep one row each")
     files = [str(table.parent / name) if name else "" for name in names]
     check_there(files, names, places.shown(table))
-    return _some([tile for entry in zip(files, names, rows, strict=True) for tile in _tiles_of(*entry, cut, done)], cut)
-
-
-def _some(tiles: Sequence[Tile], cut: Cut) -> list[Tile]:
-    """No more whole images of a slide than are wanted, where a factor tells their slide."""
-    slides: dict[str, list[Tile]] = {}
-    for tile in tiles:
-        if tile.box is None and "slide" in tile.factors:
-            slides.setdefault(tile.factors["slide"], []).append(tile)
-    kept = {tile.key for slide, images in slides.items() for tile in cut.some(images, slide)}
-    return [tile for tile in tiles if tile.box is not None or "slide" not in tile.factors or tile.key in kept]
+    return [tile for entry in zip(files, names, rows, strict=True) for tile in _tiles_of(*entry, cut, done)]
 
 
 def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None:
@@ -85,7 +75,7 @@ def read_folder(data: str, cut: Cut, done: Done) -> list[Tile]:
     files, factors = _found(data)
     named = [{GROUP: PurePath(file.path).parent.name} for file in files] if not any(factors) else factors
     entries = zip((file.path for file in files), _keys(files, data), named, strict=True)
-    return _some([tile for entry in entries for tile in _tiles_of(*entry, cut, done)], cut)
+    return [tile for entry in entries for tile in _tiles_of(*entry, cut, done)]
 
 
 def read_slides(data: str, cut: Cut, done: Done) -> list[Tile]:

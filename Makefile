@@ -60,6 +60,7 @@ reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; g
 	cp reproduction/decomposition/decomposition.png docs/reproduction
 	cp reproduction/synthetic/figures/relative-d128-n300.png docs/reproduction
 	cp reproduction/synthetic/figures/beyond-d128-n300.png docs/reproduction
+	$(BIN)/python examples/readme_pictures.py
 
 real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA); goes on where it was interrupted
 	$(BIN)/crossfusion reproduce real --out reproduction/real

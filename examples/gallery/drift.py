@@ -51,5 +51,5 @@ print("stop and look" if all(within.alarm[-2:]) else "go on")
 # %%
 # As a nightly job this is one line of shell, ``crossfusion drift weeks.parquet --time
 # week --given label --reference first:10 --latest``, whose exit code is 1 if the last
-# week is an alarm.
+# week is an alarm: page somebody when it was so for two weeks running.
 # :doc:`/drift` says what an alarm promises, and where it does not hold.

@@ -46,3 +46,9 @@ def pieces_of(table: Table, between: Factors, given: Factors | None, units: Fact
 def have_several(table: Table, between: Sequence[str], units: Sequence[str]) -> bool:
     """Whether some units have several of the compared groups."""
     return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))
+
+
+def exchanged(table: Table, between: Sequence[str], units: Sequence[str]) -> str:
+    """What a test by units exchanges, in words: units as wholes, or labels within them."""
+    wholes = " × ".join(units)
+    return f"{' × '.join(between)} within {wholes}" if have_several(table, between, units) else wholes

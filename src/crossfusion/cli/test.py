@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfusion import factors
-from crossfusion.cells import have_several
+from crossfusion.cells import exchanged, have_several
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
@@ -81,18 +81,18 @@ def test(
     if units or paired:
         summary = read.summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
-        result, fusion, exchanged = _of_units(summary, between, given, units or paired, level, chance)
+        result, fusion, said = _of_units(summary, between, given, units or paired, level, chance)
     elif read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
     else:
-        result, fusion, exchanged = _of_rows(read.whole(file, [*between, *given]), between, given, level, chance)
+        result, fusion, said = _of_rows(read.whole(file, [*between, *given]), between, given, level, chance)
     output.draw(plot, result.plot)
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
-        found |= {"exchanged": exchanged}
+        found |= {"exchanged": said}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
     else:
-        _show(result, fusion, tables.question(between, given), exchanged)
+        _show(result, fusion, tables.question(between, given), said)
 
 
 def _of_units(
@@ -100,14 +100,11 @@ def _of_units(
 ) -> tuple[TestResult, Fusion, str]:
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, **chance)
-    exchanged = " × ".join(units)
-    if have_several(summary, between, units):
-        exchanged = f"{' × '.join(between)} within {exchanged}"
     fusion = _estimate(
         lambda: summary.cfd(between, given=given, units=units, level=level),
         lambda: summary.cfd(between, given=given),
     )
-    return result, fusion, exchanged
+    return result, fusion, exchanged(summary, between, units)
 
 
 def _of_rows(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion import factors
-from crossfusion.cells import have_several
+from crossfusion.cells import exchanged
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
@@ -136,10 +136,8 @@ class Evidence:
         if asked.units:
             tests["units"] = asked.units
             found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
-            exchanged = " × ".join(asked.units)
-            if have_several(self.summary, asked.between, asked.units):
-                exchanged = f"{' × '.join(asked.between)} within {exchanged}"
-            return None if found is None else (found, exchanged, len(self.summary.rollup(asked.units)))
+            said, number = exchanged(self.summary, asked.between, asked.units), len(self.summary.rollup(asked.units))
+            return None if found is None else (found, said, number)
         if self.rows is None:
             self.missing["test"] = NO_UNITS
             return None

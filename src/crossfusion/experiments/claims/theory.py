@@ -181,7 +181,8 @@ def metric(_: Evidence) -> Finding:
         f"asymmetry {uneven:.0e}; CFD is 0 for {confused} of {PAIRS} pairs of different clouds on one mean;"
         f" {broken:.0%} of the triangles are violated"
     )
-    return together(outcomes, figure, f"√CFD violates {roots:.0%} of the triangles")
+    root = f"√CFD violates {roots:.0%} of these triangles, of equal spread; with unequal spreads it can"
+    return together(outcomes, figure, root)
 
 
 def _is_confused(a: FloatArray, b: FloatArray) -> bool:

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from crossfusion.text import text_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-LABEL_WIDTH, LEAST_WIDTH = 40, 8
+LABEL_WIDTH, LEAST_WIDTH = 60, 8
 GAP = 3  # between two columns
 BAR, EIGHTHS = 20, ("", *"▏▎▍▌▋▊▉")  # characters of the longest bar, and its last one
 HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
@@ -57,36 +57,60 @@ def show_table(
     left: Collection[int] = (0,),
     bars: Sequence[float | None] | None = None,
 ) -> None:
-    """Print a table for people: coloured on a terminal, plain in a pipe; columns in `left` are flush left.
+    """Print a table for people; columns in `left` are flush left.
 
-    On a terminal rows end in bars, where these have values; rows without one are the last.
+    It is coloured on a terminal that has room for it, and plain elsewhere. On a terminal rows end in bars, where these
+    have values; rows without one are the last.
     """
-    if not sys.stdout.isatty():
-        click.echo(f"{printable(title)}\n{text_table(header, rows, left=left)}")
+    title, header = printable(title), [printable(name) for name in header]
+    rows = [[printable(cell) for cell in row] for row in rows]
+    columns = list(zip(header, *rows, strict=True))
+    numbers = [k for k in range(len(header)) if k not in left]
+    least = {k: max(len(part) for cell in columns[k] for part in _parts(cell)) for k in numbers}
+    needs = {k: min(LABEL_WIDTH, max(map(len, columns[k]))) for k in left}
+    room = terminal_width() - sum(least.values()) - GAP * len(header)
+    if not sys.stdout.isatty() or room < LEAST_WIDTH * len(needs):
+        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    screen, table = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    words = [max(len(word) for row in (header, *rows) for word in row[k].split() or [""]) for k in range(len(header))]
-    room = screen.width - sum(words[k] + GAP for k in range(len(header)) if k not in left)
     drawn = bar_cells([] if bars is None else bars)
-    if room < len(left) * (LEAST_WIDTH + GAP) + BAR + GAP:  # numbers come before names, and names before bars
+    if room < sum(needs.values()) + BAR + GAP:  # numbers come before names, and names before bars
         drawn = []
-    most = max(LEAST_WIDTH, (room - (BAR + GAP) * bool(drawn)) // max(len(left), 1) - GAP)
+    widths = shared_widths(needs, room - (BAR + GAP) * bool(drawn))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
         if position in left:
-            table.add_column(Text(printable(name)), max_width=min(most, LABEL_WIDTH), overflow="ellipsis", no_wrap=True)
+            table.add_column(Text(name), max_width=widths[position], overflow="ellipsis", no_wrap=True)
         else:  # a number is never cut: an interval may take two lines
-            table.add_column(Text(printable(name)), justify="right", min_width=words[position])
+            table.add_column(Text(name), justify="right", min_width=least[position])
     if drawn:
         table.add_column(no_wrap=True, overflow="crop")
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
-        cells = [Text(printable(cell), style=colour) for cell, colour in zip(row, style, strict=True)]
+        cells = [Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)]
         table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
-    screen.print(Text(printable(title), style="bold"), table, sep="\n")
+    console().print(Text(title, style="bold"), table, sep="\n")
+
+
+def _parts(cell: str) -> list[str]:
+    """What of a cell stays in one line: of an interval, each of its ends."""
+    return cell.replace(" to ", "\u00a0to ").split(" ")
+
+
+def shared_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
+    """Widths of columns: what each needs, or an equal share of what the others leave.
+
+    >>> shared_widths({0: 5, 1: 30, 2: 60}, 65)
+    {0: 5, 1: 30, 2: 30}
+    """
+    widths: dict[int, int] = {}
+    for column in sorted(needs, key=needs.__getitem__):
+        share = (room - sum(widths.values())) // (len(needs) - len(widths))
+        widths[column] = min(needs[column], max(LEAST_WIDTH, share))
+    return widths
 
 
 def bar_cells(values: Sequence[float | None]) -> list[tuple[str, str]]:

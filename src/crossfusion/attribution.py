@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion.design import Codes, Design, between_by_feature
+from crossfusion.design import Codes, Design, between_by_feature, part_means
 from crossfusion.frames import data_frame
 from crossfusion.fusion import checked_overlap, log_ratio
 from crossfusion.kernels import FloatArray
@@ -163,8 +163,7 @@ def by_unit(
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
     checked_overlap(weight, design.part)
-    points = Moments(weight, cells.mean, np.zeros_like(cells.mean))
-    centre = points.merge(design.part, int(design.part.max()) + 1).mean[design.part]
+    centre = part_means(cells.mean, weight, design.part)[design.part]
     direction = cells.mean - centre
     fine_weight = weight[cell] * fine.count / cells.count[cell]
     products = np.einsum("ij,ij->i", fine.mean - centre[cell], direction[cell])

@@ -1,13 +1,12 @@
 """How well the differences of distances are known that were measured on the same units."""
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from crossfusion.fusion import Fusion
-from crossfusion.interval import student
+from crossfusion.interval import half_width
 from crossfusion.kernels import FloatArray
 from crossfusion.unit_errors import UnitErrors
 
@@ -28,8 +27,7 @@ class Side:
         """By what factor its interval is longer on a side than a symmetric one would be; 1 where it is shorter."""
         if self.fusion.interval is None or self.fusion.unbiased is None or self.fusion.level is None:
             return 1.0
-        normal = NormalDist().inv_cdf((1 + self.fusion.level) / 2)
-        usual = self.stderr * normal * float(student(normal, self.errors.errors.freedom))
+        usual = self.stderr * half_width(self.fusion.level, float(self.errors.errors.freedom))
         return max(abs(self.fusion.interval[limit] - self.fusion.unbiased) / usual, 1.0)
 
 
@@ -40,11 +38,10 @@ def half_widths(method: Side, reference: Side, level: float) -> tuple[float, flo
     """
     influence = method.errors.influence - reference.errors.influence
     kernel = method.errors.kernel - reference.errors.kernel
-    freedom = np.array(min(float(side.errors.errors.freedom) for side in (method, reference)))
+    freedom = min(float(side.errors.errors.freedom) for side in (method, reference))
     second = 2 * float(np.sum(kernel**2))
     variance = second + max(float(np.sum(influence**2)) - 2 * second, 0.0)
-    normal = NormalDist().inv_cdf((1 + level) / 2)
-    half = float(normal * student(normal, freedom) * np.sqrt(variance))
+    half = half_width(level, freedom) * float(np.sqrt(variance))
     own, other = method.stderr**2, reference.stderr**2
     shared = (own + other - variance) / 2
     shares = np.maximum([own - shared, other - shared], 0.0)

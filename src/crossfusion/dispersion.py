@@ -97,10 +97,10 @@ def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> 
     if unit is None:
         number, error = moments.count, 1 / np.maximum(moments.count - 1, 1)
     else:
-        piece, first = np.unique(cell.astype(np.int64) * (int(unit.max()) + 1) + unit, return_index=True)
-        owner = cell[first]
-        codes = np.searchsorted(piece, cell.astype(np.int64) * (int(unit.max()) + 1) + unit).astype(np.int32)
-        parts = grouped(rows, codes, len(piece), name="x")[0]
+        width = int(unit.max()) + 1
+        piece, codes = np.unique(cell.astype(np.int64) * width + unit, return_inverse=True)
+        owner = piece // width
+        parts = grouped(rows, codes.astype(np.int32), len(piece), name="x")[0]
         number = np.bincount(owner).astype(np.float64)
         gap = (parts.mean - moments.mean[owner]) * (parts.count / moments.count[owner])[:, None]
         squares = np.bincount(owner, weights=np.einsum("ij,ij->i", gap, gap)) * number / np.maximum(number - 1, 1)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from crossfusion.interval import student
+from crossfusion.interval import half_width
 from crossfusion.kernels import FloatArray
 from crossfusion.protocols.outcomes import Association, Outcome
 
@@ -42,7 +41,7 @@ def pearson(x: FloatArray, y: FloatArray) -> float:
     return float(np.clip(np.sum(x * y) / spread, -1, 1)) if spread > 0 else float("nan")
 
 
-def ranks(values: FloatArray) -> FloatArray:
+def mean_ranks(values: FloatArray) -> FloatArray:
     """Ranks from 1; equal values share the mean of theirs."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     shared: FloatArray = (np.cumsum(count) - (count - 1) / 2)[place]
@@ -51,7 +50,7 @@ def ranks(values: FloatArray) -> FloatArray:
 
 def spearman(x: FloatArray, y: FloatArray) -> float:
     """Correlation of ranks."""
-    return pearson(ranks(x), ranks(y))
+    return pearson(mean_ranks(x), mean_ranks(y))
 
 
 def all_points(distance: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -103,8 +102,7 @@ def _jackknife(
     error = np.sqrt((domains - 1) / domains * np.sum((scale[1:] - scale[1:].mean()) ** 2))
     if error < NO_ERROR:  # ranks of few points that none of the domains changes
         return None, None
-    normal = NormalDist().inv_cdf((1 + level) / 2)
-    half = float(normal * student(normal, np.array(float(domains - 1))) * error)
+    half = half_width(level, domains - 1) * float(error)
     return float(np.tanh(scale[0] - half)), float(np.tanh(scale[0] + half))
 
 

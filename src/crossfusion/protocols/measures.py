@@ -86,6 +86,6 @@ def _measure(name: str, options: Any) -> Measure:
     return Measure(name, lambda a, b: function(a.rows, b.rows), 2 if name in SQUARED else 1)
 
 
-def beyond_rounding(name: str, value: float) -> float:
+def zero_if_rounding(name: str, value: float) -> float:
     """A distance, or 0 for what rounding leaves of CFD, which has no unit, where means were set equal."""
     return 0.0 if name.startswith("cfd") and abs(value) < ROUNDING else value

@@ -11,7 +11,7 @@ from crossfusion.alignment.domains import Domains, as_domains
 from crossfusion.alignment.harmony import library
 from crossfusion.kernels import CodeArray
 from crossfusion.protocols.drops import Drop
-from crossfusion.protocols.measures import Cloud, Measure, beyond_rounding
+from crossfusion.protocols.measures import Cloud, Measure, zero_if_rounding
 from crossfusion.protocols.outcomes import Outcome
 from crossfusion.text import label_text
 from crossfusion.validation import as_names, as_rows, check_known, check_length
@@ -56,7 +56,7 @@ def distances_of_pairs(
         for _ in range(1 if whole else repeats):
             rows = [draw.choice(found.rows(k), size, replace=False) for k in (a, b)]
             clouds = [Cloud(found.x[own], label[own]) for own in rows]
-            sampled.append([beyond_rounding(measure.name, measure.call(*clouds)) for measure in measures])
+            sampled.append([zero_if_rounding(measure.name, measure.call(*clouds)) for measure in measures])
         means = np.mean(sampled, axis=0).tolist()
         values[frozenset((a, b))] = dict(zip((measure.name for measure in measures), means, strict=True))
     return values

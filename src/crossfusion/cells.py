@@ -48,6 +48,16 @@ def have_several(table: Table, between: Sequence[str], units: Sequence[str]) -> 
     return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))
 
 
+def number_exchanged(table: Table, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> int:
+    """Units whose labels a test can exchange: in strata of several groups or, within units, with several groups."""
+    fine = table.rollup(list(dict.fromkeys([*units, *between, *given])))
+    unit, group = (factors.encode(fine.keys.select(list(names)))[0] for names in (units, between))
+    held = [*given, *(units if have_several(table, between, units) else [])]
+    place = factors.encode(fine.keys.select(list(dict.fromkeys(held))))[0] if held else np.zeros(len(fine), np.int32)
+    present = np.unique(np.stack([place, group]), axis=1)
+    return len(np.unique(unit[np.isin(place, np.flatnonzero(np.bincount(present[0]) > 1))]))
+
+
 def exchanged(table: Table, between: Sequence[str], units: Sequence[str]) -> str:
     """What a test by units exchanges, in words: units as wholes, or labels within them."""
     wholes = " × ".join(units)

@@ -103,7 +103,7 @@ def _rows(x: Any) -> Any:
     """Rows × features of a type that sums can be taken in."""
     try:
         rows = jnp.asarray(x)
-    except TypeError as problem:
+    except (TypeError, ValueError) as problem:
         raise InputError(f"x must hold numbers ({first_line(problem)}): convert it") from problem
     if rows.ndim != 2:
         raise InputError(f"x must be two-dimensional, rows × features, but has shape {rows.shape}: reshape it")
@@ -116,7 +116,10 @@ def _rows(x: Any) -> Any:
 
 def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -> tuple[Any, int]:
     """Codes of groups or strata, and how many there can be."""
-    codes = values if isinstance(values, jax.Array) else np.asarray(values)
+    try:
+        codes = values if isinstance(values, jax.Array) else np.asarray(values)
+    except ValueError as problem:
+        raise InputError(f"{name} cannot be read as one number a row ({first_line(problem)}): number them") from problem
     if codes.ndim != 1 or codes.dtype.kind not in "iub":
         raise InputError(
             f"{name} must be whole numbers 0, 1, ..., one a row, not {codes.dtype} of shape {codes.shape}: number them,"

@@ -103,6 +103,7 @@ def contributions(
         own.set_xlabel("share of the variance between groups")
         own.set_ylabel(style.name(over))
         own.locator_params(axis="x", nbins=6)
+        style.keep_label_inside(own)
         if some:
             own.set_title(f"{len(found)} of {of:,}, together {percent(float(found.sum()))}")
     return style.figure_of(own)

@@ -51,7 +51,7 @@ def depth(
         for k, (label, found) in enumerate(values.items()):
             looks = style.look(k)
             if limits is not None and label in limits:
-                own.fill_between(place, *limits[label], color=looks["color"], alpha=0.18, linewidth=0)
+                style.band(own, place, limits[label], looks["color"], 0.18)
             size = 3.5 if len(names) <= NAMED else 2
             own.plot(place, found, markersize=size, label=style.name(label, 40), zorder=3, **looks)
         style.zero_line(own, vertical=False)

@@ -47,7 +47,7 @@ def matrix(
     values = np.asarray(values, np.float64)
     number = len(labels)
     finite = values[np.isfinite(values)]
-    low, high = min(0.0, finite.min(initial=0.0)), max(finite.max(initial=0.0), 1e-12)
+    low, high = 0.0, max(finite.max(initial=0.0), 1e-12)  # what is below zero is as close as can be
     width = style.COLUMN if number <= ONE_COLUMN else style.PAGE
     with style.on(axes, 0.85 * width, width) as own:
         own.set_facecolor(style.FAINT)

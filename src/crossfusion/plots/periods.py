@@ -65,7 +65,7 @@ def series(
     alarms = np.zeros(len(values), bool) if alarm is None else np.asarray(alarm, bool)
     with style.on(axes, 2.3) as own:
         if limits is not None:
-            own.fill_between(place, *limits, color=style.NEAR, alpha=0.2, linewidth=0, label="interval")
+            style.band(own, place, limits, style.NEAR, 0.2, label="interval")
         own.plot(place, values, color=style.NEAR, marker="o", markersize=2.5, label="distance")
         if threshold is not None:
             label = "alarm line" if rate is None else f"alarm at {rate:g}"

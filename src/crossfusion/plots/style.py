@@ -123,6 +123,14 @@ def zero_line(axes: Any, vertical: bool = True) -> None:
     (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
 
 
+def band(axes: Any, place: Any, limits: Any, colour: Any, alpha: float, **more: Any) -> None:
+    """Intervals along a line: an area, or a bar where there is one place only."""
+    if len(place) == 1:
+        axes.vlines(place, *limits, color=colour, alpha=2 * alpha, linewidth=4, **more)
+    else:
+        axes.fill_between(place, *limits, color=colour, alpha=alpha, linewidth=0, **more)
+
+
 def keep_label_inside(axes: Any) -> None:
     """Move the words below a narrow axis to the left, where they would leave the figure."""
     figure = figure_of(axes)

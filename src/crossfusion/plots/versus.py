@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Limits = FloatArray | None
+SHORT = 10  # characters of names of which three fit side by side
 
 
 def plane(
@@ -51,7 +52,8 @@ def plane(
     >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title(loc="left")
     '← groups fused, ↑ biology kept'
     """
-    lines = -(-len(names) // 3)
+    columns = 3 if max((len(style.name(entry, 16)) for entry in names), default=0) <= SHORT else 2
+    lines = -(-len(names) // columns)
     with style.on(axes, 2.7 + 0.16 * lines) as own:
         spread = [_lengths(batch, batch_limits), _lengths(biology, biology_limits)]
         for k, entry in enumerate(names):
@@ -80,7 +82,7 @@ def plane(
         if axes is None:
             handles = [bars.lines[0] for bars in own.containers]
             texts = [bars.get_label() for bars in own.containers]
-            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=3)
+            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=columns)
     return style.figure_of(own)
 
 

@@ -10,7 +10,7 @@ from crossfusion import factors
 from crossfusion.attribution import Attribution
 from crossfusion.fusion import Fusion
 from crossfusion.page.markup import isolated, number, percent
-from crossfusion.report.evidence import Evidence
+from crossfusion.report.evidence import Evidence, Tested
 from crossfusion.report.names import crossed, listed
 from crossfusion.shape import SPREAD
 from crossfusion.sources.whole import Rows
@@ -43,15 +43,21 @@ class Concern:
 
 
 def concerns(
-    evidence: Evidence, main: Fusion, balanced: Fusion, units: Attribution | None, lost: Sequence[str] = ()
+    evidence: Evidence,
+    main: Fusion,
+    balanced: Fusion,
+    tested: Tested | None,
+    units: Attribution | None,
+    lost: Sequence[str] = (),
 ) -> list[Concern]:
     """All that is found, what is serious first; what was said of lost groups is repeated."""
     found = [
         *_confounded(evidence, main),
         *_no_units(evidence),
+        *_crossed_units(evidence, tested),
         *_nameless(evidence),
         *_small(evidence),
-        *_imbalance(main, balanced),
+        *_imbalance(evidence, main, balanced),
         *_shape(main),
         *_dominant(units, main),
         *_duplicates(evidence),
@@ -113,6 +119,21 @@ def _no_units(evidence: Evidence) -> Iterator[Concern]:
         )
 
 
+def _crossed_units(evidence: Evidence, tested: Tested | None) -> Iterator[Concern]:
+    """Units that have several groups, among units that do not."""
+    if tested is None or not tested.partial:
+        return
+    between, units = crossed(evidence.question.between), crossed(evidence.question.units)
+    yield Concern(
+        "crossed units",
+        True,
+        f"{tested.number:,} of {tested.total:,} {units} units have several {between} groups",
+        f"Labels can be exchanged within these only, so that the test says nothing of the other {units} units. The"
+        " interval counts all of them.",
+        f"Mend or leave out rows that give a {units} another {between} by accident; else trust the interval.",
+    )
+
+
 def _nameless(evidence: Evidence) -> Iterator[Concern]:
     """Rows without a value of a factor, which make up a group of their own."""
     asked, summary = evidence.question, evidence.summary
@@ -151,11 +172,11 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
             )
 
 
-def _imbalance(main: Fusion, balanced: Fusion) -> Iterator[Concern]:
+def _imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
     count = main.counts
     largest, smallest = max(count, key=lambda name: count[name]), min(count, key=lambda name: count[name])
     ratio = count[largest] / count[smallest]
-    if ratio >= IMBALANCE:
+    if ratio >= IMBALANCE and evidence.question.weights == "pooled":
         yield Concern(
             "imbalance",
             False,

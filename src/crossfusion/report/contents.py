@@ -11,13 +11,12 @@ from crossfusion import factors
 from crossfusion.attribution import FEATURES, Attribution
 from crossfusion.errors import CrossfusionWarning, InputError
 from crossfusion.fusion import Fusion
-from crossfusion.judge import TestResult
 from crossfusion.kernels import FloatArray
 from crossfusion.pairwise import Pairwise
 from crossfusion.report import versions, words
 from crossfusion.report.concerns import concerns
 from crossfusion.report.data import Data
-from crossfusion.report.evidence import Evidence, group_labels
+from crossfusion.report.evidence import Evidence, Tested, group_labels
 from crossfusion.report.names import crossed
 from crossfusion.report.order import clustered
 from crossfusion.report.over_time import as_data, in_words, over_time
@@ -53,15 +52,16 @@ def _contents(data: Data) -> dict[str, Any]:
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
     by_feature, by_unit = _attributions(summary, asked, strata)
-    balanced = summary.cfd(asked.between, given=asked.given, weights="balanced")
-    batches, methods = versions.batches(evidence), versions.methods(data, reference)
+    same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
+    balanced = same_weight.distance(asked.between, asked.given)
+    batches, methods = versions.batches(evidence), versions.methods(data, evidence, reference)
     drift = over_time(evidence)
     said = words.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
         "about": _about(data, evidence),
-        "verdict": words.verdict(main, tested[0] if tested else None, asked.level),
+        "verdict": words.verdict(main, tested, asked.level),
         "headline": [*said, *in_words(drift), *words.of_methods(methods)],
         "tiles": words.tiles(asked, list(distances.items())),
         "distances": {name: _fusion(fusion) for name, fusion in distances.items()},
@@ -74,8 +74,8 @@ def _contents(data: Data) -> dict[str, Any]:
         "projection": projection(summary, asked, evidence.rows),
         "features": _attribution(by_feature, data.features),
         "units": None if by_unit is None else _attribution(by_unit),
-        "test": None if tested is None else _test(*tested),
-        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, by_unit, data.lost)],
+        "test": None if tested is None else _test(tested),
+        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, tested, by_unit, data.lost)],
         "missing": dict(evidence.missing),
         "drift": as_data(drift, data.features),
     }
@@ -88,7 +88,8 @@ def _distances(evidence: Evidence) -> dict[str, Fusion]:
     if asked.given:
         fixed = f"interval within one {crossed(asked.given)}"
         found["adjusted"] = evidence.distance(asked.between, asked.given, fixed)
-        found["biology"] = evidence.distance(asked.given, asked.between)
+        if len(evidence.summary.rollup(asked.given)) > 1:
+            found["biology"] = evidence.distance(asked.given, asked.between)
     return found
 
 
@@ -165,11 +166,13 @@ def _rounded(values: FloatArray) -> list[Any]:
     return [plain_value(float(f"{value:.{DIGITS}g}")) for value in np.asarray(values, float)]
 
 
-def _test(test: TestResult, exchanged: str, number: int) -> dict[str, Any]:
+def _test(tested: Tested) -> dict[str, Any]:
     """The outcome of a test; the rearrangements in the units of the distance, plug-in, which grows with F."""
+    test = tested.result
     finite = 0 < test.distance < np.inf
     freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
-    found = test.to_dict() | {"exchanged": exchanged, "number": number}
+    told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
+    found = test.to_dict() | told
     return found | {"null": _rounded(np.log1p(test.null / freedom)) if finite else []}
 
 
@@ -183,7 +186,13 @@ def _attributions(
     summary: Summary, question: Question, given: tuple[str, ...]
 ) -> tuple[Attribution, Attribution | None]:
     options: dict[str, Any] = {"given": given, "weights": question.weights}
-    by_unit = summary.attribution(question.between, over=question.units[0], **options) if question.units else None
+    by_unit = None
+    if question.units:
+        name, fine = " × ".join(question.units), summary
+        if len(question.units) > 1:  # a patient may have the number of another one in another hospital
+            units = [label_text(label) for label in factors.labels(summary.keys.select(list(question.units)))]
+            fine = replace(summary, keys=summary.keys.append_column(name, factors.column(units, name)), batches=())
+        by_unit = fine.attribution(question.between, over=name, **options)
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 
 

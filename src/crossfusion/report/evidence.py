@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion import factors
-from crossfusion.cells import exchanged
+from crossfusion.cells import exchanged, have_several, number_exchanged
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
@@ -26,6 +26,23 @@ ADJUST = "holm"
 ESTIMATE = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
 TOO_MANY = "there are more rows than are held in memory: name in units what is independent, such as the patient"
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A test, and what it exchanged: `number` of `total` rows or units, or labels within units."""
+
+    result: TestResult
+    exchanged: str
+    number: int
+    total: int
+    by_units: bool = False
+    within: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """Whether labels are exchanged within units of which only some have several groups."""
+        return self.within and self.number < self.total
 
 
 @dataclass(frozen=True)
@@ -129,21 +146,25 @@ class Evidence:
         own = np.array([places.get(label, -1) for label in factors.labels(groups)])
         return own[code], factors.encode(self.rows.keys.select(list(given)))[0] if given else None
 
-    def test(self, given: tuple[str, ...]) -> tuple[TestResult, str, int] | None:
-        """Outcome of the permutation test, what was exchanged, and how many of them there were."""
+    def test(self, given: tuple[str, ...]) -> Tested | None:
+        """Outcome of the permutation test, and what was exchanged."""
         asked = self.question
         tests: dict[str, Any] = {"permutations": asked.permutations, "seed": asked.seed}
         if asked.units:
             tests["units"] = asked.units
             found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
-            said, number = exchanged(self.summary, asked.between, asked.units), len(self.summary.rollup(asked.units))
-            return None if found is None else (found, said, number)
+            if found is None:
+                return None
+            number = number_exchanged(self.summary, asked.between, given, asked.units)
+            within = have_several(self.summary, asked.between, asked.units)
+            said, total = exchanged(self.summary, asked.between, asked.units), len(self.summary.rollup(asked.units))
+            return Tested(found, said, number, total, by_units=True, within=within)
         if self.rows is None:
             self.missing["test"] = NO_UNITS
             return None
         rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
         tested = self._tried("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
-        return None if tested is None else (tested, "single rows", len(rows))
+        return None if tested is None else Tested(tested, "single rows", len(rows), self.total)
 
 
 def group_labels(summary: Summary, between: tuple[str, ...]) -> list[Any]:

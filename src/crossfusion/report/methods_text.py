@@ -1,6 +1,7 @@
 """How a report was made: formulas, choices, versions, the command, and whom to cite."""
 
 import platform
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -39,10 +40,11 @@ def made(command: str) -> dict[str, Any]:
     }
 
 
-def methods_section(question: Question, about: dict[str, Any], made_with: dict[str, Any]) -> str:
+def methods_section(question: Question, found: Mapping[str, Any]) -> str:
     """HTML of formulas, choices and versions."""
+    made_with = found["made"]
     formulas = files("crossfusion.report").joinpath("methods.html").read_text(encoding="utf-8")
-    choices = "".join(element("li", written(text)) for text in _choices(question, about))
+    choices = "".join(element("li", written(text)) for text in _choices(question, found))
     programs = f"crossfusion {made_with['crossfusion']}, NumPy {made_with['numpy']}, Python {made_with['python']}"
     return (
         formulas
@@ -52,25 +54,30 @@ def methods_section(question: Question, about: dict[str, Any], made_with: dict[s
     )
 
 
-def _choices(question: Question, about: dict[str, Any]) -> list[str]:
+def _choices(question: Question, found: Mapping[str, Any]) -> list[str]:
     """What was chosen for this report, in sentences."""
-    level = f"{100 * question.level:g} %"
-    found = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
-    if question.units:
-        found.append(
+    level, about = f"{100 * question.level:g} %", found["about"]
+    intervals = any("interval" in fusion for fusion in found["distances"].values())
+    said = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
+    if question.units and intervals:
+        said.append(
             f"Intervals are at {level} confidence; they and the unbiased distances count {crossed(question.units)}"
             " units. They are of single distances, each at its level, and invert a test of every distance that might be"
             " true."
         )
+    elif question.units:
+        said.append("Unbiased distances count rows, as there could be no interval by units.")
     elif about["whole"]:
-        found.append(f"Intervals are at {level} confidence and take rows to be independent.")
-    found.append(
-        f"Tests are by up to {question.permutations:,} rearrangements of labels"
-        f"{' within strata' if question.given else ''}; p-values of pairs are also adjusted for their number (Holm)."
+        said.append(f"Intervals are at {level} confidence and take rows to be independent.")
+    strata = " within strata" if "adjusted" in found["pairs"] else ""
+    said.append(
+        f"Tests are by up to {question.permutations:,} rearrangements of labels{strata}; p-values of pairs are also"
+        " adjusted for their number (Holm)."
     )
     if about["sampled"] is not None and not about["whole"]:
-        found.append(
-            f"Distances are from all rows. Pictures of single rows, and the search for copies, are from"
+        test = "" if question.units else "the test, "
+        said.append(
+            f"Distances are from all rows. Pictures of single rows, {test}and the search for copies, are from"
             f" {about['sampled']:,} rows drawn with the same chance each (seed {question.seed})."
         )
-    return found
+    return said

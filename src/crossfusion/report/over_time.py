@@ -33,7 +33,8 @@ def over_time(evidence: Evidence) -> Drift | None:
         }
         try:
             return summary.drift(asked.time, units=asked.units, level=asked.level, **options)
-        except InputError:
+        except InputError as problem:
+            evidence.missing["intervals over time"] = str(problem)
             return summary.drift(asked.time, **options)
     except InputError as problem:
         evidence.missing["drift"] = str(problem)

@@ -71,7 +71,7 @@ def _section(section: Section, found: Mapping[str, Any], question: Question) -> 
     if section.id == "warnings":
         inner += _warnings(found)
     elif section.id == "methods":
-        inner += methods_section(question, found["about"], found["made"])
+        inner += methods_section(question, found)
     elif section.id == "citation":
         inner += element("p", written(found["made"]["citation"]))
         inner += element("pre", element("code", written(found["made"]["bibtex"])), tabindex=0)
@@ -96,7 +96,7 @@ def _warnings(found: Mapping[str, Any]) -> str:
         entries += element(
             "li",
             element("h3", element("span", "Left out", class_="mark") + written(f"No {what}"))
-            + element("p", written(f"{why[:1].upper()}{why[1:]}.")),
+            + element("p", written(f"The reason: {why}.")),
             class_="mild",
         )
     return element("ul", entries, class_="warnings") if entries else element("p", "Nothing was found.", class_="note")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.page.markup import isolated, number, percent, written
+from crossfusion.page.markup import number, percent, written
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 
@@ -103,7 +103,7 @@ def _cloud(found: Found, question: Question) -> str:
 
 
 def _features(found: Found, _question: Question) -> str:
-    main = found["distances"].get("adjusted", found["distances"]["plain"])["distance"]
+    main = found["distances"]["adjusted" if "adjusted" in found["pairs"] else "plain"]["distance"]
     whole = "∞" if isinstance(main, str) else number(main)
     return (
         "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of"
@@ -111,14 +111,16 @@ def _features(found: Found, _question: Question) -> str:
     )
 
 
-def _null(found: Found, _question: Question) -> str:
+def _null(found: Found, question: Question) -> str:
     test = found["test"]
-    if test["exchanged"] == "single rows":
-        return f"The distance under {test['permutations']:,} rearrangements of the labels of {test['number']:,} rows."
-    return (
-        f"The distance under {test['permutations']:,} rearrangements of the labels, exchanging"
-        f" {written(isolated(test['exchanged']))} ({test['number']:,} units)."
-    )
+    start = f"The distance under {test['permutations']:,} rearrangements of the labels"
+    if not test["by_units"]:
+        drawn = "" if test["number"] == test["total"] else ", drawn at random"
+        return f"{start} of {test['number']:,} rows{drawn}."
+    units = written(crossed(question.units))
+    what = f"{written(crossed(question.between))} within {units}" if test["within"] else units
+    of_all = "" if test["number"] == test["total"] else f" of {test['total']:,}"
+    return f"{start}, exchanging {what} ({test['number']:,}{of_all} units)."
 
 
 def _drift(found: Found, question: Question) -> str:

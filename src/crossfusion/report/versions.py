@@ -54,7 +54,7 @@ def _rows_of(rows: Rows, method: str, chosen: str) -> Rows | None:
     return Rows(rows.x[own], rows.keys.select(others).take(own)) if len(own) else None
 
 
-def methods(data: Data, chosen: str | None) -> dict[str, Any] | None:
+def methods(data: Data, evidence: Evidence, chosen: str | None) -> dict[str, Any] | None:
     """Distances of all versions, beside those of the reference."""
     asked = data.question
     if chosen is None:
@@ -66,7 +66,7 @@ def methods(data: Data, chosen: str | None) -> dict[str, Any] | None:
         if not asked.units:
             raise
         found = compare_methods(_versions(data), between=asked.between, given=asked.given, **options)
-        return _points(found.to_dict(), found.batch, found.biology) | {"missing": str(problem)}
+        evidence.missing["intervals of versions"] = str(problem)
     return _points(found.to_dict(), found.batch, found.biology)
 
 
@@ -85,7 +85,7 @@ def _point(fusion: Fusion) -> dict[str, Any]:
 def batches(evidence: Evidence) -> list[dict[str, Any]] | None:
     """Each batch factor against what is held fixed: alone, given it, and the other way round."""
     asked, summary = evidence.question, evidence.summary
-    if not asked.given:
+    if not asked.given or len(summary.rollup(asked.given)) < 2:
         return None
     names = [name for name in asked.levels if name not in asked.units] or list(asked.between)
     labels = summary.cfd(asked.given, weights=asked.weights)

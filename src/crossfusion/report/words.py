@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from crossfusion.fusion import Fusion
-from crossfusion.judge import TestResult
 from crossfusion.page.markup import isolated, number, percent
 from crossfusion.pairwise import Pairwise
 from crossfusion.report.concerns import value
+from crossfusion.report.evidence import Tested
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 
@@ -36,21 +36,25 @@ def interval_of(fusion: Fusion) -> str | None:
     return f"{100 * fusion.level:.4g}\u202f% interval {low} to {high}"
 
 
-def by_chance(test: TestResult | None, level: float) -> bool | None:
-    """Whether chance would separate the groups as far, at this level; None without a test."""
-    return None if test is None else test.pvalue > 1 - level
+def by_chance(main: Fusion, tested: Tested | None, level: float) -> bool | None:
+    """Whether chance would separate the groups as far, by a test or else by the interval; None without either."""
+    if tested is not None and not tested.partial:
+        return tested.result.pvalue > 1 - level
+    return None if main.interval is None else main.interval[0] <= 0
 
 
-def verdict(main: Fusion, test: TestResult | None, level: float) -> str:
+def verdict(main: Fusion, tested: Tested | None, level: float) -> str:
     """Two or three words."""
     found = value(main)
     if found is None or _single(main):
         return "cannot be told"
-    share = -math.expm1(-found)
-    if found <= 0 or (by_chance(test, level) and share < SIZES[0][0]):
+    share, chance = -math.expm1(-found), by_chance(main, tested, level)
+    if found <= 0 or (chance and share < SIZES[0][0]):
         return "together, as far as one can tell"
-    if by_chance(test, level):
+    if chance:
         return "not surely apart"
+    if chance is None:
+        return "apart, if not by chance"
     return next(word for edge, word in SIZES if share < edge or edge == math.inf)
 
 
@@ -64,24 +68,22 @@ def headline(
     plain: Fusion,
     adjusted: Fusion | None,
     pairs: Pairwise,
-    tested: tuple[TestResult, str, int] | None,
+    tested: Tested | None,
     rows: int,
 ) -> list[str]:
     """Which groups are apart and by how much, given the label, beyond chance, by which units."""
     return [
         _apart(question, plain, adjusted, tested),
         *_given(question, plain, adjusted),
-        *_extremes(pairs),
-        *_chance(tested, question),
+        *_extremes(pairs, len(plain.counts)),
+        *_chance(tested, question, adjusted),
         _counted(question, tested, plain if adjusted is None else adjusted, rows),
     ]
 
 
-def _apart(
-    question: Question, plain: Fusion, adjusted: Fusion | None, tested: tuple[TestResult, str, int] | None
-) -> str:
+def _apart(question: Question, plain: Fusion, adjusted: Fusion | None, tested: Tested | None) -> str:
     between, main = crossed(question.between), plain if adjusted is None else adjusted
-    said = verdict(main, tested[0] if tested else None, question.level)
+    said = verdict(main, tested, question.level)
     if value(main) is None:
         return (
             f"No {crossed(question.given)} is found in two {between} groups: what separates the {between} groups (a"
@@ -111,8 +113,8 @@ def _given(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[s
     return [f"{looks}; with {given} held fixed it is {share} smaller."]
 
 
-def _extremes(pairs: Pairwise) -> list[str]:
-    """The farthest and the closest pair."""
+def _extremes(pairs: Pairwise, groups: int) -> list[str]:
+    """The farthest and the closest pair, of those that are shown."""
     first, second = np.triu_indices(len(pairs.labels), 1)
     found = shown(pairs)[first, second]
     defined = np.flatnonzero(np.isfinite(found))
@@ -123,7 +125,9 @@ def _extremes(pairs: Pairwise) -> list[str]:
         return f"{isolated(pairs.labels[first[k]])} and {isolated(pairs.labels[second[k]])} ({number(found[k])})"
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
-    return [f"Farthest apart are {pair(int(most))}, closest {pair(int(least))}."]
+    few = len(pairs.labels)
+    farthest = "Farthest" if few == groups else f"Of the {few} groups with the most rows, farthest"
+    return [f"{farthest} apart are {pair(int(most))}, closest {pair(int(least))}."]
 
 
 def shown(pairs: Pairwise) -> Any:
@@ -147,18 +151,30 @@ def of_methods(found: dict[str, Any] | None) -> list[str]:
     return [f"{about}; {isolated(best)} leaves the groups closest ({number(closest)}{kept})."]
 
 
-def _chance(tested: tuple[TestResult, str, int] | None, question: Question) -> list[str]:
+def exchanged(tested: Tested, question: Question) -> str:
+    """What a test exchanged, for people."""
+    if not tested.by_units:
+        return "single rows" if tested.number == tested.total else f"{tested.number:,} rows drawn at random"
+    units = crossed(question.units)
+    return f"{crossed(question.between)} within {units}" if tested.within else units
+
+
+def _chance(tested: Tested | None, question: Question, adjusted: Fusion | None) -> list[str]:
     if tested is None:
         return []
-    test, exchanged, _ = tested
-    what = "single rows" if exchanged == "single rows" else isolated(exchanged)
+    test = tested.result
     number_of = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,} random"
-    source, found = f"{number_of} rearrangements of {what}", pvalue(test.pvalue)
-    if not by_chance(test, question.level):
-        return [f"Chance alone would hardly have done that: p = {found}, from {source}."]
+    found = f"p = {pvalue(test.pvalue)}"
+    source = f"{number_of} rearrangements of {exchanged(tested, question)}"
+    if tested.partial:
+        several = f"{tested.number:,} of {tested.total:,} {crossed(question.units)} units"
+        return [f"A test sees only the {several} that have several groups: {found}, from {source}."]
+    start = "" if adjusted is None or value(adjusted) is not None else "As the rows come: "
+    if test.pvalue <= 1 - question.level:
+        return [f"{start}Chance alone would hardly have done that: {found}, from {source}."]
     if test.null.min() < test.statistic and test.null.max() <= test.statistic:
-        return [f"Chance cannot be ruled out: p = {found} is the least that {source} can show."]
-    return [f"Chance could have done that: p = {found}, from {source}."]
+        return [f"{start}Chance cannot be ruled out: {found} is the least that {source} can show."]
+    return [f"{start}Chance could have done that: {found}, from {source}."]
 
 
 def pvalue(probability: float) -> str:
@@ -166,13 +182,15 @@ def pvalue(probability: float) -> str:
     return f"{probability:.3g}"
 
 
-def _counted(question: Question, tested: tuple[TestResult, str, int] | None, main: Fusion, rows: int) -> str:
+def _counted(question: Question, tested: Tested | None, main: Fusion, rows: int) -> str:
     """By what the evidence is counted, if anything is."""
     if tested is None and main.interval is None:
         return "Neither an interval nor a test could be had, so chance is not ruled out: see “what could mislead”."
     if question.units:
-        number_of_units = f"{tested[2]:,} " if tested else ""
-        return f"Counted by {number_of_units}{crossed(question.units)} units, not by the {rows:,} rows."
+        number_of = f"{tested.total:,} " if tested else ""
+        some = tested is not None and tested.number < tested.total and not tested.within
+        fewer = f", of which {tested.number:,} are in strata of several groups" if tested and some else ""
+        return f"Counted by {number_of}{crossed(question.units)} units{fewer}, not by the {rows:,} rows."
     return f"No units are named, so the {rows:,} rows count as independent, which they seldom are."
 
 

@@ -257,6 +257,13 @@ def test_numbers_are_never_cut_on_a_terminal(tmp_path):
     assert "label shift" in text
 
 
+def test_wide_characters_take_two_places_on_a_terminal(tmp_path):
+    site = np.repeat(["東京大学医学部附属病院第一", "東京大学医学部附属病院第二", "大阪"], 10)
+    cf.summarize(np.random.default_rng(0).normal(size=(30, 3)), by={"site": site}).write(tmp_path / "s.parquet")
+    text = on_terminal("projection", tmp_path / "s.parquet", "--between", "site")
+    assert all(name in text for name in set(site.tolist()))
+
+
 def test_the_columns_taken_from_a_text_file_are_named_on_a_terminal(data):
     call = ["matrix", data / "x.csv", "--between", "site"]
     assert "vectors are its 10 numeric columns, label, patient, dim_0, ..., dim_7" in on_terminal(*call)

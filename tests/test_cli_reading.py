@@ -260,7 +260,7 @@ REFUSED = {
     ),
     "points of a summary": (
         ["projection", "s.parquet", "--between", "site", "--points", "9"],
-        "--points goes with the file of the rows: give both, or leave it out",
+        "s.parquet is a summary, which has no rows to draw: leave out --points and --seed",
     ),
     "a seed that is none": (
         ["projection", "x.parquet", "--between", "site", "--seed", "-1"],
@@ -271,9 +271,13 @@ REFUSED = {
         "--adjust goes with --test: give both, or leave it out",
     ),
     "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --test"),
+    "a seed of a distance": (
+        ["compare", "x.npy", "x.npy", "--distance", "sliced_wasserstein", "--seed", "3"],
+        "--seed goes with --test, and is an --option of distances",
+    ),
     "the latest of no alarms": (
         ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--alarm", "0", "--latest"],
-        "--latest goes with an alarm: give both, or leave it out",
+        "--latest goes with an --alarm above 0: give both, or leave it out",
     ),
     "a level without units": (
         ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--level", "0.9"],

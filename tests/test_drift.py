@@ -424,6 +424,7 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
         (("--reference", "1,2,99"), 2),
         (("--reference", "a..b"), 2),
         (("--reference", "first:6", "--over", "week"), 2),
+        (("--reference", "first:6", "--over", "features"), 1),
         (("--reference", "first:6", "--alarm", "2"), 2),
         (("--reference", "first:6", "--plot", "f.txt"), 2),
         (("--reference", "first:6", "--time", "month"), 2),

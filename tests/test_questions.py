@@ -351,6 +351,8 @@ ASKED = {
     "over no name": (lambda s: s.attribution("p", over=np.arange(2)), "over=array"),
     "over what is compared": (lambda s: s.attribution("p", given="q", over="q"), "over='q'"),
     "fewer than none": (lambda s: s.attribution("p").top(-1), "number=-1"),
+    "labels that are no list": (lambda s: s.project("p", rows=[[1.0]], labels=5), "labels must hold the group"),
+    "labels that are sets": (lambda s: s.project("p", rows=[[1.0]], labels=[{1}]), "labels must hold the group"),
     "rows that are not finite": (lambda s: s.project("p", rows=[[np.nan]], labels=[0]), "rows has NaN"),
     "one group": (lambda s: s.select(p=0).cfd("p"), "only one group"),
     "one group in pairs": (lambda s: s.select(p=0).pairwise("p"), r"only one group .*\(0\)"),
@@ -365,7 +367,12 @@ def test_rows_of_any_kind_are_projected():
     summary = cf.summarize(rows, by=by)
     labels = list(zip(by["p"].tolist(), by["q"].tolist(), strict=True))
     expected = summary.project(["p", "q"], rows=rows, labels=labels)
-    for kind, names in ((sparse.csr_array(rows), labels), (rows.tolist(), [list(label) for label in labels])):
+    kinds: Any = (
+        (sparse.csr_array(rows), labels),
+        (rows.tolist(), [list(label) for label in labels]),
+        (rows, np.array(labels)),
+    )
+    for kind, names in kinds:
         found = summary.project(["p", "q"], rows=kind, labels=names)
         assert found.points is not None
         np.testing.assert_allclose(found.points, np.asarray(expected.points), rtol=1e-12)
@@ -378,6 +385,18 @@ def test_times_of_any_unit_are_factors_and_are_found_again(unit):
     summary = cf.summarize(np.arange(12.0)[:, None], by={"when": when})
     for value in when[:2]:
         assert len(summary.select(when=value)) == 1
+
+
+@pytest.mark.parametrize("when", [np.array([2**60, 5], "M8[h]"), np.array([12000 * 12, 5], "M8[M]")])
+def test_times_that_cannot_be_kept_are_refused(when, refuses):
+    with refuses("when must hold one plain value a row.*there is a time beyond"):
+        cf.summarize(np.ones((2, 2)), by={"when": when})
+
+
+def test_names_of_factors_may_come_from_anything():
+    table = pa.table({"v": pa.array([[1.0], [2.0]]), "g": ["a", "b"]})
+    names: Any = (name for name in ["g"])
+    assert cf.summarize(table, by=names, vectors="v").factors == ("g",)
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)])

@@ -113,6 +113,92 @@ def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
     assert "Chance could have done that" in repr(report)
 
 
+def crossed(stray=0):
+    """Two sites of twelve patients each, apart; the first rows of some patients are of the other site."""
+    draw, patient = np.random.default_rng(0), np.arange(240) // 10
+    site = np.where(patient < 12, "A", "B")
+    x = draw.normal(size=(240, 5)) + 0.3 * draw.normal(size=(24, 5))[patient] + (site == "B")[:, None]
+    site[: 10 * stray : 10] = "B"
+    return x, {"site": site, "patient": patient}
+
+
+def test_a_test_that_sees_one_unit_only_decides_nothing():
+    x, by = crossed(stray=1)
+    found = cf.Report(x, by=by, between="site", units="patient").to_dict()
+    said = [plain_text(sentence) for sentence in found["headline"]]
+    assert found["verdict"] == "far apart"
+    assert any(entry.startswith("A test sees only the 1 of 24 patient units that have several") for entry in said)
+    assert "Counted by 24 patient units, not by the 240 rows." in said
+    assert found["warnings"][0]["kind"] == "crossed units"
+    x, by = crossed()
+    found = cf.Report(x, by=by, between="site", units="patient").to_dict()
+    assert "crossed units" not in [entry["kind"] for entry in found["warnings"]]
+
+
+def test_units_in_strata_of_one_group_are_not_counted():
+    x, by = crossed()
+    label = np.where(by["patient"] % 3 == 0, "both", by["site"])
+    found = cf.Report(x, by=by | {"label": label}, between="site", given="label", units="patient").to_dict()
+    said = plain_text(" ".join(found["headline"]))
+    assert "Counted by 24 patient units, of which 8 are in strata of several groups" in said
+    assert (found["test"]["number"], found["test"]["total"]) == (8, 24)
+
+
+def test_a_confounded_design_is_told_as_the_rows_come():
+    x, by = crossed()
+    report = cf.Report(x, by=by | {"label": by["site"]}, between="site", given="label", units="patient")
+    assert any(sentence.startswith("As the rows come: Chance") for sentence in report.to_dict()["headline"])
+    page = report.to_html()
+    plain = cf.summarize(x, by=by).cfd("site").distance
+    assert f"with all of them it is {plain:.4f}" in page
+    assert "rearrangements of labels within strata" not in page
+
+
+def test_one_stratum_is_enough_for_a_page():
+    x, by = crossed()
+    found = cf.Report(x, by=by | {"label": np.repeat("one", 240)}, between="site", given="label").to_dict()
+    assert list(found["distances"]) == ["plain", "adjusted"]
+
+
+def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
+    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "GROUPS", 3)
+    x, by = study(sites=5)
+    said = plain_text(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
+    assert "Of the 3 groups with the most rows, farthest apart are" in said
+
+
+@pytest.mark.parametrize("weights", ["pooled", "balanced"])
+def test_imbalance_is_told_in_the_same_units(weights):
+    x, by = crossed()
+    rows = np.flatnonzero((by["site"] == "A") | (by["patient"] >= 22))
+    x, by = x[rows], {name: values[rows] for name, values in by.items()}
+    found = cf.Report(x, by=by, between="site", units="patient", weights=weights).to_dict()
+    told = [plain_text(entry["text"]) for entry in found["warnings"] if entry["kind"] == "imbalance"]
+    same = cf.summarize(x, by=by).cfd("site", units="patient", weights="balanced", level=0.95)
+    assert len(told) == (weights == "pooled")
+    assert all(f"{same.unbiased:.4f} with the same weight" in text for text in told)
+
+
+def test_units_of_several_columns_are_not_mixed_up():
+    x, by = crossed()
+    by = {"site": by["site"], "hospital": by["patient"] // 3, "patient": by["patient"] % 3}
+    found = cf.Report(x, by=by, between="site", units=["patient", "hospital"]).to_dict()
+    assert (found["units"]["over"], found["units"]["number"]) == ("patient × hospital", 24)
+
+
+def test_why_versions_and_periods_have_no_intervals_is_on_the_page():
+    x, by = crossed()
+    twice = {name: np.concatenate([values, values[:220]]) for name, values in by.items()}
+    twice["method"] = np.repeat(["raw", "corrected"], [240, 220])
+    asked: dict[str, Any] = {"between": "site", "units": "patient"}
+    report = cf.Report(np.concatenate([x, x[:220]]), by=twice, method="method", **asked)
+    assert "different units or groups" in report.to_dict()["missing"]["intervals of versions"]
+    assert "No intervals of versions" in report.to_html()
+    week = by["patient"] // 2
+    found = cf.Report(x, by=by | {"week": week}, time="week", **asked).to_dict()
+    assert "intervals over time" in found["missing"] or found["drift"]["lower"] is not None
+
+
 def test_too_few_units_leave_open_whether_groups_are_apart():
     unit = np.repeat(np.arange(6), 20)
     x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]

@@ -205,7 +205,7 @@ def test_a_bad_merge_is_one_line(name, sites, tmp_path, fails):
 
 @pytest.mark.parametrize("parts", [[], "a.parquet", Path("a.parquet"), summary_of(1)])
 def test_parts_that_are_no_list_are_refused(parts, refuses):
-    with refuses("parts must be a list of paths or summaries, at least one, not (a|none)"):
+    with refuses("parts must be a list of paths or summaries, at least one, not "):
         cf.merge_summaries(parts)
 
 

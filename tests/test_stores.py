@@ -218,7 +218,8 @@ def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
     assert found["pvalue"] == cf.permutation_test(dense, by, permutations=99).pvalue
     found = run_json("compare", *files, "--test", "99")
     assert found["pvalue"] == cf.permutation_test(dense, np.repeat([0, 1], ROWS), permutations=99).pvalue
-    found = run_json("compare", *files, "--distance", "cfd")
+    found = run_json("compare", *files, "--distance", "cfd,energy")
+    assert found["distances"]["energy"] == pytest.approx(cf.distance("energy", SPARSE, 2 * SPARSE), rel=1e-9)
     assert found["counts"] == {"a": ROWS, "b": ROWS}
     assert found["distances"]["cfd"] == pytest.approx(cf.cfd(SPARSE, 2 * SPARSE).distance, rel=1e-12)
 

@@ -213,6 +213,12 @@ def test_intervals_count_units(model, images, refuses):
         layerwise_cfd(model, batches(images), level=0.9, **OPTIONS)
 
 
+def test_a_layer_that_does_not_vary_is_named(images, refuses):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.Threshold(1e9, 0.0))
+    with refuses("layer '2' does not vary within groups: leave it out of layers"):
+        layerwise_cfd(model, batches(images), units="patient", level=0.9, **OPTIONS)
+
+
 def test_rows_that_are_not_finite(images, refuses):
     model = nn.Sequential(nn.Flatten(), nn.Linear(25, 3))
     broken = images.clone()

@@ -34,7 +34,7 @@ def column(values: Any, name: str) -> "pa.Array":
         if isinstance(values, np.ndarray) and not values.dtype.isnative:
             values = values.astype(values.dtype.newbyteorder("="))
         if isinstance(values, np.ndarray) and values.dtype.kind in "Mm":
-            values = values.astype(_known_unit(values.dtype), copy=False)
+            values = _in_known_unit(values)
         if isinstance(values, np.ndarray) and values.dtype.kind == "T":
             values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
         array = pa.array(zoned(values), from_pandas=True)
@@ -45,12 +45,20 @@ def column(values: Any, name: str) -> "pa.Array":
     return plain(array, name)
 
 
-def _known_unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Of times in a unit that Arrow lacks, such as weeks, the type with the next finer one."""
-    unit = np.datetime_data(dtype)[0]
-    day = "D" if dtype.kind == "M" else "s"
-    finer = {"Y": day, "M": day, "W": day, "D": day, "h": "s", "m": "s"}.get(unit, unit)
-    return np.dtype(f"{dtype.kind}8[{finer}]") if unit != "generic" else dtype
+def _in_known_unit(times: NDArray[Any]) -> NDArray[Any]:
+    """Times in a unit that Arrow lacks, such as weeks, in the next finer one that it has."""
+    unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
+    day = "D" if kind == "M" else "s"
+    finer = {"Y": day, "M": day, "W": day, "D": day, "h": "s", "m": "s"}.get(unit)
+    if finer is None or finer == unit:
+        return times
+    known = times.astype(f"{kind}8[{finer}]")
+    there = ~np.isnat(known)
+    if kind == "M" and np.any(np.abs(known[there].astype("M8[Y]").astype(int) + 1970 - 5000) > 4999):
+        raise ValueError("there is a time beyond the years 1 to 9999")
+    if np.any(known.astype(times.dtype)[there] != times[there]):
+        raise ValueError("there is a time beyond what can be kept")
+    return known
 
 
 def zoned(values: Any) -> Any:

@@ -1,7 +1,7 @@
 """Summaries of several sites become one."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from crossfusion import checksums, factors
@@ -51,10 +51,11 @@ def merge_summaries(
     B          3      0.6667
     C          1      0.0000
     """
-    several = isinstance(parts, Iterable) and not isinstance(parts, str | os.PathLike | Summary)
+    several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes | os.PathLike | Summary | Mapping)
     given = list(parts) if several else []
-    if not given:
-        found = "none" if several else f"a {type(parts).__name__}"
+    wrong = [part for part in given if not isinstance(part, str | os.PathLike | Summary)]
+    if not given or wrong:
+        found = "none" if several and not wrong else type(wrong[0] if wrong else parts).__name__
         raise InputError(f"parts must be a list of paths or summaries, at least one, not {found}")
     names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(given)]
     summaries = [known(part if isinstance(part, Summary) else read_summary(part)) for part in given]

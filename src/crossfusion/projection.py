@@ -13,7 +13,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion.design import Design
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, first_line
 from crossfusion.factors import python_value
 from crossfusion.finite import finite_only
 from crossfusion.frames import data_frame
@@ -129,13 +129,25 @@ def checked_rows(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) 
     found = given if isinstance(given, np.ndarray) else given.toarray()
     check_same_dim({"the summary": dim, "rows": found.shape[1]})
     finite_only(found, "rows", "raise", "leave those rows out, with their labels")
-    names = [tuple(entry) if isinstance(entry, list) else python_value(entry) for entry in labels]
+    try:
+        names = [_label(entry) for entry in labels]
+        hash(tuple(names))
+    except TypeError as problem:
+        raise InputError(f"labels must hold the group of each row ({first_line(problem)}): pass a list") from problem
     check_length(len(names), len(found), "labels", "rows")
     places = {label: k for k, label in enumerate(known)}
     for name in dict.fromkeys(names):
         if name not in places:
             raise InputError(f"labels has {name!r}, which is no group of the summary: pass rows that it holds")
     return found, np.array([places[name] for name in names], np.int32)
+
+
+def _label(entry: Any) -> Any:
+    """A label as a summary has it: of several factors, a tuple."""
+    if isinstance(entry, list | tuple | np.ndarray):
+        return tuple(map(_label, entry))
+    value = python_value(entry.as_py() if hasattr(entry, "as_py") else entry)
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def projected(groups: Moments, labels: tuple[Hashable, ...], cells: FloatArray, rows: Any, codes: Any) -> Projection:

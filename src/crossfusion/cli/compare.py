@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion.baselines import distances
 from crossfusion.cli import output, tables
-from crossfusion.cli.domains import chosen_distances, distance_option
+from crossfusion.cli.domains import chosen_distances, dense, distance_option
 from crossfusion.cli.options import (
     check_typed,
     distance_settings_option,
@@ -72,7 +72,7 @@ def compare(
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
-    check_typed(["seed"], "--test", permutations is not None)
+    check_typed(["seed"], "--test, and is an --option of distances", permutations is not None)
     if distance:
         if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
             raise InputError(
@@ -136,7 +136,7 @@ def _compare_by(
     every = "all" in names
     chosen = chosen_distances(names, options)
     check_option(nan, NAN, "nan")
-    rows = [finite_only(read_rows(source), source.name, nan) for source in sources]
+    rows = [dense(finite_only(read_rows(source), source.name, nan)) for source in sources]
     found: dict[str, float | None] = {}
     with output.progress("measuring", len(chosen), "distances") as progress:
         for name, own in chosen.items():

@@ -1,9 +1,12 @@
 """What the commands that judge distances share: rows with their domains, distances with options."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from inspect import signature
+from typing import Any
 
 import click
+import numpy as np
 
 from crossfusion.alignment import corrections
 from crossfusion.baselines import distances
@@ -37,7 +40,13 @@ def rows_of(read: Reading, file: str | None, by: Sequence[str]) -> Rows:
     """All rows of a file with these factors."""
     if read.is_summary(file):
         raise InputError(f"{file} is a summary, which has no rows: name the file that it was made of")
-    return read.whole(file, by)
+    rows = read.whole(file, by)
+    return replace(rows, x=dense(rows.x))
+
+
+def dense(rows: Any) -> Any:
+    """Rows that are all in memory, as an array."""
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
 def chosen_distances(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from crossfusion.attribution import FEATURES
 from crossfusion.cli import end_output, output, tables
 from crossfusion.cli.options import (
     check_typed,
@@ -80,7 +81,8 @@ def drift(
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
     check_typed(["level"], "--units", bool(units))
-    check_typed(["adjust", "latest"], "an alarm", alarm != 0)
+    check_typed(["adjust", "latest"], "an --alarm above 0", alarm != 0)
+    over = [name for name in over if name != FEATURES]
     summary = read.summary(file, [time, *given, *units, *over])
     periods = periods_of(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
@@ -92,7 +94,7 @@ def drift(
         alarm=alarm or None,
         window=window,
         step=step,
-        over=["features", *over],
+        over=[FEATURES, *over],
         **options,
     )
     output.draw(plot, found.plot)

@@ -1,5 +1,6 @@
 """The study of tissue on the user's slides: its options, and the chain from tiles to files."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -89,7 +90,10 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     study.check_plan(plan)
     if not Path(data).exists():
         raise FileError(f"--data {data} does not exist: name the folder of the data set")
-    tiles = _few(tiling, quick).read(data)
+    with warnings.catch_warnings():
+        if tiling.per_slide is None:
+            warnings.filterwarnings("ignore", "per_slide has no effect")
+        tiles = _few(tiling, quick).read(data)
     with output.steps("checking") as tell:
         ready = study.prepare(tiles, out, choices, plan, tell=tell)
     bar = partial(output.progress, unit="tiles")

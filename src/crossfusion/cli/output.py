@@ -64,20 +64,25 @@ def show_table(
     """
     title, header = printable(title), [printable(name) for name in header]
     rows = [[printable(cell) for cell in row] for row in rows]
-    columns = list(zip(header, *rows, strict=True))
-    numbers = [k for k in range(len(header)) if k not in left]
-    least = {k: max(len(part) for cell in columns[k] for part in _parts(cell)) for k in numbers}
-    needs = {k: min(LABEL_WIDTH, max(map(len, columns[k]))) for k in left}
-    room = terminal_width() - sum(least.values()) - GAP * len(header)
-    if not sys.stdout.isatty() or room < LEAST_WIDTH * len(needs):
+    if not sys.stdout.isatty():
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
+    columns = list(zip(header, *rows, strict=True))
+    numbers = [k for k in range(len(header)) if k not in left]
+    least = {k: max(cell_len(part) for cell in columns[k] for part in _parts(cell)) for k in numbers}
+    needs = {k: min(LABEL_WIDTH, max(map(cell_len, columns[k]))) for k in left}
+    room = terminal_width() - sum(least.values()) - GAP * len(header)
+    if room < LEAST_WIDTH * len(needs):
+        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
+        return
+    folded = sum(max(map(cell_len, columns[k])) - least[k] for k in numbers)
     drawn = bar_cells([] if bars is None else bars)
-    if room < sum(needs.values()) + BAR + GAP:  # numbers come before names, and names before bars
+    if room < sum(needs.values()) + folded + BAR + GAP:  # numbers come before names, and names before bars
         drawn = []
     widths = shared_widths(needs, room - (BAR + GAP) * bool(drawn))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -8,13 +8,14 @@ from crossfusion import factors
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
-    check_typed,
+    is_typed,
     json_option,
     number_option,
     plot_option,
     seed_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.errors import InputError
 from crossfusion.projection import Projection
 from crossfusion.sources.sampled import Sample
 from crossfusion.text import label_text, number_text, percent
@@ -41,7 +42,8 @@ def projection(
       crossfusion projection embeddings.parquet --between scanner --plot cloud.pdf
       crossfusion projection summary.parquet --between site
     """
-    check_typed(["points", "seed"], "the file of the rows", not read.is_summary(file))
+    if read.is_summary(file) and (is_typed("points") or is_typed("seed")):
+        raise InputError(f"{file} is a summary, which has no rows to draw: leave out --points and --seed")
     check_whole(points, "points")
     check_seed(seed)
     found = _projected(file, between, points, seed, read)

@@ -133,7 +133,9 @@ def _asked(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
     try:
         return summary.cfd(between, **asked)
     except InputError as problem:
-        raise InputError(f"layer {name!r}: {problem}; or name others in layers") from problem
+        if summary.moments.sumsq.any():
+            raise
+        raise InputError(f"layer {name!r} does not vary within groups: leave it out of layers") from problem
 
 
 class _Seen:

@@ -187,6 +187,8 @@ if __name__ == "__main__":
     trainer.validate(model, loader(1, 50), verbose=False)
     with open(f"rank{trainer.global_rank}", "w") as file:
         file.write(str(trainer.callback_metrics["val_cfd/encoder"].item()))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()  # threads of it that are still running at the end would abort the process
 """
 
 

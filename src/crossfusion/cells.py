@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion import factors
 from crossfusion.design import Design
-from crossfusion.errors import InputError
+from crossfusion.errors import InputError, warn
 from crossfusion.table import Factors, Table
 from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import as_names
@@ -56,6 +56,16 @@ def number_exchanged(table: Table, between: Sequence[str], given: Sequence[str],
     place = factors.encode(fine.keys.select(list(dict.fromkeys(held))))[0] if held else np.zeros(len(fine), np.int32)
     present = np.unique(np.stack([place, group]), axis=1)
     return len(np.unique(unit[np.isin(place, np.flatnonzero(np.bincount(present[0]) > 1))]))
+
+
+def warn_of_some_crossed(table: Table, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> None:
+    """Warn where labels are exchanged within units of which only some have several groups."""
+    number, total = number_exchanged(table, between, given, units), len(table.rollup(units))
+    if have_several(table, between, units) and number < total:
+        warn(
+            f"{number:,} of {total:,} units have several of the compared groups, so that labels are exchanged within"
+            " these only, and the test says nothing of the others: leave out rows that are in a group by accident"
+        )
 
 
 def exchanged(table: Table, between: Sequence[str], units: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from crossfusion.table import Factors, Table
 from crossfusion.unit_errors import UnitMoments
 from crossfusion.validation import as_names
 
+FEW = 0.25  # of the units with several groups: fewer look like a mistake, and leave the others out of a test
+
 
 def design_of(table: Table, between: Factors, given: Factors | None) -> Design:
     """Cells of `between` within `given`."""
@@ -58,10 +60,10 @@ def number_exchanged(table: Table, between: Sequence[str], given: Sequence[str],
     return len(np.unique(unit[np.isin(place, np.flatnonzero(np.bincount(present[0]) > 1))]))
 
 
-def warn_of_some_crossed(table: Table, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> None:
-    """Warn where labels are exchanged within units of which only some have several groups."""
+def warn_of_few_crossed(table: Table, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> None:
+    """Warn where labels are exchanged within units of which most have one group only."""
     number, total = number_exchanged(table, between, given, units), len(table.rollup(units))
-    if have_several(table, between, units) and number < total:
+    if have_several(table, between, units) and number < FEW * total:
         warn(
             f"{number:,} of {total:,} units have several of the compared groups, so that labels are exchanged within"
             " these only, and the test says nothing of the others: leave out rows that are in a group by accident"

@@ -7,7 +7,7 @@ from crossfusion import factors
 from crossfusion.adjust import METHODS
 from crossfusion.attribution import FEATURES, Attribution, by_feature, by_unit
 from crossfusion.bootstrap import multiplicities, replicates
-from crossfusion.cells import design_of, pieces_of, warn_of_some_crossed
+from crossfusion.cells import design_of, pieces_of, warn_of_few_crossed
 from crossfusion.drift import Drift, watch
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion, fuse
@@ -245,7 +245,7 @@ class Questions(Table):
         units : str or list of str
             The factors that tell apart what is independent, such as the patient or the slide. Units of one group each
             exchange their labels as wholes; where some units have several groups (a slide on two scanners), labels
-            are exchanged within units only, with a warning if that leaves units out.
+            are exchanged within units only, with a warning if that leaves most units out.
         permutations : int
             Random rearrangements; where there are no more than this and one, each is looked at once instead.
         seed : int
@@ -263,7 +263,7 @@ class Questions(Table):
         check_options(permutations, seed)
         design = design_of(self, between, given)
         pieces = pieces_of(self, between, given, units, "a test")
-        warn_of_some_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
+        warn_of_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
         return test_of_units(pieces, design, permutations=permutations, seed=seed)
 
     def bootstrap(

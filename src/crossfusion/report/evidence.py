@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion import factors
-from crossfusion.cells import exchanged, have_several, number_exchanged
+from crossfusion.cells import FEW, exchanged, have_several, number_exchanged
 from crossfusion.compare import cfd
 from crossfusion.errors import InputError
 from crossfusion.fusion import Fusion
@@ -41,8 +41,8 @@ class Tested:
 
     @property
     def partial(self) -> bool:
-        """Whether labels are exchanged within units of which only some have several groups."""
-        return self.within and self.number < self.total
+        """Whether labels are exchanged within units of which most have one group only."""
+        return self.within and self.number < FEW * self.total
 
 
 @dataclass(frozen=True)

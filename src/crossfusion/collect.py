@@ -84,8 +84,9 @@ def summarize(
     check_whole(min_count, "min_count", least=0)
     check_option(small, WAYS, "small")
     known, engine = as_tags(tags or {}), engines.chosen(engine, source)
-    by = by if isinstance(by, Mapping) else as_names(by, "by", needed=True)
-    check_tags(known, by)
+    names = as_names([*by] if isinstance(by, Mapping) else by, "by")
+    check_tags(known, names)
+    by = by if isinstance(by, Mapping | str) else names
     sources, joined = opened(source, by, vectors, manifest, on, engine)
     summary = collect(sources, engine=engine, nan=nan, joined=joined)
     return replace(large_enough(summary, min_count, small), tags=known)

@@ -81,10 +81,9 @@ def show_table(
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
     folded = sum(max(map(cell_len, columns[k])) - least[k] for k in numbers)
-    drawn = bar_cells([] if bars is None else bars)
-    if room < sum(needs.values()) + folded + BAR + GAP:  # numbers come before names, and names before bars
-        drawn = []
-    widths = shared_widths(needs, room - (BAR + GAP) * bool(drawn))
+    spare = min(BAR, room - sum(needs.values()) - folded - GAP)  # numbers come before names, and names before bars
+    drawn = bar_cells(bars, spare) if bars is not None and spare >= LEAST_WIDTH else []
+    widths = shared_widths(needs, room - (spare + GAP) * bool(drawn))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
         if position in left:
@@ -118,13 +117,13 @@ def shared_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
     return widths
 
 
-def bar_cells(values: Sequence[float | None]) -> list[tuple[str, str]]:
-    """Bars as text, the longest full, with their colours: below zero red."""
+def bar_cells(values: Sequence[float | None], width: int = BAR) -> list[tuple[str, str]]:
+    """Bars as text, the longest of this width, with their colours: below zero red."""
     known = [0.0 if value is None or not math.isfinite(value) else float(value) for value in values]
     top = max(map(abs, known), default=0.0)
     if top == 0:
         return []
-    eighths = [round(8 * BAR * abs(value) / top) for value in known]
+    eighths = [round(8 * width * abs(value) / top) for value in known]
     texts = ["█" * (own // 8) + EIGHTHS[own % 8] for own in eighths]
     return [(text, "red" if value < 0 else "cyan") for text, value in zip(texts, known, strict=True)]
 

@@ -81,7 +81,7 @@ test-min test-new: test-%: .venv-%/.installed .venv/.browser ## all tests with t
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/pytest -n 2 --dist loadgroup -W default $(TESTS)
 
 golden: $(STAMP) ## keep what this version writes, for all later ones to read; never changes what is there
-	$(BIN)/python -m tests.kept
+	$(BIN)/python -m tests.helpers.golden_files
 
 sbom: $(STAMP) ## licences of everything that is needed
 	$(BIN)/python -m tools.licences docs

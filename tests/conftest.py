@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 import crossfusion as cf
-from crossfusion import kernels
+from crossfusion.moments import kernel
 
 settings.register_profile("suite", deadline=None, derandomize=True, database=None, max_examples=100)
 settings.load_profile("suite")
@@ -20,7 +20,7 @@ settings.load_profile("suite")
 @pytest.fixture(params=["numpy", "compiled"])
 def route(request, monkeypatch) -> str:
     """Both routes of the kernel, whatever the size of the input."""
-    monkeypatch.setattr(kernels, "SMALL", 0 if request.param == "compiled" else 2**60)
+    monkeypatch.setattr(kernel, "SMALL", 0 if request.param == "compiled" else 2**60)
     return str(request.param)
 
 

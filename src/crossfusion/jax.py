@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import optional
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError, first_line
-from crossfusion.tensors import Cells, check_eps, check_strata, distance
-from crossfusion.validation import check_length, check_option, check_whole
+from crossfusion._base import InputError, check_length, check_option, check_whole, first_line, optional
+from crossfusion.fusion import WEIGHTS, Cells, check_eps, check_strata, distance
 
 jax = optional.load("jax", "JAX", "jax", "crossfusion.jax")
 jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")

@@ -12,12 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.compare import cfd
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError, NonFiniteError
-from crossfusion.tensors import Cells, distance
-from crossfusion.validation import check_length, check_option
+from crossfusion._base import InputError, NonFiniteError, check_length, check_option, factors
+from crossfusion.arrays import cfd
+from crossfusion.fusion import WEIGHTS, Cells, distance
 
 __all__ = ["cross_fusion_distance", "cross_fusion_score"]
 
@@ -162,7 +159,7 @@ def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
         codes = xp.where(missing, xp.max(codes) + 1, codes)
         codes = xp.unique(codes, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(codes)[1]
         return codes, int(xp.max(codes)) + 1
-    keys = factors.table({name: values})
+    keys = factors.as_table({name: values})
     check_length(keys.num_rows, x.shape[0], name, "X")
     numbers, present = factors.encode(keys)
     return xp.asarray(numbers, **_where(x)), present.num_rows

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfusion import kernels
-from crossfusion.sources import wide
+from crossfusion.io.sources import parquet_wide
+from crossfusion.moments import kernel
 from tests.fuzz.breaking import break_file
 from tests.fuzz.formats import FORMATS, Format
 from tests.fuzz.judging import MEGABYTES, judge, peak, run_command
@@ -68,7 +68,7 @@ def run(name: str, count: int, seed: int) -> int:
     warnings.simplefilter("ignore")
     made, findings = FORMATS[name], 0
     if made.large:
-        kernels.SMALL, wide.TALL = 0, 1
+        kernel.SMALL, parquet_wide.TALL = 0, 1
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         whole = Path(folder) / f"whole-{made.file}"
         names = Path(folder) / made.file, Path(folder) / f"{NO_TEXT}{made.file}"

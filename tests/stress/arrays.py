@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import crossfusion as cf
-from tests import reference
+from tests.helpers import reference
 from tests.stress.judging import Broken
 
 Draw = np.random.Generator

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import crossfusion as cf
-from crossfusion import storage
+from crossfusion.summary import storage
 
 NOTES = ("crossfusion: warning: ", "crossfusion: went on after ", "crossfusion: what is done is in ")
 TALK = ("Usage: ", "crossfusion, version", "#compdef", "_crossfusion", "function _crossfusion")

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 import crossfusion as cf
-from crossfusion.collect import collect
-from crossfusion.sources.block import Source
+from crossfusion.io.sources.chunk import Source
+from crossfusion.io.summarization import collect
+from tests.helpers.spark_session import deadly, started
 from tests.stress.judging import Broken
-from tests.with_spark import deadly, started
 
 ROWS, PARTS = 4000, 40
 X = np.random.default_rng(1).normal(size=(ROWS, 8))
@@ -65,8 +65,8 @@ def in_dask(source: Source) -> Any:
 
 def in_spark(source: Source, own: Path) -> Any:
     """Summary by Spark, which tries a part again where it may."""
-    from crossfusion.engines import spark as engine
-    from crossfusion.reduction import settled
+    from crossfusion.io.engines import spark as engine
+    from crossfusion.io.reduction import finish_summary
 
     with started(own, "local[2,3]"):
-        return settled(engine.run([source]), "raise")
+        return finish_summary(engine.run([source]), "raise")

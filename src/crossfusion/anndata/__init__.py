@@ -5,6 +5,8 @@ Imported when asked for, as ``import crossfusion.anndata``; the extra ``anndata`
 
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.measure import cfd
+from crossfusion.anndata.scoring import Keys as Keys
+from crossfusion.anndata.scoring import rank_embeddings as rank_embeddings
 from crossfusion.anndata.within import WithinLabel
 
 __all__ = ["Leaderboard", "WithinLabel", "cfd"]

@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfusion._base import (
+    FloatArray,
+    data_frame,
+    interval_text,
+    label_text,
+    number_text,
+    percent,
+    plain_value,
+    text_table,
+)
 from crossfusion.anndata.within import WithinLabel, columns_of
-from crossfusion.frames import data_frame
 from crossfusion.fusion import Fusion
-from crossfusion.kernels import FloatArray
-from crossfusion.text import label_text, number_text, percent, plain_value, text_table, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +202,7 @@ class Leaderboard:
             Better is to the left (batches fused) and up (labels apart). Lines are intervals, where there are any. Write
             it with ``savefig``.
         """
-        from crossfusion.anndata.plane import draw
+        from crossfusion.anndata.figure import draw
 
         drawn: Figure = draw(self)
         return drawn
@@ -245,9 +252,9 @@ class Leaderboard:
         ):
             if change is not None:
                 limits = None if low is None or high is None else (low[k], high[k])
-                row.append("reference" if is_reference else with_interval(change[k], limits, DIGITS))
+                row.append("reference" if is_reference else interval_text(change[k], limits, DIGITS))
         return row + ([] if self.stability is None else [percent(self.stability[k])])
 
 
 def _fusion_text(fusion: Fusion) -> str:
-    return with_interval(fusion.unbiased, fusion.interval, DIGITS)
+    return interval_text(fusion.unbiased, fusion.interval, DIGITS)

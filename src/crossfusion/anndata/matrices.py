@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import engines
-from crossfusion.engines import dask
-from crossfusion.errors import InputError, warn
-from crossfusion.sources.block import Block, Source, in_memory
-from crossfusion.sources.h5ad import sparse_rows
-from crossfusion.sources.hdf5 import Hdf5
-from crossfusion.sources.stores import Store, cuts, dense
-from crossfusion.sources.zarr import Zarr
-from crossfusion.validation import as_names, as_rows, check_known
+from crossfusion._base import InputError, as_names, as_rows, check_known, warn
+from crossfusion.io import (
+    Chunk,
+    Hdf5,
+    Source,
+    Store,
+    Zarr,
+    as_dense,
+    cut_evenly,
+    dask,
+    engines,
+    sparse_rows,
+    split_in_memory,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,15 +51,15 @@ def opened(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tup
     """Source of the rows of an embedding, or tasks of Dask, under these factors; and who is to reduce them."""
     called = f"adata {name}"
     if name in ("X", "raw/X") and adata.isbacked and adata.is_view:
-        return _backed_view(adata, name, keys, called), engines.chosen(engine, None)
+        return _backed_view(adata, name, keys, called), engines.choose_engine(engine, None)
     values = _matrix(adata, name)
-    who = engines.chosen(engine, values)
+    who = engines.choose_engine(engine, values)
     if dask.is_collection(values):
         by = {factor: keys.column(factor).combine_chunks() for factor in keys.column_names}
         return replace(dask.open_collection(values, by), name=called), who
     if _is_stored(values):
         return _in_stretches(values, keys, called), who
-    return in_memory(called, as_rows(values, called), keys), who
+    return split_in_memory(called, as_rows(values, called), keys), who
 
 
 def _matrix(adata: Any, name: str) -> Any:
@@ -91,15 +96,15 @@ def _in_stretches(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, 
     return Source(called, [partial(_blocks, matrix, keys, rows, columns)], keys.num_rows, here=True)
 
 
-def _blocks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[Block]:
+def _blocks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[Chunk]:
     for first, values in _stretches(matrix):
         last = first + values.shape[0]
         if rows is None:
-            yield Block(values, keys.slice(first, last - first), first)
+            yield Chunk(values, keys.slice(first, last - first), first)
             continue
         low, high = np.searchsorted(rows, [first, last])
         if low < high:
-            yield Block(values[rows[low:high] - first][:, columns], keys.slice(low, high - low), int(low))
+            yield Chunk(values[rows[low:high] - first][:, columns], keys.slice(low, high - low), int(low))
 
 
 def _stretches(matrix: Any) -> Iterator[tuple[int, Any]]:
@@ -109,6 +114,6 @@ def _stretches(matrix: Any) -> Iterator[tuple[int, Any]]:
     if group is not None:
         yield from sparse_rows(store, group)
         return
-    for start, stop, size in cuts(matrix.shape[0], matrix.shape[1] * matrix.dtype.itemsize, store.step(matrix)):
+    for start, stop, size in cut_evenly(matrix.shape[0], matrix.shape[1] * matrix.dtype.itemsize, store.step(matrix)):
         for first in range(start, stop, size):
-            yield first, dense(matrix, first, min(first + size, stop))
+            yield first, as_dense(matrix, first, min(first + size, stop))

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion import factors, optional
-from crossfusion.anndata.board import DONOR, Keys, leaderboard
+from crossfusion._base import NAN, InputError, check_known, check_once, check_option, factors, optional, warn
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import chosen, opened
-from crossfusion.collect import collect
-from crossfusion.errors import InputError, warn
-from crossfusion.finite import NAN
-from crossfusion.validation import check_known, check_once, check_option
+from crossfusion.anndata.scoring import DONOR, Keys, rank_embeddings
+from crossfusion.io import collect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +114,7 @@ def cfd(
         source, who = opened(adata, name, table, engine)
         summaries[name] = collect([source], engine=who, nan=nan)
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
-    board = leaderboard(summaries, keys, min_cells=min_cells, **options)
+    board = rank_embeddings(summaries, keys, min_cells=min_cells, **options)
     if key_added is not None:
         _store(adata, key_added, board)
     return board
@@ -144,9 +141,11 @@ def _coded(values: Any, name: str) -> "pa.Array":
 
     categories = getattr(values, "cat", None)
     if categories is None:
-        return factors.column(values, name).dictionary_encode()
+        return factors.as_column(values, name).dictionary_encode()
     codes = categories.codes.to_numpy().astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), factors.column(categories.categories, name))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, mask=codes < 0), factors.as_column(categories.categories, name)
+    )
 
 
 def _store(adata: Any, key: str, board: Leaderboard) -> None:

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.errors import InputError
+from crossfusion._base import FloatArray, InputError, factors, plain_value
 from crossfusion.fusion import Fusion
-from crossfusion.kernels import FloatArray
 from crossfusion.summary import Summary
-from crossfusion.text import plain_value
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
+from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
 from crossfusion.cli.wording import as_options, command_of
-from crossfusion.errors import CrossfusionError, CrossfusionWarning, lacks, printable
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 NO_MEMORY = "there is not enough memory for this: summarize to fewer groups, or select some"
@@ -26,16 +26,29 @@ def main(arguments: list[str] | None = None) -> None:
     arguments : list of str, optional
         What follows the program's name; by default what the shell passed.
     """
+    run(None, "crossfusion", arguments)
+
+
+def run(group: click.Group | None, name: str, arguments: list[str] | None = None) -> None:
+    """Run a group of commands, by default those of `crossfusion`, and exit.
+
+    Parameters
+    ----------
+    group : click.Group or None
+        The commands.
+    name : str
+        What the program is called.
+    arguments : list of str, optional
+        What follows the program's name; by default what the shell passed.
+    """
     reserve = []
     try:
         reserve.append(bytearray(2**20))  # given back where memory ends, so that this can be said
-        warnings.showwarning = _shows_warnings(arguments)
+        warnings.showwarning = _shows_warnings(group, arguments)
         warnings.simplefilter("always", CrossfusionWarning)
         sys.unraisablehook = _show_unraisable
         _make_printable()
-        from crossfusion.cli.commands import cli
-
-        cli.main(arguments, prog_name="crossfusion", standalone_mode=False)
+        (group or _commands()).main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
@@ -48,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(_said(str(problem), arguments))
+        fail(_said(str(problem), group, arguments))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
@@ -56,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         fail(NO_MEMORY)
     except RuntimeError as problem:
         reserve.clear()
-        if not lacks(problem):
+        if not ran_short(problem):
             raise
         fail(NO_MEMORY)
     except ImportError as problem:
@@ -98,7 +111,7 @@ def fail(message: str, code: int = 2) -> None:
     code : int
         Exit code.
     """
-    print(f"crossfusion: {printable(' '.join(message.split()))}", file=sys.stderr)
+    print(f"crossfusion: {escape_unprintable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -121,21 +134,25 @@ def _show_unraisable(raised: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(raised)
 
 
-def _said(message: str, arguments: list[str] | None) -> str:
-    """A message of the library in the words of the command line."""
+def _commands() -> click.Group:
     from crossfusion.cli.commands import cli
 
+    return cli
+
+
+def _said(message: str, group: click.Group | None, arguments: list[str] | None) -> str:
+    """A message of the library in the words of the command line."""
     words = sys.argv[1:] if arguments is None else arguments
-    return as_options(message, command_of(cli, words), words)
+    return as_options(message, command_of(group or _commands(), words), words)
 
 
-def _shows_warnings(arguments: list[str] | None) -> Callable[..., None]:
+def _shows_warnings(group: click.Group | None, arguments: list[str] | None) -> Callable[..., None]:
     """What Python calls with each warning; the same is said once."""
     shown = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, CrossfusionWarning) and str(message) not in shown:
             shown.add(str(message))
-            print(f"crossfusion: warning: {_said(str(message), arguments)}", file=sys.stderr)
+            print(f"crossfusion: warning: {_said(str(message), group, arguments)}", file=sys.stderr)
 
     return show

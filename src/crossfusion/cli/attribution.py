@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crossfusion.attribution import Attribution
+from crossfusion._base import InputError, label_text, number_text, percent
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
@@ -15,8 +15,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.errors import InputError
-from crossfusion.text import label_text, number_text, percent
+from crossfusion.fusion import Attribution
 
 
 @click.command()

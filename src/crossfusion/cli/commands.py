@@ -10,20 +10,20 @@ import click
 from crossfusion._version import __version__
 from crossfusion.cli import end_output
 from crossfusion.cli.attribution import attribution
-from crossfusion.cli.bench import bench
 from crossfusion.cli.compare import compare
 from crossfusion.cli.degradation import degradation
 from crossfusion.cli.drift import drift
 from crossfusion.cli.embed import embed
 from crossfusion.cli.hierarchy import hierarchy
+from crossfusion.cli.histopathology import histopathology
 from crossfusion.cli.integration import integration
 from crossfusion.cli.matrix import matrix
 from crossfusion.cli.methods import methods
+from crossfusion.cli.moved import bench, reproduce
 from crossfusion.cli.options import ARGUMENTS
 from crossfusion.cli.projection import projection
 from crossfusion.cli.protocols import cddr, rdr
 from crossfusion.cli.report import report
-from crossfusion.cli.reproduce import reproduce
 from crossfusion.cli.start import completion, demo
 from crossfusion.cli.summarize import merge, summarize
 from crossfusion.cli.test import test
@@ -34,8 +34,8 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Summaries of many rows": (summarize, merge),
     "Corrections and embeddings side by side": (methods, integration),
     "What distances are worth": (rdr, cddr, degradation),
-    "From images to embeddings": (tiles, embed),
-    "This software and its paper": (demo, reproduce, bench, completion),
+    "From images to embeddings": (tiles, embed, histopathology),
+    "This software": (demo, completion),
 }
 
 
@@ -101,3 +101,5 @@ def cli() -> None:
 for section in SECTIONS.values():
     for command in section:
         cli.add_command(command)
+for command in (bench, reproduce):
+    cli.add_command(command)

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from crossfusion.baselines import distances
+from crossfusion._base import NAN, InputError, check_option, number_text, plain_value, require_finite, warn
+from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, tables
 from crossfusion.cli.domains import chosen_distances, dense, distance_option
 from crossfusion.cli.options import (
@@ -21,16 +22,9 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.compare import cfd
-from crossfusion.errors import InputError, warn
-from crossfusion.finite import NAN, finite_only
+from crossfusion.evaluation import distances
 from crossfusion.fusion import Fusion
-from crossfusion.permutation import permutation_test
-from crossfusion.sources import Source
-from crossfusion.sources.arrays import read_rows
-from crossfusion.sources.block import stacked, with_keys
-from crossfusion.text import number_text, plain_value
-from crossfusion.validation import check_option
+from crossfusion.io import Source, add_keys, read_rows, stack_rows
 
 
 @click.command()
@@ -86,7 +80,7 @@ def compare(
     if trim or level is not None or permutations is not None:
         fusion = _of_rows(sources, weights, trim, read.nan, level, permutations, seed)
     else:
-        keyed = [with_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
+        keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
         fusion = read.reduced(keyed).cfd("group", weights=weights)
     output.draw(plot, fusion.plot)
     if as_json:
@@ -120,10 +114,10 @@ def _of_rows(
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
         return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
-    kept = [finite_only(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
+    kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
     fusion = cfd(*kept, weights=weights, level=level)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stacked(kept), labels, permutations=permutations, seed=seed)
+    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, **asked)
@@ -136,7 +130,7 @@ def _compare_by(
     every = "all" in names
     chosen = chosen_distances(names, options)
     check_option(nan, NAN, "nan")
-    rows = [dense(finite_only(read_rows(source), source.name, nan)) for source in sources]
+    rows = [dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
     found: dict[str, float | None] = {}
     with output.progress("measuring", len(chosen), "distances") as progress:
         for name, own in chosen.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from crossfusion._base import InputError
 from crossfusion.cli import output
 from crossfusion.cli.domains import (
     SPLIT,
@@ -29,12 +30,8 @@ from crossfusion.cli.options import (
     units_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.errors import InputError
-from crossfusion.experiments import scatter
-from crossfusion.protocols.measures import WITHIN_LABELS
-from crossfusion.protocols.outcomes import Study
-from crossfusion.protocols.study import CORRECTIONS, DISTANCES, degradation_study
-from crossfusion.sources.whole import Rows
+from crossfusion.evaluation import CORRECTIONS, DISTANCES, WITHIN_LABELS, Study, degradation_study, scatter
+from crossfusion.io import Rows
 
 
 @click.command()

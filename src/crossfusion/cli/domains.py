@@ -8,14 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from crossfusion.alignment import corrections
-from crossfusion.baselines import distances
+from crossfusion._base import InputError, check_known
 from crossfusion.cli.options import Decorator, names_option, number_option
 from crossfusion.cli.reading import Reading
-from crossfusion.errors import InputError
-from crossfusion.protocols.drops import SCORES
-from crossfusion.sources.whole import Rows
-from crossfusion.validation import check_known
+from crossfusion.evaluation import SCORES, corrections, distances
+from crossfusion.io import Rows
 
 SPLIT = "trained on or tested on, never both"  # what units are for
 METRICS = "|".join(SCORES)

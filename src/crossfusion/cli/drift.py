@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from crossfusion.attribution import FEATURES
 from crossfusion.cli import end_output, output, tables
 from crossfusion.cli.options import (
     check_typed,
@@ -22,8 +21,8 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.drift.periods import parsed_reference, periods_of
-from crossfusion.drift.result import Drift
+from crossfusion.fusion import FEATURES
+from crossfusion.summary import Drift, list_periods, parse_reference
 
 
 @click.command()
@@ -84,11 +83,11 @@ def drift(
     check_typed(["adjust", "latest"], "an --alarm above 0", alarm != 0)
     over = [name for name in over if name != FEATURES]
     summary = read.summary(file, [time, *given, *units, *over])
-    periods = periods_of(summary, time)[1]
+    periods = list_periods(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
     found = summary.drift(
         time,
-        reference=parsed_reference(reference, periods, time),
+        reference=parse_reference(reference, periods, time),
         given=given,
         units=units,
         alarm=alarm or None,

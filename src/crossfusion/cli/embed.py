@@ -5,17 +5,14 @@ from typing import Any
 
 import click
 
+from crossfusion._base import InputError
 from crossfusion.cli import output
 from crossfusion.cli.options import file_option, json_option, number_option
 from crossfusion.cli.tiles import Tiling, tile_options
-from crossfusion.errors import InputError
-from crossfusion.pathology.embedding import embed as embed_tiles
-from crossfusion.pathology.encoders import encoder as encoder_by_name
-from crossfusion.pathology.normalizers import Normalizer
-from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
-from crossfusion.pathology.parts import check_target, facts_of
-from crossfusion.pathology.stains import find_reference
-from crossfusion.pathology.tiles import Tile
+from crossfusion.pathology import Normalizer, Tile, check_target, facts_of, find_reference
+from crossfusion.pathology import embed as embed_tiles
+from crossfusion.pathology import encoder as encoder_by_name
+from crossfusion.pathology import normalizer as normalizer_by_name
 
 encoder_option = click.option(
     "--encoder", required=True, metavar="NAME", help="Such as efficientnet_lite0, virchow, virchow:DIR, timm:NAME."

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from crossfusion._base import FileError
 from crossfusion.cli import output
 from crossfusion.cli.domains import METRICS, SPLIT, chosen_distances, correction_option, distance_option
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
+    folder_option,
     named_files,
     names_option,
     number_option,
@@ -22,7 +24,6 @@ from crossfusion.cli.options import (
     units_option,
 )
 from crossfusion.cli.tiles import Tiling, tile_options
-from crossfusion.errors import FileError
 
 FEW = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
@@ -77,7 +78,7 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list[Path]:
     """The whole chain: tiles, embeddings, evaluation, files."""
-    from crossfusion.experiments import histopathology as study
+    from crossfusion.study import histopathology as study
 
     plan = _plan(
         quick,
@@ -104,7 +105,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
 
 
 def _plan(quick: bool, given: dict[str, Any]) -> Any:
-    from crossfusion.experiments.evaluation import Plan
+    from crossfusion.study import Plan
 
     chosen = {name: value for name, value in given.items() if value not in (None, [])}
     return Plan.quick(**chosen) if quick else Plan(**{"rows": 1000} | chosen)
@@ -114,3 +115,32 @@ def _few(tiling: Tiling, quick: bool) -> Tiling:
     """No more tiles of a slide than are asked for, or than such a study takes."""
     usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
     return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)
+
+
+def _default_folder(context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
+    """Folder of the study; small settings have one of their own, so that they never pass for the full ones."""
+    return value or Path("histopathology-quick" if context.params.get("quick") else "histopathology")
+
+
+@click.command()
+@study_options
+@folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
+def histopathology(out: Path, **asked: Any) -> None:
+    """Judge distances on slides, encoded as they are normalised.
+
+    Ratios, degradation, a page. Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says
+    otherwise. An interrupted study goes on where it was when the same command is given again.
+
+    \b
+    Examples:
+      crossfusion histopathology --data MIDOG/ --layout midog --encoder virchow
+      crossfusion histopathology --data CAMELYON16/ --layout camelyon16 --encoder virchow --quick
+      crossfusion histopathology --data manifest.csv --between scanner --label tumour --units slide \\
+        --encoder efficientnet_lite0 --normalizer macenko,stainfuser=onnx:sf.onnx@0..1
+    """
+    try:
+        written = run(out=out, **asked)
+    except KeyboardInterrupt:
+        click.echo("crossfusion: what is done is kept: the same command goes on from there", err=True)
+        raise
+    click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))

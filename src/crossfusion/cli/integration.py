@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from crossfusion.anndata.board import Keys, leaderboard
-from crossfusion.anndata.leaderboard import Leaderboard
+from crossfusion._base import InputError, interval_text, label_text
+from crossfusion.anndata import Keys, Leaderboard, rank_embeddings
 from crossfusion.cli import output
 from crossfusion.cli.options import (
     check_typed,
@@ -21,9 +21,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.errors import InputError
 from crossfusion.summary import Summary
-from crossfusion.text import label_text, with_interval
 
 LABELS_SHOWN = 40  # rows of the table of labels
 
@@ -70,7 +68,7 @@ def integration(
         raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
     if read.is_summary(file):
         raise InputError(f"{file} is a summary, without embeddings to choose from: name the file of the cells")
-    found = leaderboard({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
+    found = rank_embeddings({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
     output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
@@ -95,7 +93,7 @@ def _show(found: Leaderboard, plot: Path | None) -> None:
                 label_text(row.label),
                 f"{row.cells:,}",
                 str(row.batches),
-                "–" if row.fusion is None else with_interval(row.fusion.unbiased, row.fusion.interval),
+                "–" if row.fusion is None else interval_text(row.fusion.unbiased, row.fusion.interval),
             ]
             for row in found.labels[:LABELS_SHOWN]
         ]

@@ -7,7 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
-from crossfusion.adjust import METHODS
+from crossfusion._base import InputError, check_option, label_text, plain_value
+from crossfusion.arrays import number_of_pairs, pairs_of_rows
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
@@ -22,12 +23,9 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.errors import InputError
-from crossfusion.pairwise import Pairwise
-from crossfusion.row_pairs import number_of_pairs, pairs_of_rows
+from crossfusion.fusion import Pairwise
+from crossfusion.inference import METHODS
 from crossfusion.summary import Summary
-from crossfusion.text import label_text, plain_value
-from crossfusion.validation import check_option
 
 
 @click.command()

@@ -21,7 +21,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.methods import compare_methods
+from crossfusion.summary import compare_methods
 
 
 @click.command()

@@ -8,9 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from crossfusion import pictures
-from crossfusion.errors import InputError
-from crossfusion.plots import style
+from crossfusion._base import InputError
+from crossfusion.plots import saving, style
 
 PATH = click.Path(path_type=Path)
 NAMES = "NAME[,NAME...]"
@@ -106,7 +105,7 @@ def plot_option(what: str) -> Decorator:
 
     def checked(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
-            pictures.check_ending(path)
+            saving.check_ending(path)
             style.matplotlib()
         return path
 

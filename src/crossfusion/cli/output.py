@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion import pictures
-from crossfusion.errors import printable
-from crossfusion.text import text_table
+from crossfusion._base import escape_unprintable, text_table
+from crossfusion.plots import saving
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +40,7 @@ def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def draw(plot: Path | None, drawn: Callable[[], Any]) -> None:
     """Write a figure, if one was asked for."""
     if plot is not None:
-        pictures.write(drawn(), plot)
+        saving.write(drawn(), plot)
 
 
 def heat(distance: float) -> str:
@@ -62,8 +61,8 @@ def show_table(
     It is coloured on a terminal that has room for it, and plain elsewhere. On a terminal rows end in bars, where these
     have values; rows without one are the last.
     """
-    title, header = printable(title), [printable(name) for name in header]
-    rows = [[printable(cell) for cell in row] for row in rows]
+    title, header = escape_unprintable(title), [escape_unprintable(name) for name in header]
+    rows = [[escape_unprintable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return

@@ -4,22 +4,12 @@ from pathlib import Path
 
 import click
 
-from crossfusion import factors
+from crossfusion._base import InputError, check_seed, check_whole, factors, label_text, number_text, percent
 from crossfusion.cli import output, tables
-from crossfusion.cli.options import (
-    between_option,
-    is_typed,
-    json_option,
-    number_option,
-    plot_option,
-    seed_option,
-)
+from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.errors import InputError
-from crossfusion.projection import Projection
-from crossfusion.sources.sampled import Sample
-from crossfusion.text import label_text, number_text, percent
-from crossfusion.validation import check_seed, check_whole
+from crossfusion.fusion import Projection
+from crossfusion.io import Sample
 
 
 @click.command()
@@ -66,7 +56,7 @@ def _projected(file: str | None, between: list[str], points: int, seed: int, rea
         return read.summary(file, between).project(between)
     sources, joined = read.sources([] if file is None else [file], between)
     sample = Sample(seed, rows=points)
-    summary = read.reduced(sample.watched(sources), joined)
+    summary = read.reduced(sample.watch(sources), joined)
     rows = sample.rows()
     if rows is None:
         return summary.project(between)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from crossfusion._base import label_text, number_text
 from crossfusion.cli import output
 from crossfusion.cli.domains import (
     SPLIT,
@@ -26,11 +27,9 @@ from crossfusion.cli.options import (
     units_option,
 )
 from crossfusion.cli.reading import Reading, reading_options, rows_argument
-from crossfusion.protocols.degradation import cddr as measure_cddr
-from crossfusion.protocols.drops import SCORES
-from crossfusion.protocols.ratios import Rdr, pair_text
-from crossfusion.protocols.relative import rdr as measure_rdr
-from crossfusion.text import label_text, number_text
+from crossfusion.evaluation import SCORES, Rdr, pair_text
+from crossfusion.evaluation import cddr as measure_cddr
+from crossfusion.evaluation import rdr as measure_rdr
 
 
 @click.command()

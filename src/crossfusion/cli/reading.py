@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion import engines, factors, optional, storage
+from crossfusion._base import NAN, InputError, check_option, factors, optional
 from crossfusion.cli import output
 from crossfusion.cli.options import NAMES, Decorator, split_names
-from crossfusion.collect import collect, opened
-from crossfusion.engines.keeping import Keeper
-from crossfusion.errors import InputError
-from crossfusion.finite import NAN
-from crossfusion.sources import READERS, Source, open_files, places
-from crossfusion.sources.block import in_memory
-from crossfusion.sources.manifest import Joined, join
-from crossfusion.sources.places import said
-from crossfusion.sources.sql import from_sql
-from crossfusion.sources.whole import Rows, whole
-from crossfusion.summary import Summary, read_summary
-from crossfusion.validation import check_option
+from crossfusion.io import (
+    READERS,
+    Checkpoint,
+    ManifestJoin,
+    Rows,
+    Source,
+    collect,
+    describe_error,
+    engines,
+    from_sql,
+    join,
+    open_files,
+    open_sources,
+    paths,
+    read_all,
+    split_in_memory,
+)
+from crossfusion.summary import Summary, read_summary, storage
 
 if TYPE_CHECKING:
-    from crossfusion.kernels import CodeArray
+    from crossfusion._base import CodeArray
 
 CONNECTING = 10  # seconds that a Dask scheduler has to answer
 
@@ -66,15 +72,15 @@ class Reading:
         check_option(self.nan, NAN, "nan")
         if self.on is not None and self.manifest is None:
             raise InputError(f"--on {self.on} names the key column of a manifest: give --manifest too")
-        return str(engines.chosen("dask" if "://" in self.engine else self.engine, None))
+        return str(engines.choose_engine("dask" if "://" in self.engine else self.engine, None))
 
-    def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], Joined | None]:
+    def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], ManifestJoin | None]:
         """Sources of files and queries, with these factors."""
         names, engine = list(by), self._check()
         if not files and not self.sql:
             raise InputError("there is nothing to read: name a file, or give a query with --sql")
         if names and not self.sql:
-            return opened(list(files), names, self.vectors, self.manifest, self.on, engine)
+            return open_sources(list(files), names, self.vectors, self.manifest, self.on, engine)
         if self.manifest is not None:
             joined = join(lambda wanted: self._rows(files, wanted), self.manifest, self.on, names)
             return joined.sources, joined
@@ -83,19 +89,21 @@ class Reading:
     def _rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
         return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
 
-    def keeper(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Keeper | None:
+    def keeper(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
         if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
             return None
         stamps = stamps_of(files)
-        return None if stamps is None else Keeper(path, [list(by), self.vectors, self.nan, stamps])
+        return None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, stamps])
 
-    def reduced(self, sources: Sequence[Any], joined: Joined | None = None, keeper: Keeper | None = None) -> Summary:
+    def reduced(
+        self, sources: Sequence[Any], joined: ManifestJoin | None = None, keeper: Checkpoint | None = None
+    ) -> Summary:
         """Summary of sources, with notes and a bar while they are read."""
         output.show_notes(getattr(source, "note", "") for source in sources)
         with output.progress("reading", _rows(sources)) as progress:
             if "://" not in self.engine:
-                engine = engines.chosen(self.engine, None)
+                engine = engines.choose_engine(self.engine, None)
                 work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
                 return collect(sources, **work)
             with _connected(self.engine) as client:
@@ -107,7 +115,7 @@ class Reading:
             raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
         sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
-        return whole(sources, joined, self.nan)
+        return read_all(sources, joined, self.nan)
 
     def grouped(
         self, file: str | None, between: Sequence[str], given: Sequence[str]
@@ -116,13 +124,13 @@ class Reading:
         rows = self.whole(file, [*between, *given])
         group, _ = factors.encode(rows.keys.select(list(between)))
         stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
-        return collect([in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
+        return collect([split_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
 
 
 def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
     """Path, size and time of all files; None where one is remote, or a folder that is read as a file."""
-    found = [file for path in files for file in places.find(path, READERS).files]
-    if any(places.is_remote(file.path) or not Path(file.path).is_file() for file in found):
+    found = [file for path in files for file in paths.find(path, READERS).files]
+    if any(paths.is_remote(file.path) or not Path(file.path).is_file() for file in found):
         return None
     stats = [(file.path, Path(file.path).stat()) for file in found]
     return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
@@ -139,7 +147,8 @@ def _connected(address: str) -> Any:
         if not isinstance(problem, Exception):
             raise
         raise InputError(
-            f"--engine {address} is no Dask scheduler that answers ({said(problem)}): write tcp://host:port of one"
+            f"--engine {address} is no Dask scheduler that answers ({describe_error(problem)}):"
+            f" write tcp://host:port of one"
         ) from problem
     return client
 

@@ -22,9 +22,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.report import Report, check_page
-from crossfusion.report.data import Data, drawn
-from crossfusion.report.question import Question, asked
+from crossfusion.report import Data, Question, Report, asked, check_page, drawn
 
 
 @click.command()

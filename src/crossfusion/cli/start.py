@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from crossfusion._base import InputError
 from crossfusion.cli.options import folder_option, number_option, seed_option
-from crossfusion.errors import InputError
 
 SHELLS = ("bash", "zsh", "fish")
 

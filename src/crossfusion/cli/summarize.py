@@ -7,19 +7,30 @@ from typing import Any
 
 import click
 
-from crossfusion import storage
-from crossfusion.appending import WAIT, append_summary, check_appendable
+from crossfusion._base import (
+    InputError,
+    as_tags,
+    check_option,
+    check_tags,
+    check_wait,
+    check_whole,
+    plain_number,
+    plain_value,
+)
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.engines.keeping import Keeper
-from crossfusion.errors import InputError
-from crossfusion.merging import merge_summaries
-from crossfusion.small import WAYS, large_enough
-from crossfusion.sources.manifest import Joined
-from crossfusion.summary import Summary
-from crossfusion.text import plain_number, plain_value
-from crossfusion.validation import as_tags, check_option, check_tags, check_wait, check_whole
+from crossfusion.io import Checkpoint, ManifestJoin
+from crossfusion.summary import (
+    SMALL_GROUPS,
+    WAIT,
+    Summary,
+    append_summary,
+    check_appendable,
+    merge_summaries,
+    storage,
+    suppress_small,
+)
 
 
 def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -39,9 +50,9 @@ def small_options(command: Any) -> Any:
     least = number_option("--min-count", 0, "Least rows of a group; smaller ones are not kept.")
     way = click.option(
         "--small",
-        default=WAYS[0],
+        default=SMALL_GROUPS[0],
         show_default=True,
-        metavar="|".join(WAYS),
+        metavar="|".join(SMALL_GROUPS),
         help="Small groups are left out, or merged if only their last factors differ; says which.",
     )
     return least(way(command))
@@ -101,7 +112,7 @@ def summarize(
     sources, joined = read.sources(files, by)
     keeper = read.keeper(target, files, by)
     found = replace(_reduced(read, sources, joined, keeper), tags=tags)
-    summary = large_enough(found, min_count, small)
+    summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
         summary = append_summary(summary, target, wait=WAIT if wait is None else wait)
@@ -112,7 +123,7 @@ def summarize(
     _show(summary, target, as_json, f"{rows:,} rows added to {target}" if append else f"written to {target}")
 
 
-def _reduced(read: Reading, sources: Sequence[Any], joined: Joined | None, keeper: Keeper | None) -> Summary:
+def _reduced(read: Reading, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
     """Summary of sources; says where what is done is kept, and that it was gone on with."""
     try:
         summary = read.reduced(sources, joined, keeper)
@@ -148,8 +159,8 @@ def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> 
     """Refuse, before any work, what would fail after it."""
     storage.check_target(target, inputs)
     check_whole(min_count, "min_count", least=0)
-    check_option(small, WAYS, "small")
-    if small != WAYS[0] and not min_count:
+    check_option(small, SMALL_GROUPS, "small")
+    if small != SMALL_GROUPS[0] and not min_count:
         raise InputError(f"--small {small} goes with --min-count: say which groups are small")
 
 

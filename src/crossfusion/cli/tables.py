@@ -7,12 +7,10 @@ from typing import Any
 import click
 import numpy as np
 
+from crossfusion._base import CrossfusionWarning, InputError, label_text, number_text
 from crossfusion.cli import output
-from crossfusion.errors import CrossfusionWarning, InputError
-from crossfusion.fusion import Fusion
-from crossfusion.pairwise import Pairwise
+from crossfusion.fusion import Fusion, Pairwise
 from crossfusion.summary import Summary
-from crossfusion.text import label_text, number_text
 
 PAIRS_SHOWN = 20
 

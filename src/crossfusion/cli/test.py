@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion import factors
-from crossfusion.cells import exchanged, have_several
+from crossfusion._base import InputError, check_level, factors, number_text, plain_value, warn
+from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, tables
 from crossfusion.cli.options import (
     between_option,
@@ -21,15 +21,10 @@ from crossfusion.cli.options import (
     units_option,
 )
 from crossfusion.cli.reading import Reading, file_argument, reading_options
-from crossfusion.compare import cfd
-from crossfusion.errors import InputError, warn
 from crossfusion.fusion import Fusion
-from crossfusion.judge import TestResult
-from crossfusion.permutation import permutation_test
-from crossfusion.sources.whole import Rows
-from crossfusion.summary import Summary
-from crossfusion.text import number_text, plain_value
-from crossfusion.validation import check_level
+from crossfusion.inference import TestResult
+from crossfusion.io import Rows
+from crossfusion.summary import Summary, describe_exchange, have_several
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +99,7 @@ def _of_units(
         lambda: summary.cfd(between, given=given, units=units, level=level),
         lambda: summary.cfd(between, given=given),
     )
-    return result, fusion, exchanged(summary, between, units)
+    return result, fusion, describe_exchange(summary, between, units)
 
 
 def _of_rows(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfusion._base import label_text
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, json_option, number_option
-from crossfusion.text import label_text
 
 if TYPE_CHECKING:
     from crossfusion.pathology import Tile
@@ -94,7 +94,7 @@ def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
       crossfusion tiles slides/ --layout slides --mpp 0.5 --per-slide 200
       crossfusion tiles MIDOG/ --layout midog --size 128
     """
-    from crossfusion.pathology.layouts import count_tiles
+    from crossfusion.pathology import count_tiles
 
     found = tiling.read(data)
     counts, files = count_tiles(found), len({tile.file for tile in found})

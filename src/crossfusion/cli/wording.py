@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from crossfusion import engines
-from crossfusion.drift import periods
+from crossfusion.io import engines
+from crossfusion.summary import periods
 
 VALUE = r"""'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|-?[\w.+-]*\w"""
 INSTEAD = {  # what the library calls an option that has another name here

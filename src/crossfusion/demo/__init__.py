@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import storage
+from crossfusion._base import InputError, check_seed, number_text, text_table
+from crossfusion._base import files as storage
 from crossfusion.demo.population import FACTORS, Truth, make
-from crossfusion.errors import InputError
-from crossfusion.pairwise import Pairwise
-from crossfusion.summary import Summary, read_summary
-from crossfusion.table import Factors
-from crossfusion.text import number_text, text_table
-from crossfusion.validation import check_seed
+from crossfusion.fusion import Pairwise
+from crossfusion.summary import Factors, Summary, read_summary
 
 if TYPE_CHECKING:
     import pyarrow as pa

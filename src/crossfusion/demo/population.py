@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.kernels import FloatArray
+from crossfusion._base import FloatArray
 from crossfusion.moments import Moments
 from crossfusion.summary import Summary
 

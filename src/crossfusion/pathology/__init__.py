@@ -6,18 +6,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crossfusion.pathology.embedding import embed
     from crossfusion.pathology.encoders import Encoder, encoder
+    from crossfusion.pathology.layouts import count_tiles as count_tiles
     from crossfusion.pathology.layouts import read_layout
+    from crossfusion.pathology.normalizers import NETWORKS as NETWORKS
     from crossfusion.pathology.normalizers import Normalizer, normalizer
+    from crossfusion.pathology.parts import VECTORS as VECTORS
+    from crossfusion.pathology.parts import check_target as check_target
+    from crossfusion.pathology.parts import facts_of as facts_of
     from crossfusion.pathology.stains import choose_reference
+    from crossfusion.pathology.stains import find_reference as find_reference
     from crossfusion.pathology.tiles import Tile
 
 _WHERE = {
     "Encoder": "encoders",
+    "NETWORKS": "normalizers",
     "Normalizer": "normalizers",
     "Tile": "tiles",
+    "VECTORS": "parts",
+    "check_target": "parts",
     "choose_reference": "stains",
+    "count_tiles": "layouts",
     "embed": "embedding",
     "encoder": "encoders",
+    "facts_of": "parts",
+    "find_reference": "stains",
     "normalizer": "normalizers",
     "read_layout": "layouts",
 }

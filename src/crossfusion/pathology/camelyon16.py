@@ -14,14 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfusion.errors import FileError, warn
+from crossfusion._base import FileError, warn
+from crossfusion.io import list_some, paths
 from crossfusion.pathology.lesions import Lesions, read_lesions
 from crossfusion.pathology.listing import Done, read_table, slide_tiles
 from crossfusion.pathology.pictures import TIFF
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut
-from crossfusion.sources import places
-from crossfusion.sources.match import listed
 
 NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
 RADBOUD, UTRECHT = "Radboud", "Utrecht"
@@ -37,7 +36,7 @@ def read_camelyon16(data: str, cut: Cut, done: Done, centres: str | None = None)
     unknown = [name for name in slides if name not in known and name.startswith("test")]
     if unknown:
         warn(
-            f"the names of {len(unknown):,} slides do not tell their centre ({listed(unknown)}): they are left out;"
+            f"the names of {len(unknown):,} slides do not tell their centre ({list_some(unknown)}): they are left out;"
             " centres= adds them"
         )
     outlines = _files(data, (".xml",))
@@ -67,10 +66,12 @@ def _files(data: str, endings: Sequence[str], what: str | None = None) -> dict[s
                 first = found.setdefault(stem.lower(), path)
                 if first != path:
                     raise FileError(
-                        f"{places.shown(first)} and {places.shown(path)} are of one slide: keep one of them"
+                        f"{paths.show_path(first)} and {paths.show_path(path)} are of one slide: keep one of them"
                     )
     if what and not found:
-        raise FileError(f"{places.shown(data)} has no {what} called normal_001.tif, tumor_001.tif and so on below it")
+        raise FileError(
+            f"{paths.show_path(data)} has no {what} called normal_001.tif, tumor_001.tif and so on below it"
+        )
     return dict(sorted(found.items()))
 
 
@@ -101,7 +102,8 @@ def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> N
     lacking = [name for name in slides if name.startswith("tumor") and name not in outlines] if outlines else []
     if lacking:
         raise FileError(
-            f"{len(lacking):,} slides with a tumour have no outlines, while others have ({listed(lacking)}): add their"
+            f"{len(lacking):,} slides with a tumour have no outlines, while others have"
+            f" ({list_some(lacking)}): add their"
             " XML files, or take all of them out"
         )
 

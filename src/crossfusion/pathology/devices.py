@@ -4,9 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from crossfusion import optional
-from crossfusion.errors import InputError, printable
-from crossfusion.validation import check_option
+from crossfusion._base import InputError, check_option, escape_unprintable, optional
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 
@@ -53,4 +51,4 @@ def mixed(device: str, precision: str) -> Callable[[], AbstractContextManager[An
 def first_line(problem: BaseException) -> str:
     """What a library says of a problem, in one line."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return printable(lines[0])[:200] if lines else type(problem).__name__
+    return escape_unprintable(lines[0])[:200] if lines else type(problem).__name__

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import kernels
+from crossfusion._base import FileError, InputError, NonFiniteError, check_whole, threads
 from crossfusion._version import __version__
-from crossfusion.errors import FileError, InputError, NonFiniteError
 from crossfusion.pathology.encoders import Encoder
 from crossfusion.pathology.encoders import encoder as encoder_by_name
 from crossfusion.pathology.images import digest
@@ -24,7 +23,6 @@ from crossfusion.pathology.normalizers import Normalizer
 from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
 from crossfusion.pathology.parts import FORMAT, VECTORS, Parts, check_target, facts_of, write_output
 from crossfusion.pathology.tiles import Tile
-from crossfusion.validation import check_whole
 
 EVERY = 20.0  # seconds of work between two parts that are kept
 MOST = 2**28  # bytes of vectors in a part
@@ -101,7 +99,7 @@ def embed(
         if progress is not None and parts.rows:
             progress(parts.rows)
         run = _Run(tiles, encode, normalize, parts, progress)
-        run.all(batch, workers or kernels.thread_count())
+        run.all(batch, workers or threads.thread_count())
         write_output(path, tiles, factors, parts, facts, encode.dim)
     parts.forget()
     return path

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import FileError, InputError
+from crossfusion._base import FileError, InputError
 
 Image = NDArray[np.uint8]
 PIECE = 2**24  # bytes of a file that are read at a time

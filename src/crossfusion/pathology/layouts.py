@@ -4,14 +4,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from crossfusion.errors import FileError, InputError, warn
+from crossfusion._base import FileError, InputError, check_option, warn
+from crossfusion.io import paths
 from crossfusion.pathology.camelyon16 import read_camelyon16
 from crossfusion.pathology.listing import Done, read_folder, read_manifest, read_slides
 from crossfusion.pathology.midog import read_midog
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut
-from crossfusion.sources import places
-from crossfusion.validation import check_option
 
 READERS: dict[str, Callable[[str, Cut, Done], list[Tile]]] = {
     "manifest": read_manifest,
@@ -98,23 +97,25 @@ def read_layout(
     if centres is not None and layout != "camelyon16":
         raise InputError(f"centres goes with layout='camelyon16', not {layout!r}: leave it out")
     if layout == "camelyon16":
-        tiles = read_camelyon16(place, cut, done, None if centres is None else places.as_text(centres))
+        tiles = read_camelyon16(place, cut, done, None if centres is None else paths.as_text(centres))
     else:
         tiles = READERS[layout](place, cut, done)
     if tiles and per_slide is not None and all(tile.box is None for tile in tiles):
         warn("per_slide has no effect on images that are taken whole: leave it out")
     if not tiles:
-        raise FileError(f"{places.shown(place)} has no tiles: ask for less tissue or smaller tiles, or check the files")
+        raise FileError(
+            f"{paths.show_path(place)} has no tiles: ask for less tissue or smaller tiles, or check the files"
+        )
     return tiles
 
 
 def _local(data: str | os.PathLike[str], layout: str) -> str:
     """The path of data on this machine, a folder where there is no other way."""
-    place = places.as_text(data)
-    if places.is_remote(place):
-        raise FileError(f"{places.shown(place)} is a URL, and images are read from files: copy it here")
+    place = paths.as_text(data)
+    if paths.is_remote(place):
+        raise FileError(f"{paths.show_path(place)} is a URL, and images are read from files: copy it here")
     if layout == "camelyon16" and not os.path.isdir(place):
-        raise FileError(f"{places.shown(place)} is not a folder: name the one with the slides")
+        raise FileError(f"{paths.show_path(place)} is not a folder: name the one with the slides")
     return place
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import FileError
-from crossfusion.sources.places import check_file, reaching, shown
+from crossfusion._base import FileError
+from crossfusion.io import check_file, show_path, translate_errors
 
 TUMOUR = ("_0", "_1", "Tumor")  # groups of outlines in the files of Camelyon16
 NORMAL = ("_2", "Exclusion", "None")  # of tissue within those that is not tumour
@@ -32,15 +32,17 @@ class Lesions:
 def read_lesions(path: Path) -> Lesions:
     """Read a file of ASAP."""
     check_file(path)
-    with reaching(str(path), "cannot be read as outlines of ASAP"):
+    with translate_errors(str(path), "cannot be read as outlines of ASAP"):
         if b"<!DOCTYPE" in path.read_bytes():
-            raise FileError(f"{shown(path)} declares a document type, which files of ASAP do not: take the original")
+            raise FileError(
+                f"{show_path(path)} declares a document type, which files of ASAP do not: take the original"
+            )
         found: dict[str, list[Points]] = {"tumour": [], "normal": []}
         for entry in ElementTree.parse(path).getroot().iter("Annotation"):
             group = entry.get("PartOfGroup", "")
             if group not in (*TUMOUR, *NORMAL):
                 raise FileError(
-                    f"{shown(path)} has outlines of the group {group!r}: known are _0, _1, Tumor, _2, Exclusion"
+                    f"{show_path(path)} has outlines of the group {group!r}: known are _0, _1, Tumor, _2, Exclusion"
                 )
             found["tumour" if group in TUMOUR else "normal"].append(_outline(entry))
     return Lesions(**found)

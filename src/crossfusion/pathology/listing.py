@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from crossfusion.errors import FileError
+from crossfusion._base import FileError, check_known, check_once
+from crossfusion.io import list_some, paths
 from crossfusion.pathology.pictures import IMAGES, SLIDES, TIFF, open_picture, reading
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut, cut_slide
-from crossfusion.sources import places
-from crossfusion.sources.match import listed
-from crossfusion.validation import check_known, check_once
 
 FILE = "file"  # the column of a manifest that names images and slides
 GROUP = "group"  # the factor of folders that are not named after one
@@ -23,27 +21,27 @@ Done = Callable[[int], None]  # told how many more files are done
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     """Rows of a CSV or TSV file, all values as the text that stands there."""
-    places.check_file(path)
-    with places.reaching(str(path)):
+    paths.check_file(path)
+    with paths.translate_errors(str(path)):
         content = path.read_bytes()
         try:
             lines = io.StringIO(content.decode("utf-8-sig"), newline="")
         except UnicodeDecodeError as problem:
-            raise FileError(f"{places.shown(path)} is not text: name a table as CSV or TSV, in UTF-8") from problem
+            raise FileError(f"{paths.show_path(path)} is not text: name a table as CSV or TSV, in UTF-8") from problem
         rows = csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         header = next(rows, [])
-        check_known(needed, header, "column", places.shown(path))
-        check_once(header, header, places.shown(path))
+        check_known(needed, header, "column", paths.show_path(path))
+        check_once(header, header, paths.show_path(path))
         found = []
         for row in rows:
             if row and len(row) != len(header):
                 raise FileError(
-                    f"{places.shown(path)} has {len(row)} values for {len(header)} columns in line {rows.line_num}:"
+                    f"{paths.show_path(path)} has {len(row)} values for {len(header)} columns in line {rows.line_num}:"
                     " mend it"
                 )
             found += [dict(zip(header, row, strict=True))] if row else []
     if not found:
-        raise FileError(f"{places.shown(path)} has no rows: name a file in each")
+        raise FileError(f"{paths.show_path(path)} has no rows: name a file in each")
     return found
 
 
@@ -54,9 +52,11 @@ def read_manifest(data: str, cut: Cut, done: Done) -> list[Tile]:
     names = [row.pop(FILE) for row in rows]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise FileError(f"{places.shown(table)} names {len(twice):,} files twice ({listed(twice)}): keep one row each")
+        raise FileError(
+            f"{paths.show_path(table)} names {len(twice):,} files twice ({list_some(twice)}): keep one row each"
+        )
     files = [str(table.parent / name) if name else "" for name in names]
-    check_there(files, names, places.shown(table))
+    check_there(files, names, paths.show_path(table))
     return [tile for entry in zip(files, names, rows, strict=True) for tile in _tiles_of(*entry, cut, done)]
 
 
@@ -65,7 +65,8 @@ def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None
     missing = [name or "(empty)" for file, name in zip(files, names, strict=True) if not os.path.isfile(file)]
     if missing:
         raise FileError(
-            f"{holder} names {len(missing):,} files of {len(files):,} that do not exist ({listed(missing)}): add them,"
+            f"{holder} names {len(missing):,} files of {len(files):,} that do not exist"
+            f" ({list_some(missing)}): add them,"
             " or take them out"
         )
 
@@ -87,15 +88,15 @@ def read_slides(data: str, cut: Cut, done: Done) -> list[Tile]:
     return tiles
 
 
-def _found(data: str) -> tuple[Sequence[places.Found], list[dict[str, str]]]:
+def _found(data: str) -> tuple[Sequence[paths.FoundFile], list[dict[str, str]]]:
     """Files in the order of their names, and the factors that all their folders are named after."""
-    files = places.find(data, ENDINGS).files
+    files = paths.find(data, ENDINGS).files
     names = list(dict.fromkeys(name for file in files for name in file.factors))
-    places.factors_of(files, names)  # refuses files of which some have a factor and some do not
+    paths.factors_of(files, names)  # refuses files of which some have a factor and some do not
     return files, [{name: file.factors[name] or "" for name in names} for file in files]
 
 
-def _keys(files: Sequence[places.Found], data: str) -> list[str]:
+def _keys(files: Sequence[paths.FoundFile], data: str) -> list[str]:
     """Paths of files below the data, with the same slashes everywhere."""
     folder = data if os.path.isdir(data) else os.path.commonpath([os.path.dirname(file.path) for file in files])
     return [PurePath(os.path.relpath(file.path, folder or ".")).as_posix() for file in files]

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from crossfusion.errors import FileError
+from crossfusion._base import FileError
+from crossfusion.io import list_some, paths
 from crossfusion.pathology.listing import Done, check_there
 from crossfusion.pathology.pictures import open_picture
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut
-from crossfusion.sources import places
-from crossfusion.sources.match import listed
 
 # 151 to 200, of a Leica GT450, have no annotations
 SCANNERS = {range(1, 51): "Hamamatsu XR", range(51, 101): "Hamamatsu S360", range(101, 151): "Aperio CS2"}
@@ -40,9 +39,9 @@ def read_midog(data: str, cut: Cut, done: Done) -> list[Tile]:
     table = Path(data) / "MIDOG.json" if os.path.isdir(data) else Path(data)
     marks, names = _read_json(table)
     if not marks:
-        raise FileError(f"{places.shown(table)} has no annotations: take the one of the training set")
+        raise FileError(f"{paths.show_path(table)} has no annotations: take the one of the training set")
     files = {number: _place(table.parent, names[number]) for number in marks}
-    check_there(list(files.values()), [names[number] for number in marks], places.shown(table))
+    check_there(list(files.values()), [names[number] for number in marks], paths.show_path(table))
     tiles = []
     for number, file in files.items():
         tiles += _crops(file, names[number], marks[number], cut)
@@ -69,8 +68,8 @@ def _crops(file: str, name: str, marks: list[_Mark], cut: Cut) -> list[Tile]:
     ]
     if outside:
         raise FileError(
-            f"{places.shown(file)} has {limits[0]:,} × {limits[1]:,} pixels, and the middle of {len(outside):,}"
-            f" annotations lies outside ({listed(outside)}): the image and MIDOG.json must be of one version"
+            f"{paths.show_path(file)} has {limits[0]:,} × {limits[1]:,} pixels, and the middle of {len(outside):,}"
+            f" annotations lies outside ({list_some(outside)}): the image and MIDOG.json must be of one version"
         )
     tiles = []
     for mark in marks:
@@ -87,14 +86,16 @@ def _scanner(number: int) -> str:
 
 def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
     """Annotations of each image, and the names of images; both by the image's number."""
-    places.check_file(path)
-    with places.reaching(str(path), "cannot be read as JSON"):
+    paths.check_file(path)
+    with paths.translate_errors(str(path), "cannot be read as JSON"):
         found = json.loads(path.read_bytes())
     if not isinstance(found, Mapping) or not all(
         isinstance(found.get(name), list) for name in ("images", "annotations")
     ):
-        raise FileError(f"{places.shown(path)} has no lists of images and annotations: take MIDOG.json as distributed")
-    with places.reaching(str(path), "is not as distributed"):
+        raise FileError(
+            f"{paths.show_path(path)} has no lists of images and annotations: take MIDOG.json as distributed"
+        )
+    with paths.translate_errors(str(path), "is not as distributed"):
         names = {_whole(image["id"]): _name(image["file_name"]) for image in found["images"]}
         marks: dict[int, list[_Mark]] = {}
         for entry in found["annotations"]:
@@ -106,28 +107,31 @@ def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
 def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Path) -> None:
     unknown = [number for number in marks if number not in names]
     if unknown:
-        raise FileError(f"{places.shown(path)} has annotations of images that it does not list: {listed(unknown)}")
+        raise FileError(
+            f"{paths.show_path(path)} has annotations of images that it does not list: {list_some(unknown)}"
+        )
     other = [names[number] for number in marks if not any(_numbered(names[number]) in known for known in SCANNERS)]
     if other:
         raise FileError(
-            f"{places.shown(path)} has annotations of {listed(other)}, and those of MIDOG 2021 are of 001 to 150 (151"
+            f"{paths.show_path(path)} has annotations of {list_some(other)}, and those of MIDOG"
+            f" 2021 are of 001 to 150 (151"
             " to 200 have none), so the scanners are not known: write a manifest for other versions"
         )
     numbers = [mark.number for entries in marks.values() for mark in entries]
     if len(set(numbers)) < len(numbers):
-        raise FileError(f"{places.shown(path)} has annotations with the same id: number them apart")
+        raise FileError(f"{paths.show_path(path)} has annotations with the same id: number them apart")
 
 
 def _mark(entry: Mapping[str, Any], path: Path) -> _Mark:
     number, label, box = _whole(entry["id"]), LABELS.get(entry["category_id"]), [float(edge) for edge in entry["bbox"]]
     if label is None:
         raise FileError(
-            f"{places.shown(path)} has category_id={entry['category_id']!r} in annotation {number}: known are 1,"
+            f"{paths.show_path(path)} has category_id={entry['category_id']!r} in annotation {number}: known are 1,"
             " mitotic figure, and 2, hard negative"
         )
     if len(box) != 4 or not all(map(math.isfinite, box)) or box[0] >= box[2] or box[1] >= box[3]:
         raise FileError(
-            f"{places.shown(path)} has bbox={entry['bbox']!r} in annotation {number}: it must be left, top, right,"
+            f"{paths.show_path(path)} has bbox={entry['bbox']!r} in annotation {number}: it must be left, top, right,"
             " bottom"
         )
     return _Mark(number, label, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import optional
-from crossfusion.errors import FileError, InputError
+from crossfusion._base import FileError, InputError, optional
 from crossfusion.pathology import devices
 from crossfusion.pathology.devices import first_line
 

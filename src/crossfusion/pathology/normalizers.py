@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, check_known
 from crossfusion.pathology import networks, stains
 from crossfusion.pathology.images import Image, as_image, digest, file_digest, has_tissue
-from crossfusion.validation import check_known
 
 NAMES = ("none", "reinhard", "macenko")
 NETWORKS = {"onnx": networks.onnx, "torchscript": networks.torchscript}

@@ -12,10 +12,10 @@ import filelock
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import storage
-from crossfusion.errors import FileError
+from crossfusion._base import FileError, files
 from crossfusion.pathology.images import digest
 from crossfusion.pathology.tiles import Tile
+from crossfusion.summary import storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Parts:
         except filelock.Timeout as problem:
             raise FileError(f"{self.folder} is in use: another process makes the same output; wait for it") from problem
         except OSError as problem:
-            raise storage.unwritable(self.folder, problem) from problem
+            raise files.unwritable_error(self.folder, problem) from problem
         try:
             self.rows = self._done()
             yield
@@ -84,7 +84,7 @@ class Parts:
             with open(temporary, "wb") as file:
                 np.savez(file, vectors=vectors, unchanged=unchanged, checksum=digest([vectors, unchanged]))
 
-        storage.write_whole(self.folder / f"{self.rows:012d}.npz", write)
+        files.write_whole(self.folder / f"{self.rows:012d}.npz", write)
         self.rows += len(vectors)
 
     def read(self) -> Iterator[Part]:
@@ -131,7 +131,7 @@ def write_output(
             for start, vectors in _groups(parts):
                 writer.write_table(_table(tiles[start : start + len(vectors)], factors, vectors, schema))
 
-    storage.write_whole(path, write)
+    files.write_whole(path, write)
 
 
 def _groups(parts: Parts) -> Iterator[tuple[int, NDArray[np.float32]]]:
@@ -173,6 +173,6 @@ def check_target(path: Path) -> None:
     """Refuse, before any work, an output that would replace something else."""
     if path.suffix.lower() not in storage.ENDINGS:
         raise FileError(f"{path} has an ending that does not fit embeddings: use {' or '.join(storage.ENDINGS)}")
-    storage.check_folder(path)
+    files.check_folder(path)
     if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
         raise FileError(f"{path} exists and was not made by embed: choose another name, or delete it first")

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import optional
-from crossfusion.errors import FileError, MissingDependencyError
-from crossfusion.sources.places import reaching, shown
+from crossfusion._base import FileError, MissingDependencyError, optional
+from crossfusion.io import show_path, translate_errors
 
 Box = tuple[int, int, int, int]  # left, top, width, height
 Pixels = NDArray[np.uint8]
@@ -54,7 +53,7 @@ class Picture(ABC):
 
 def reading(path: str) -> AbstractContextManager[None]:
     """Turn whatever goes wrong with an image into one sentence."""
-    return reaching(path, "is damaged, or no image that can be read")
+    return translate_errors(path, "is damaged, or no image that can be read")
 
 
 def open_picture(path: str) -> Picture:
@@ -69,7 +68,7 @@ def _in_parts(path: str) -> bool:
     ending = PurePath(path).suffix.lower()
     if ending not in TIFF:
         return ending in SLIDES
-    plugin = optional.load("PIL.TiffImagePlugin", "Pillow", "pathology", f"reading {shown(path)}")
+    plugin = optional.load("PIL.TiffImagePlugin", "Pillow", "pathology", f"reading {show_path(path)}")
     with open(path, "rb") as file, plugin.TiffImageFile(file) as image:  # not Image.open, which refuses large ones
         tags = image.tag_v2
         ends = (start + size for start, size in zip(tags.get(OFFSETS, ()), tags.get(SIZES, ()), strict=False))
@@ -80,7 +79,7 @@ def _in_parts(path: str) -> bool:
 
 def _slide(path: str) -> Picture:
     """A slide by the first library that is installed and reads it."""
-    problem: Exception = MissingDependencyError("OpenSlide or tiffslide", "pathology", f"reading {shown(path)}")
+    problem: Exception = MissingDependencyError("OpenSlide or tiffslide", "pathology", f"reading {show_path(path)}")
     for reader in (_OpenSlide, _TiffSlide):
         try:
             return reader(path)
@@ -132,7 +131,7 @@ class _Image(Picture):
     """An image that is decoded whole, when it is first looked at."""
 
     def __init__(self, path: str) -> None:
-        images = optional.load("PIL.Image", "Pillow", "pathology", f"reading {shown(path)}")
+        images = optional.load("PIL.Image", "Pillow", "pathology", f"reading {show_path(path)}")
         try:
             self.image = images.open(path, formats=FORMATS)
         except images.DecompressionBombError as problem:
@@ -140,7 +139,7 @@ class _Image(Picture):
         self.path, self.size = path, self.image.size
         _check_pixels(self.size, path)
         if self.image.mode in DEEP:
-            raise FileError(f"{shown(path)} has more than eight bits a channel: convert it to RGB of eight bits")
+            raise FileError(f"{show_path(path)} has more than eight bits a channel: convert it to RGB of eight bits")
         self.mpp = _tagged(self.image)
 
     def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
@@ -187,7 +186,7 @@ def _check_pixels(size: tuple[int, int], path: str) -> None:
 
 
 def _too_large(path: str, what: str) -> FileError:
-    return FileError(f"{shown(path)} has {what}: convert it to a tiled TIFF, and read it with layout='slides'")
+    return FileError(f"{show_path(path)} has {what}: convert it to a tiled TIFF, and read it with layout='slides'")
 
 
 def _tagged(image: Any) -> tuple[float, float] | None:

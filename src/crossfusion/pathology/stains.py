@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import optional
-from crossfusion.errors import FileError, InputError
+from crossfusion._base import FileError, InputError, check_known, check_whole, optional
 from crossfusion.pathology.images import LEAST_TISSUE, LIGHT, Image, as_image, densities, has_tissue, is_stained
 from crossfusion.pathology.tiles import Tile
-from crossfusion.validation import check_known, check_whole
 
 FLAT = 1e-3  # spread of the optical density below which an image has one colour
 GREY = 0.5  # and of the values of 0 to 255

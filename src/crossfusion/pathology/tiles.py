@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import FileError
+from crossfusion._base import FileError
+from crossfusion.io import show_path
 from crossfusion.pathology.pictures import Box, Picture, open_picture, reading
-from crossfusion.sources.places import shown
 
 OPEN = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
 
@@ -99,7 +99,8 @@ def _region(picture: Picture, box: Box, size: tuple[int, int]) -> NDArray[np.uin
     spans = [_span(*span) for span in zip(box[:2], box[2:], picture.size, size, strict=True)]
     if None in spans:
         raise FileError(
-            f"{shown(picture.path)} has {picture.size[0]:,} × {picture.size[1]:,} pixels, so the box {box} lies outside"
+            f"{show_path(picture.path)} has {picture.size[0]:,} × {picture.size[1]:,} pixels, so"
+            f" the box {box} lies outside"
             " of it: correct the box, or the file"
         )
     across, down = (span for span in spans if span is not None)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.errors import InputError, warn
+from crossfusion._base import InputError, check_positive, check_whole, warn
+from crossfusion.io import show_path
 from crossfusion.pathology.pictures import Box, Picture, Pixels
 from crossfusion.pathology.tiles import Tile
-from crossfusion.sources.places import shown
-from crossfusion.validation import check_positive, check_whole
 
 USUAL = 0.5  # µm per pixel at which most encoders of tissue were trained, 20×
 LONGEST = 4096  # pixels of the picture in which tissue is looked for
@@ -51,11 +50,12 @@ class Cut:
         own = picture.mpp or (None if self.slide_mpp is None else (self.slide_mpp, self.slide_mpp))
         if own is None:
             raise InputError(
-                f"{shown(picture.path)} does not tell its µm per pixel, so that tiles of {wanted} cannot be cut: say"
+                f"{show_path(picture.path)} does not tell its µm per pixel, so that tiles of {wanted}"
+                f" cannot be cut: say"
                 " with slide_mpp= what it was scanned at"
             )
         if max(own) > 1.1 * wanted:
-            warn(f"{shown(picture.path)} has {max(own):.3g} µm per pixel: its tiles are enlarged to {wanted}")
+            warn(f"{show_path(picture.path)} has {max(own):.3g} µm per pixel: its tiles are enlarged to {wanted}")
         return max(1, round(self.size * wanted / own[0])), max(1, round(self.size * wanted / own[1]))
 
     def all(self) -> "Cut":
@@ -76,8 +76,8 @@ def cut_slide(picture: Picture, key: str, factors: Mapping[str, str], cut: Cut) 
     boxes = tissue_boxes(picture, (width, height), cut.tissue)
     if not boxes:
         warn(
-            f"{shown(picture.path)} has no tile of {width} × {height} pixels with {cut.tissue:.0%} tissue: it is left"
-            " out"
+            f"{show_path(picture.path)} has no tile of {width} × {height} pixels with {cut.tissue:.0%} tissue:"
+            " it is left out"
         )
     size = (cut.size, cut.size)
     return [Tile(picture.path, f"{key}@{box[0]},{box[1]}", factors, box, size) for box in boxes]

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion.kernels import FloatArray
+from crossfusion._base import FloatArray, number_text
 from crossfusion.plots import style
-from crossfusion.text import number_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

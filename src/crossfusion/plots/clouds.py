@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion.kernels import FloatArray
+from crossfusion._base import FloatArray, percent
 from crossfusion.plots import style
-from crossfusion.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

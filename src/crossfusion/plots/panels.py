@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion.kernels import FloatArray
+from crossfusion._base import FloatArray
 from crossfusion.plots import style
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")
 MARKERS = "osD^vPX*"
-MANY = 9  # panels, beyond which they stand closer
 
 
 def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping[str, float]]], *, up: str) -> "Figure":
@@ -40,7 +39,7 @@ def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping
     >>> len(plots.panels({"cfd": "r = 1"}, {"none": points}, up="CDDR").axes)
     1
     """
-    across = min(3 if len(titles) <= MANY else 4, len(titles))
+    across = min(3 if len(titles) <= style.MANY_PANELS else 4, len(titles))
     down = -(-len(titles) // across)
     with style.matplotlib().rc_context(style.WIDE):
         drawn = style.styled(4.2 * across, 3.6 * down + 0.5, style.WIDE)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion.kernels import FloatArray
+from crossfusion._base import FloatArray
 from crossfusion.plots import style
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from crossfusion import optional
-from crossfusion.text import label_text
+from crossfusion._base import label_text, optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +26,7 @@ BASE = {
     "legend.frameon": False,
     "svg.hashsalt": "crossfusion",  # else the names inside an SVG change from run to run
 }
+MANY_PANELS = 9  # beyond which panels stand closer
 WIDE = BASE | {"font.size": 11, "axes.titlesize": 12}  # of studies, which have panels
 STYLE = BASE | {
     "font.size": 8.4,  # so that "small" is 7

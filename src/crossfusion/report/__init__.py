@@ -1,176 +1,21 @@
-"""A report on groups of embeddings: one self-contained page to look at and send on."""
+"""The HTML report, and the HTML kit that it shares with the study."""
 
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-from crossfusion import storage
-from crossfusion.errors import FileError
-from crossfusion.report.contents import contents
-from crossfusion.report.data import Data, read
-from crossfusion.report.methods_text import made
-from crossfusion.report.names import crossed, plain_text
-from crossfusion.report.page import page
+from crossfusion.report.data import Data, drawn
+from crossfusion.report.html.document import document
+from crossfusion.report.html.markup import Table, element, escaped, table
 from crossfusion.report.question import Question, asked
-from crossfusion.table import Factors
+from crossfusion.report.report import Report, check_page
 
-__all__ = ["Report"]
-
-ENDINGS = (".html", ".htm")
-
-
-class Report:
-    """Everything about the separation of groups on one page: in words, in pictures, with what could mislead.
-
-    Parameters
-    ----------
-    source : array, path, list of paths, table, or Summary
-        The rows, as `summarize` takes them, or a summary, or the file of one. A summary answers all but what needs
-        rows, and the page says what that is.
-    between : str or list of str
-        The factors whose groups are compared, such as the scanner.
-    given : str or list of str, optional
-        What is held fixed, such as the tissue: groups are compared within it.
-    units : str or list of str, optional
-        What is independent, such as the patient. Intervals and tests count these and not rows.
-    time : str, optional
-        A factor of periods, such as the week: how far each lies from the first third of them, with an alarm.
-    method : str, optional
-        A factor whose values are versions of the same rows, such as corrections. They are compared with each other;
-        all else is about the reference.
-    reference : str, optional
-        Of the versions, the one that the others are compared with; the first if it is not named.
-    levels : list of str, optional
-        Factors from the outermost to the innermost, over which the variance is split; by default `between`, then
-        `units`.
-    weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
-    level : float
-        Confidence level of the intervals.
-    permutations : int
-        Rearrangements of each permutation test.
-    seed : int
-        Of the permutations, and of the rows drawn for pictures.
-    title : str, optional
-        Of the page.
-    by : mapping, optional
-        Arrays of values of the factors by name, where `source` is an array.
-    vectors, nan
-        As in `summarize`.
-
-    Notes
-    -----
-    Rows are read once, and some of them are drawn on the way: memory does not grow with their number. The same source
-    and seed give the same page.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import crossfusion as cf
-    >>> rng = np.random.default_rng(0)
-    >>> patient = np.repeat(np.arange(20), 10)
-    >>> x = rng.normal(size=(200, 8)) + (patient >= 10)[:, None] + 0.3 * rng.normal(size=(20, 8))[patient]
-    >>> by = {"site": np.where(patient < 10, "A", "B"), "patient": patient}
-    >>> report = cf.Report(x, by=by, between="site", units="patient")
-    >>> report
-    The 2 site groups are clearly apart: 18.5% of the variance lies between them (distance 0.2047, 95% interval
-    0.1564 to 0.2652).
-    Chance alone would hardly have done that: p = 0.001, from 999 random rearrangements of patient.
-    Counted by 20 patient units, not by the 200 rows.
-    >>> sorted(report.to_dict())[:4]
-    ['about', 'batches', 'distances', 'drift']
-    """
-
-    def __init__(
-        self,
-        source: Any,
-        *,
-        between: Factors,
-        given: Factors | None = None,
-        units: Factors | None = None,
-        time: str | None = None,
-        method: str | None = None,
-        reference: str | None = None,
-        levels: Sequence[str] | None = None,
-        weights: str = "pooled",
-        level: float = 0.95,
-        permutations: int = 999,
-        seed: int = 0,
-        title: str | None = None,
-        by: Mapping[str, Any] | None = None,
-        vectors: str | Sequence[str] | None = None,
-        nan: str = "raise",
-    ) -> None:
-        question = asked(between, given, units, time, method, reference, levels, weights, level, permutations, seed)
-        data = read(source, question, by, vectors, nan)
-        self._finish(data, title, _call(question))
-
-    @classmethod
-    def _of(cls, data: Data, title: str | None, command: str) -> "Report":
-        """A report on what was read elsewhere, by a command."""
-        report = cls.__new__(cls)
-        report._finish(data, title, command)
-        return report
-
-    def _finish(self, data: Data, title: str | None, command: str) -> None:
-        self._question = data.question
-        between = plain_text(crossed(data.question.between))
-        self._title = f"How far apart are the {between} groups?" if title is None else str(title)
-        self._found = contents(data) | {"title": self._title, "made": made(command)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """What the page says, ready for JSON: the same that is inside the page.
-
-        Returns
-        -------
-        dict
-            Plain Python values; infinity becomes "inf", undefined becomes None.
-        """
-        return dict(self._found)
-
-    def to_html(self) -> str:
-        """The page.
-
-        Returns
-        -------
-        str
-            A whole document that needs nothing else, neither files nor network.
-        """
-        return page(self._found, self._title, self._question)
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file, such as ``report.html``, which is replaced if it exists.
-        """
-        check_page(path)
-        storage.write_text(path, self.to_html())
-
-    def __repr__(self) -> str:
-        return "\n".join(plain_text(sentence) for sentence in self._found["headline"])
-
-
-def check_page(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
-    if not os.fspath(path).lower().endswith(ENDINGS):
-        raise FileError(f"{os.fspath(path)} has an ending that does not fit a page: use {' or '.join(ENDINGS)}")
-    storage.check_folder(path)
-    if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
-        raise FileError(f"{os.fspath(path)} cannot be written: choose a file in a folder of your own")
-
-
-def _call(question: Question) -> str:
-    """The call that made a report, as far as the question goes."""
-    default = asked(question.between, None, None, None, None, None, None, "pooled", 0.95, 999, 0)
-    found = question.to_dict()
-    if found["levels"] == [*question.between, *question.units]:
-        del found["levels"]
-    usual = default.to_dict()
-    named = {name: entry for name, entry in found.items() if name == "between" or entry != usual[name]}
-    plain = {name: entry[0] if isinstance(entry, list) and len(entry) == 1 else entry for name, entry in named.items()}
-    given = ", ".join(f"{name}={entry!r}" for name, entry in plain.items())
-    return f"crossfusion.Report(source, {given})"
+__all__ = [
+    "Data",
+    "Question",
+    "Report",
+    "Table",
+    "asked",
+    "check_page",
+    "document",
+    "drawn",
+    "element",
+    "escaped",
+    "table",
+]

@@ -7,24 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.attribution import FEATURES, Attribution
-from crossfusion.errors import CrossfusionWarning, InputError
-from crossfusion.fusion import Fusion
-from crossfusion.kernels import FloatArray
-from crossfusion.pairwise import Pairwise
-from crossfusion.report import versions, words
-from crossfusion.report.concerns import concerns
+from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
+from crossfusion.fusion import FEATURES, Attribution, Fusion, Pairwise
+from crossfusion.report import headline, versions
+from crossfusion.report.cautions import concerns
 from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence, Tested, group_labels
 from crossfusion.report.names import crossed
-from crossfusion.report.order import clustered
+from crossfusion.report.ordering import clustered
 from crossfusion.report.over_time import as_data, in_words, over_time
 from crossfusion.report.projection import projection
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
-from crossfusion.text import label_text, plain_value
-from crossfusion.validation import check_known
 
 FORMAT = 1
 GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
@@ -56,14 +50,14 @@ def _contents(data: Data) -> dict[str, Any]:
     balanced = same_weight.distance(asked.between, asked.given)
     batches, methods = versions.batches(evidence), versions.methods(data, evidence, reference)
     drift = over_time(evidence)
-    said = words.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
+    said = headline.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
         "about": _about(data, evidence),
-        "verdict": words.verdict(main, tested, asked.level),
-        "headline": [*said, *in_words(drift), *words.of_methods(methods)],
-        "tiles": words.tiles(asked, list(distances.items())),
+        "verdict": headline.verdict(main, tested, asked.level),
+        "headline": [*said, *in_words(drift), *headline.of_methods(methods)],
+        "tiles": headline.tiles(asked, list(distances.items())),
         "distances": {name: _fusion(fusion) for name, fusion in distances.items()},
         "groups": _groups(chosen, few, asked, leading, len(main.counts)),
         "pairs": {name: _pairs(result) for name, result in pairs.items()},
@@ -130,7 +124,7 @@ def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
 def _groups(chosen: Sequence[int], few: Summary, question: Question, pairs: Pairwise, total: int) -> dict[str, Any]:
     """Name, rows, units, variance and mean distance of each group, and an order that puts close ones together."""
     moments = few.rollup(question.between).moments
-    found = words.shown(pairs)
+    found = headline.shown(pairs)
     np.fill_diagonal(found, np.nan)
     defined = np.isfinite(found)
     mean = np.divide(
@@ -191,7 +185,7 @@ def _attributions(
         name, fine = " × ".join(question.units), summary
         if len(question.units) > 1:  # a patient may have the number of another one in another hospital
             units = [label_text(label) for label in factors.labels(summary.keys.select(list(question.units)))]
-            fine = replace(summary, keys=summary.keys.append_column(name, factors.column(units, name)), batches=())
+            fine = replace(summary, keys=summary.keys.append_column(name, factors.as_column(units, name)), batches=())
         by_unit = fine.attribution(question.between, over=name, **options)
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 

@@ -6,15 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion import storage
-from crossfusion.collect import collect, opened
-from crossfusion.errors import CrossfusionWarning, InputError
-from crossfusion.reduction import LOST
+from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError
+from crossfusion.io import Rows, Sample, Source, collect, open_sources
 from crossfusion.report.question import Question
-from crossfusion.sources.block import Source
-from crossfusion.sources.sampled import Sample
-from crossfusion.sources.whole import Rows
-from crossfusion.summary import Summary, read_summary
+from crossfusion.summary import Summary, read_summary, storage
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors:
         if missing:
             raise InputError(f"by lacks {missing[0]!r}: pass an array for each factor that is named")
         by = {name: by[name] for name in question.factors}
-    sources, _ = opened(source, list(question.factors) if by is None else by, vectors)
+    sources, _ = open_sources(source, list(question.factors) if by is None else by, vectors)
     return drawn(sources, question, lambda watched: collect(watched, nan=nan))
 
 
@@ -55,7 +50,7 @@ def drawn(sources: Sequence[Any], question: Question, reduce: Callable[[Sequence
     """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
     sample = Sample(question.seed)
     here = all(isinstance(source, Source) for source in sources)
-    summary, lost = _watched(lambda: reduce(sample.watched(sources) if here else sources))
+    summary, lost = _watched(lambda: reduce(sample.watch(sources) if here else sources))
     features = next((source.features for source in sources if getattr(source, "features", ())), ())
     return Data(summary, question, sample.rows(), sample.seen, features, lost)
 
@@ -68,4 +63,4 @@ def _watched(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:
     for entry in caught:
         warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
     said = (str(entry.message) for entry in caught)
-    return summary, tuple(text for text in said if text.startswith(LOST))
+    return summary, tuple(text for text in said if text.startswith(LOST_GROUPS))

@@ -6,18 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.cells import FEW, exchanged, have_several, number_exchanged
-from crossfusion.compare import cfd
-from crossfusion.errors import InputError
-from crossfusion.fusion import Fusion
-from crossfusion.judge import TestResult
-from crossfusion.pairwise import Pairwise
-from crossfusion.permutation import permutation_test
+from crossfusion._base import InputError, factors
+from crossfusion.arrays import cfd, number_of_pairs, pairs_of_rows, permutation_test
+from crossfusion.fusion import Fusion, Pairwise
+from crossfusion.inference import TestResult
+from crossfusion.io import Rows
 from crossfusion.report.question import Question
-from crossfusion.row_pairs import number_of_pairs, pairs_of_rows
-from crossfusion.sources.whole import Rows
-from crossfusion.summary import Summary
+from crossfusion.summary import FEW_CROSSED, Summary, count_exchanged, describe_exchange, have_several
 
 T = TypeVar("T")
 TESTED = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
@@ -33,7 +28,7 @@ class Tested:
     """A test, and what it exchanged: `number` of `total` rows or units, or labels within units."""
 
     result: TestResult
-    exchanged: str
+    describe_exchange: str
     number: int
     total: int
     by_units: bool = False
@@ -42,7 +37,7 @@ class Tested:
     @property
     def partial(self) -> bool:
         """Whether labels are exchanged within units of which most have one group only."""
-        return self.within and self.number < FEW * self.total
+        return self.within and self.number < FEW_CROSSED * self.total
 
 
 @dataclass(frozen=True)
@@ -155,9 +150,12 @@ class Evidence:
             found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
             if found is None:
                 return None
-            number = number_exchanged(self.summary, asked.between, given, asked.units)
+            number = count_exchanged(self.summary, asked.between, given, asked.units)
             within = have_several(self.summary, asked.between, asked.units)
-            said, total = exchanged(self.summary, asked.between, asked.units), len(self.summary.rollup(asked.units))
+            said, total = (
+                describe_exchange(self.summary, asked.between, asked.units),
+                len(self.summary.rollup(asked.units)),
+            )
             return Tested(found, said, number, total, by_units=True, within=within)
         if self.rows is None:
             self.missing["test"] = NO_UNITS

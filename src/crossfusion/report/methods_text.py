@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._version import __version__
-from crossfusion.page.markup import element, written
+from crossfusion.report.html.markup import element, written
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from crossfusion.page.markup import ISOLATED, isolated
+from crossfusion.report.html.markup import ISOLATED, isolated
 
 LISTED = 6
 PLAIN = str.maketrans({ISOLATED[0]: "", ISOLATED[-1]: "", "\u202f": "", "−": "-"})

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crossfusion.drift import Drift
-from crossfusion.drift.periods import periods_of
-from crossfusion.errors import InputError
-from crossfusion.page.markup import isolated, number
+from crossfusion._base import InputError, label_text
 from crossfusion.report.evidence import Evidence
-from crossfusion.text import label_text
+from crossfusion.report.html.markup import isolated, number
+from crossfusion.summary import Drift, list_periods
 
 RATE = 0.01  # of false alarms of a period
 LEAST = 3  # periods that an alarm needs to know what is usual
@@ -22,7 +20,7 @@ def over_time(evidence: Evidence) -> Drift | None:
     if asked.time is None:
         return None
     try:
-        number_of_periods = len(periods_of(summary, asked.time)[1])
+        number_of_periods = len(list_periods(summary, asked.time)[1])
         first = min(max(LEAST, number_of_periods // 3), number_of_periods - 1)
         options: dict[str, Any] = {
             "reference": f"first:{first}",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from crossfusion.page.document import document
-from crossfusion.page.markup import element, escaped, written
+from crossfusion.report.html.document import document
+from crossfusion.report.html.markup import element, escaped, written
 from crossfusion.report.methods_text import methods_section
 from crossfusion.report.question import Question
 from crossfusion.report.sections import SECTIONS, Section

@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.kernels import FloatArray
-from crossfusion.page.markup import shortened
-from crossfusion.projection import plane
+from crossfusion._base import FloatArray, factors, label_text
+from crossfusion.fusion import find_plane
+from crossfusion.io import Rows
+from crossfusion.report.html.markup import shortened
 from crossfusion.report.question import Question
-from crossfusion.sources.whole import Rows
 from crossfusion.summary import Summary
-from crossfusion.text import label_text
 
 POINTS = 3000  # rows that are drawn one by one
 BINS = 60  # of the density, along the wider side
@@ -22,7 +20,7 @@ UNITS = 1000  # coordinates are whole numbers of this part of the extent
 def projection(summary: Summary, question: Question, rows: Rows | None) -> dict[str, Any]:
     """Means of all groups, and if there are rows some of them, on the plane."""
     groups = summary.rollup(question.between).moments
-    centre, axes, shown, second = plane(groups, summary.moments.mean, None if rows is None else rows.x)
+    centre, axes, shown, second = find_plane(groups, summary.moments.mean, None if rows is None else rows.x)
     cloud = None if rows is None else (np.asarray(rows.x, np.float64) - centre) @ axes.T
     means = {name: (summary.rollup([name]).moments.mean - centre) @ axes.T for name in question.factors}
     placed = np.concatenate([*means.values(), *([] if cloud is None else [cloud])])

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
-from crossfusion.judge import check_options
-from crossfusion.table import Factors
-from crossfusion.text import plain_value
-from crossfusion.validation import as_names, check_level, check_option
+from crossfusion._base import InputError, as_names, check_level, check_option, plain_value
+from crossfusion.fusion import WEIGHTS
+from crossfusion.inference import check_test_options
+from crossfusion.summary import Factors
 
 Names = tuple[str, ...]
 
@@ -56,7 +54,7 @@ def asked(
 ) -> Question:
     """A question whose parts go together."""
     check_level(level, needed=True)
-    check_options(permutations, seed)
+    check_test_options(permutations, seed)
     check_option(weights, WEIGHTS, "weights")
     compared = as_names(between, "between", needed=True)
     held, counted = as_names(given, "given"), as_names(units, "units")

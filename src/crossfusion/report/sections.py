@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.page.markup import number, percent, written
+from crossfusion.report.html.markup import number, percent, written
 from crossfusion.report.names import crossed
 from crossfusion.report.question import Question
 

@@ -5,17 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import factors
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, check_known, factors, label_text, plain_value
 from crossfusion.fusion import Fusion
-from crossfusion.methods import compare_methods
-from crossfusion.report.concerns import value
+from crossfusion.io import Rows
+from crossfusion.report.cautions import value
 from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence
-from crossfusion.sources.whole import Rows
-from crossfusion.summary import Summary
-from crossfusion.text import label_text, plain_value
-from crossfusion.validation import check_known
+from crossfusion.summary import Summary, compare_methods
 
 
 def reference(data: Data) -> tuple[str | None, Evidence]:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crossfusion.optional import load
+from crossfusion._base import load
 
 load("torch", "PyTorch", "torch", "crossfusion.torch")
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion.frames import data_frame
+from crossfusion._base import data_frame, label_text, number_text, plain_value, text_table
 from crossfusion.fusion import Fusion
-from crossfusion.text import label_text, number_text, plain_value, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

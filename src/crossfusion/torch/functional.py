@@ -5,11 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion import tensors
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, check_option, check_whole
+from crossfusion.fusion import WEIGHTS, array_api
 from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments
-from crossfusion.validation import check_option, check_whole
 
 
 def cfd(
@@ -67,8 +65,8 @@ def cfd(
     '1.6094'
     """
     check_option(weights, WEIGHTS, "weights")
-    tensors.check_eps(eps)
-    tensors.check_strata(given, num_given)
+    array_api.check_eps(eps)
+    array_api.check_strata(given, num_given)
     moments, parts = batch_moments(x, labels, given, num_groups, num_given)
     return distance(moments, parts, weights, unbiased, eps)
 
@@ -136,8 +134,8 @@ def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool,
         return values.reshape(num_parts, -1, *values.shape[1:]).transpose(0, 1)
 
     row = 1.0 if moments.squares is None else crosswise(moments.weight_of_a_row())
-    cells = tensors.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
-    value: Tensor = tensors.distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
+    cells = array_api.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
+    value: Tensor = array_api.distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
     return value
 
 

@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.compiler import disable
 from torch.nn import Module
 
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, as_names, check_known, check_option
 from crossfusion.torch.moments import accumulating
-from crossfusion.validation import as_names, check_known, check_option
 
 Where = str | int | Callable[[Any], Any]
 Pool = str | Callable[[Tensor], Tensor]

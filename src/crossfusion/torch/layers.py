@@ -8,17 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from crossfusion import factors
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
-from crossfusion.finite import NAN
-from crossfusion.fusion import Fusion
-from crossfusion.reduction import Running, of_block, settled
-from crossfusion.sources.block import Block
+from crossfusion._base import NAN, InputError, check_level, check_option, factors
+from crossfusion.fusion import WEIGHTS, Fusion
+from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
 from crossfusion.torch.depth import Layers
 from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
-from crossfusion.validation import check_level, check_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,7 +101,9 @@ def layerwise_cfd(
     with _measuring(model), Watch(found, seen.see) as watch:
         for batch in loader:
             watch.new_pass()
-            seen.begin(factors.table({name: _values(batch, at, name) for name, at in parts.items() if at is not None}))
+            seen.begin(
+                factors.as_table({name: _values(batch, at, name) for name, at in parts.items() if at is not None})
+            )
             _run(model, _inputs(batch, inputs))
             if progress is not None:
                 progress(seen.keys.num_rows)
@@ -175,8 +172,8 @@ class _Seen:
                 " of features with pool='mean' or a function"
             )
         running = self._running.setdefault(name, Running(name))
-        block = Block(rows.cpu().numpy(), self.keys, self._rows)
-        running.add(running.number, of_block(block, f"layer {name!r}"))
+        block = Chunk(rows.cpu().numpy(), self.keys, self._rows)
+        running.add(running.number, reduce_chunk(block, f"layer {name!r}"))
 
     def _leave(self, name: str, why: str) -> None:
         if self._named:
@@ -197,7 +194,7 @@ class _Seen:
             raise InputError(
                 f"no layer gives one vector for each row of a batch ({name!r} {why}): name one in layers, and pool it"
             )
-        return {name: settled([(f"layer {name!r}", running.total())], nan) for name, running in kept.items()}
+        return {name: finish_summary([(f"layer {name!r}", running.total())], nan) for name, running in kept.items()}
 
 
 @contextmanager

@@ -6,11 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion import optional
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, as_names, optional
 from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
 from crossfusion.torch.metric import CrossFusionDistance
-from crossfusion.validation import as_names
 
 try:
     from lightning.pytorch import Callback

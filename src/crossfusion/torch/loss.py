@@ -5,14 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
-from crossfusion.tensors import check_eps, check_strata
+from crossfusion._base import InputError, check_fraction, check_option, check_whole
+from crossfusion.fusion import WEIGHTS, check_eps, check_strata
 from crossfusion.torch.functional import batch_moments, distance
 from crossfusion.torch.memory import Memory
 from crossfusion.torch.moments import Total, alone
 from crossfusion.torch.processes import over_processes, several
-from crossfusion.validation import check_fraction, check_option, check_whole
 
 MODES = ("fuse", "separate")
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crossfusion.errors import InputError
+from crossfusion._base import InputError
 from crossfusion.torch.moments import CellMoments, merged
 
 FORGOTTEN = 0.01  # rows: what has faded to less is no longer there, lest a group that never comes again keeps its say

@@ -7,14 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion.design import WEIGHTS
-from crossfusion.errors import InputError
-from crossfusion.operators import declare_operators
-from crossfusion.optional import load
-from crossfusion.tensors import check_eps
+from crossfusion._base import InputError, check_option, check_whole, declare_operators, load
+from crossfusion.fusion import WEIGHTS, check_eps
 from crossfusion.torch.functional import batch_moments, check_rows, distance
 from crossfusion.torch.moments import CellMoments, merged
-from crossfusion.validation import check_option, check_whole
 
 declare_operators()  # torchmetrics imports torchvision where it is installed
 load("torchmetrics", "torchmetrics", "torch", "CrossFusionDistance")

@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, check_known, check_option, check_whole
 from crossfusion.pathology import networks
 from crossfusion.pathology.encoders import hub, small
 from crossfusion.pathology.encoders.base import Array, Encoder, fitted
 from crossfusion.pathology.images import Image, file_digest
-from crossfusion.validation import check_known, check_option, check_whole
 
 __all__ = ["Encoder", "encoder"]
 

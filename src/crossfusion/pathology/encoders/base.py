@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion import optional
-from crossfusion.errors import InputError
+from crossfusion._base import InputError, optional
 from crossfusion.pathology.devices import choose, mixed, precision_of, torch
 from crossfusion.pathology.images import Image, as_image, digest
 

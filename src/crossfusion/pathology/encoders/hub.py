@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import optional
-from crossfusion.errors import CrossfusionError, FileError, InputError
-from crossfusion.operators import declare_operators
+from crossfusion._base import CrossfusionError, FileError, InputError, declare_operators, optional
 from crossfusion.pathology.devices import first_line, torch
 from crossfusion.pathology.encoders.base import Array, Encoder, of_module
 from crossfusion.pathology.images import Image

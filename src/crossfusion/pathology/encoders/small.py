@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion import optional
+from crossfusion._base import optional
 from crossfusion.pathology.devices import torch
 from crossfusion.pathology.encoders.base import Array, Encoder, fitted, of_module
 from crossfusion.pathology.images import Image

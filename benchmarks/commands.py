@@ -1,0 +1,308 @@
+"""The commands that measure speed, and whether intervals and tests hold what they promise."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossfusion._base import check_known
+from crossfusion.cli import output
+from crossfusion.cli.options import (
+    PATH,
+    data_option,
+    folder_option,
+    json_option,
+    names_option,
+    number_option,
+    plot_option,
+    quick_option,
+    workers_option,
+)
+from crossfusion.plots import saving
+
+
+@click.group()
+def bench() -> None:
+    """Measure speed, and whether intervals, tests and alarms hold.
+
+    Speed is measured as ratios, in one run.
+
+    \b
+    Examples:
+      python -m benchmarks moments --gigabytes 0.4
+    """
+
+
+@bench.command("moments")
+@click.option("--gigabytes", default=1.6, show_default=True, metavar="SIZE", help="Size of the rows.")
+@number_option("--dim", 256, "Number of features.")
+@number_option("--repeats", 7, "Rounds, in which the sides alternate.")
+@json_option
+def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> None:
+    """Compare the kernel with the bandwidth of memory.
+
+    And with what else people use.
+
+    \b
+    Examples:
+      python -m benchmarks moments
+      python -m benchmarks moments --gigabytes 0.4 --dim 1024 --json
+    """
+    from benchmarks import moments
+
+    found = moments.run(gigabytes=gigabytes, dim=dim, repeats=repeats)
+    if as_json:
+        output.show_json(found)
+    else:
+        rows = [[name, f"{entry['value']:.3g}", entry["aim"]] for name, entry in found["ratios"].items()]
+        output.show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
+
+
+@bench.command("distances")
+@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@json_option
+def bench_distances(repeats: int, as_json: bool) -> None:
+    """Compare distances with the libraries people use for them.
+
+    \b
+    Examples:
+      python -m benchmarks distances
+    """
+    from benchmarks import distances
+
+    found = distances.run(repeats=repeats)
+    _show(found, as_json, left=(0, 1))
+
+
+@bench.command("permutations")
+@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@quick_option("without the comparison that takes minutes")
+@json_option
+def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
+    """Compare permutation tests with those on matrices.
+
+    That is, on matrices of all distances between rows.
+
+    \b
+    Examples:
+      python -m benchmarks permutations
+    """
+    from benchmarks import permutations
+
+    found = permutations.run(repeats=repeats, quick=quick)
+    _show(found, as_json, left=(0, 1))
+
+
+@bench.command("intervals")
+@number_option("--repeats", 15, "Rounds, in which the sides alternate.")
+@json_option
+def bench_intervals(repeats: int, as_json: bool) -> None:
+    """Compare the cost of an interval with the distance alone.
+
+    \b
+    Examples:
+      python -m benchmarks intervals
+    """
+    from benchmarks import intervals
+
+    found = intervals.run(repeats=repeats)
+    _show(found, as_json, left=(0,))
+
+
+@bench.command("scale")
+@click.option("--gigabytes", default=2.0, show_default=True, metavar="SIZE", help="Size of the rows that are read.")
+@click.option(
+    "--large",
+    default=12.0,
+    show_default=True,
+    metavar="SIZE",
+    help="Gigabytes of the data set that must not fill memory.",
+)
+@number_option("--dim", 256, "Number of features.")
+@number_option("--repeats", 5, "Rounds, in which the sides alternate.")
+@names_option("--only", "Parts to measure, of storages, memory, processes.  [default: all]")
+@click.option(
+    "--folder",
+    type=PATH,
+    metavar="DIR",
+    help="Where files are made, and deleted after.  [default: that for temporary ones]",
+)
+@json_option
+def bench_scale(
+    gigabytes: float, large: float, dim: int, repeats: int, only: list[str], folder: Path | None, as_json: bool
+) -> None:
+    """Compare storages and engines with plain reads; watch memory.
+
+    \b
+    Examples:
+      python -m benchmarks scale
+      python -m benchmarks scale --only storages --gigabytes 0.5
+    """
+    from benchmarks import scale
+
+    with output.steps("measuring") as tell:
+        found = scale.run(
+            gigabytes=gigabytes,
+            large=large,
+            dim=dim,
+            repeats=repeats,
+            only=tuple(only) or scale.PARTS,
+            folder=folder,
+            tell=tell,
+        )
+    _show(found, as_json, left=(0, 2))
+    if found["model"] and not as_json:
+        title = f"\nThe model: 10⁹ × 1024 float32 on 100 workers of 4 threads, {found['rate']:.2f} GB/s a thread"
+        output.show_table(title, scale.MODEL, found["model"], left=(0,))
+
+
+@bench.command("integration")
+@quick_option("few cells")
+@names_option("--only", "Parts to measure, of values, times.  [default: all]")
+@click.option(
+    "--cap", default=75.0, show_default=True, metavar="SECONDS", help="Time that each metric of scib-metrics has."
+)
+@data_option
+@plot_option("the leaderboard")
+@json_option
+def bench_integration(
+    quick: bool, only: list[str], cap: float, data: Path | None, plot: Path | None, as_json: bool
+) -> None:
+    """Compare with scib-metrics on embeddings of cells.
+
+    Values and time, of the same embeddings.
+
+    \b
+    Examples:
+      python -m benchmarks integration --quick
+      python -m benchmarks integration --only values --plot board.png
+    """
+    from benchmarks import integration
+    from paper.real.folder import data_folder
+
+    with output.steps("measuring") as tell:
+        found = integration.run(
+            quick=quick,
+            only=tuple(only) or integration.PARTS,
+            cap=cap,
+            data=data_folder(data),
+            plot=None if plot is None else lambda board: saving.write(board.plot(), plot, 150),
+            tell=tell,
+        )
+    if as_json:
+        output.show_json(found)
+        return
+    for number, part in enumerate(found.values()):
+        click.echo("\n" * (number > 0), nl=False)
+        _show(part, as_json, left=(0,))
+        click.echo(part["note"])
+
+
+@bench.command("coverage")
+@quick_option("a few points, within a minute")
+@number_option("--draws", None, "Draws of each point.  [default: 2000; 200 with --quick]")
+@workers_option
+@folder_option("  [default: coverage; coverage-quick with --quick]")
+@json_option
+def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path | None, as_json: bool) -> None:
+    """Count how often intervals cover the truth, and tests reject.
+
+    Rows are drawn again and again from populations whose distance is known. An interrupted study goes on where it was
+    when the same command is given again.
+
+    \b
+    Examples:
+      python -m benchmarks coverage --quick
+      python -m benchmarks coverage -o coverage --json
+    """
+    from benchmarks import coverage
+
+    folder = out or Path("coverage-quick" if quick else "coverage")
+    with output.progress("drawing", coverage.count(quick=quick), "points") as progress:
+        found = coverage.run(folder, quick=quick, draws=draws, workers=workers, progress=progress)
+    if as_json:
+        output.show_json(found)
+        return
+    title = f"{found['draws']:,} draws a point; {'all promises hold' if found['all_hold'] else 'not all promises hold'}"
+    output.show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
+    written = sorted(path for path in folder.glob("*.*") if path.stem in ("coverage", "tests"))
+    click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))
+
+
+@bench.command("drift")
+@quick_option("few streams, within a minute or two")
+@number_option("--draws", None, "Streams of each kind without drift.  [default: 200; 30 with --quick]")
+@number_option("--streams", None, "Streams of each kind for all detectors.  [default: 4; 1 with --quick]")
+@names_option("--only", "Parts to measure, of rates, evidently, frouros.  [default: all]")
+@click.option(
+    "--folder",
+    type=PATH,
+    metavar="DIR",
+    default=Path("bench-peers"),
+    show_default=True,
+    help="Where evidently and frouros are installed, each in an environment of its own.",
+)
+@json_option
+def bench_drift(
+    quick: bool, draws: int | None, streams: int | None, only: list[str], folder: Path, as_json: bool
+) -> None:
+    """Count false alarms of drift, and those of other packages.
+
+    Evidently and frouros are installed by pip into environments of their own, in the folder that --folder names.
+
+    \b
+    Examples:
+      python -m benchmarks drift --quick
+      python -m benchmarks drift --only rates --json
+    """
+    from benchmarks import drift
+
+    parts = only or ["rates", *drift.PACKAGES]
+    check_known(parts, ["rates", *drift.PACKAGES], "part", "bench drift")
+    found = {}
+    if "rates" in parts:
+        with output.progress("drawing", len(drift.kinds(quick)), "kinds") as progress:
+            found["rates"] = drift.rates(quick=quick, draws=draws, progress=progress)
+        _show_part(found["rates"], as_json, left=())
+    peers = tuple(part for part in parts if part != "rates")
+    if peers:
+        with output.steps("comparing") as tell:
+            found["peers"] = drift.side_by_side(folder, quick=quick, streams=streams, peers=peers, tell=tell)
+        _show_part(found["peers"], as_json, left=(0,))
+    if as_json:
+        output.show_json(found)
+
+
+def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
+    """One table of several, as soon as it is there; JSON has to wait for all of them."""
+    if not as_json:
+        output.show_table(found["title"], found["header"], found["rows"], left=left)
+        click.echo("\n".join([*found.get("missing", []), ""]))
+
+
+@bench.command("report")
+@number_option("--rows", 1_000_000, "Rows of the data set.")
+@number_option("--groups", 100, "Groups that are compared.")
+@number_option("--repeats", 3, "Rounds, in which the page is opened.")
+@json_option
+def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
+    """Measure the size of a report, and how fast it opens.
+
+    In Chromium.
+
+    \b
+    Examples:
+      python -m benchmarks report
+    """
+    from benchmarks import report
+
+    _show(report.run(rows=rows, groups=groups, repeats=repeats), as_json, left=(3,))
+
+
+def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
+    """What was measured, as a table or as JSON."""
+    if as_json:
+        output.show_json(found)
+    else:
+        output.show_table(found["title"], found["header"], found["rows"], left=left)

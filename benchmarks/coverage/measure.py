@@ -1,0 +1,98 @@
+"""Intervals and tests of rows drawn again and again."""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import crossfusion as cf
+from benchmarks.coverage.noise import Rows
+from benchmarks.coverage.plan import Task
+from benchmarks.coverage.promises import LEVEL, SIZE, error_of
+from crossfusion._base import FloatArray
+
+PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
+
+
+def measure(task: Task, draws: int) -> list[dict[str, Any]]:
+    """The points of a task, one at each distance."""
+    return (_tests if task.test else _intervals)(task, task.draws(draws))
+
+
+def _drawn(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float, ...]]) -> FloatArray:
+    """Answers for each draw and each distance; the same noise serves for all distances."""
+    population = task.population
+    seeds = np.random.SeedSequence([zlib.crc32(repr(population).encode()), len(task.test)])
+    shifts = [population.shift(distance) for distance in task.distances]
+    answers = []
+    for number, seed in enumerate(seeds.spawn(draws)):
+        rows = population.noise(np.random.default_rng(seed))
+        answers.append([ask(population.shifted(rows, shift), number) for shift in shifts])
+    return np.array(answers)
+
+
+def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
+    population = task.population
+    group, stratum, unit = population.labels()
+    options: dict[str, Any] = {"labels": group, "weights": population.weights, "level": LEVEL}
+    if population.strata > 1:
+        options["given"] = stratum
+
+    def ask(rows: Rows, _: int) -> tuple[float, ...]:
+        if population.patients is None:
+            return (*_answer(cf.cfd(rows, **options)), np.nan, np.nan)
+        return _answer(cf.cfd(rows, units=unit, **options)) + _answer(cf.cfd(rows, **options))[:2]
+
+    found = _drawn(task, draws, ask)
+    return [
+        {"column": column} | _point(distance, found[:, k])
+        for k, (column, distance) in enumerate(zip(task.columns, task.distances, strict=True))
+    ]
+
+
+def _answer(fusion: cf.Fusion) -> tuple[float, ...]:
+    assert fusion.interval is not None
+    assert fusion.unbiased is not None
+    assert fusion.stderr is not None
+    return (*fusion.interval, fusion.unbiased, fusion.stderr)
+
+
+def _point(distance: float, found: FloatArray) -> dict[str, Any]:
+    low, high, estimate, stderr, naive_low, naive_high = found.T
+    draws = len(found)
+    below, above = int(np.sum(distance < low)), int(np.sum(distance > high))
+    coverage = (draws - below - above) / draws
+    point: dict[str, Any] = {
+        "distance": distance,
+        "draws": draws,
+        "coverage": coverage,
+        "error": error_of(coverage, draws),
+        "below": below / draws,
+        "above": above / draws,
+        "ratio": distance / float(stderr.mean()),
+        "width": float(np.mean(high - low)),
+        "stderr_over_sd": float(stderr.mean() / estimate.std()),
+    }
+    if not np.isnan(naive_low[0]):
+        point["naive"] = float(np.mean((naive_low <= distance) & (distance <= naive_high)))
+    return point
+
+
+def _tests(task: Task, draws: int) -> list[dict[str, Any]]:
+    group, stratum, unit = task.population.labels()
+    test = cf.permutation_test if task.test == "permutation" else cf.dispersion_test
+    options: dict[str, Any] = {"labels": group, "permutations": PERMUTATIONS}
+    if task.population.strata > 1:
+        options["strata"] = stratum
+    if task.told:
+        options[task.told] = unit
+
+    def ask(rows: Rows, number: int) -> tuple[float, ...]:
+        return (test(rows, seed=number, **options).pvalue,)
+
+    rejected = np.mean(_drawn(task, draws, ask)[:, :, 0] <= SIZE, axis=0).tolist()
+    return [
+        {"distance": distance, "draws": draws, "rejected": share, "error": error_of(share, draws)}
+        for distance, share in zip(task.distances, rejected, strict=True)
+    ]

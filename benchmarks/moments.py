@@ -1,0 +1,215 @@
+"""The kernel against the machine's read bandwidth and against what else people use."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.timing import best_times, peak_memory
+from crossfusion._base import InputError, check_positive, check_whole, optional, threads
+from crossfusion.arrays import cfd
+from crossfusion.io import summarize
+from crossfusion.moments import kernel
+
+GROUPS = 200
+PEER_BYTES = 200 * 10**6  # slower sides work on a part of the rows; all are compared per byte
+
+
+def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str, Any]:
+    """Measure everything and return it by name, with the aim of each ratio.
+
+    Parameters
+    ----------
+    gigabytes : float
+        Size of the float32 rows.
+    dim : int
+        Number of features.
+    repeats : int
+        Rounds, in which the sides alternate; the best of each side counts.
+
+    Returns
+    -------
+    dict
+        A title, the settings, and value and aim of each ratio.
+    """
+    check_whole(dim, "dim")
+    check_whole(repeats, "repeats")
+    check_positive(gigabytes, "gigabytes")
+    number = int(gigabytes * 1e9 / 4 / dim)
+    if number < 1000:
+        raise InputError(f"gigabytes={gigabytes} at dim={dim} is too little to measure: ask for at least 1000 rows")
+    rows, codes = _data(number, dim)
+    ratios: dict[str, dict[str, Any]] = {}
+    _bandwidth(ratios, rows, codes, repeats)
+    _peers(ratios, rows, repeats)
+    _memory(ratios, rows, codes)
+    del rows
+    _growth(ratios)
+    _matrix(ratios, repeats)
+    _start(ratios, repeats)
+    title = f"{number:,} × {dim} float32 ({gigabytes:g} GB), {threads.thread_count()} threads, best of {repeats}"
+    return {"title": title, "rows": number, "dim": dim, "threads": threads.thread_count(), "ratios": ratios}
+
+
+def _data(number: int, dim: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    rows = np.empty((number, dim), np.float32)
+    for start in range(0, number, 65536):
+        rows[start : start + 65536] = rng.standard_normal(rows[start : start + 65536].shape, dtype=np.float32)
+    return rows, rng.integers(0, GROUPS, number)
+
+
+def _readers(rows: NDArray[np.float32]) -> dict[str, Callable[[], Any]]:
+    """Plain reads of the same bytes on all cores: NumPy's sum and a compiled one."""
+    from numba import njit
+
+    @njit(nogil=True, fastmath=True)  # type: ignore[untyped-decorator]
+    def compiled_sum(values: Any) -> Any:
+        total = np.float32(0)
+        for i in range(values.size):
+            total += values[i]
+        return total
+
+    parts = np.array_split(rows.reshape(-1), threads.thread_count())
+    compiled_sum(parts[0][:1])
+
+    def on_all_cores(read: Callable[[Any], Any]) -> None:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(read, parts))
+
+    return {"np.sum": lambda: on_all_cores(np.sum), "compiled sum": lambda: on_all_cores(compiled_sum)}
+
+
+def _bandwidth(ratios: dict[str, Any], rows: Any, codes: Any, repeats: int) -> None:
+    half = len(rows) // 2
+    a, b = rows[:half], rows[half:]
+    narrow = codes.astype(np.int32)
+    sides = _readers(rows) | {
+        "two groups": lambda: cfd(a, b),
+        "200 groups": lambda: kernel.reduce_rows(rows, narrow, GROUPS),
+        "200 groups, labels": lambda: summarize(rows, by={"group": codes}),
+    }
+    for name in ("two groups", "200 groups"):
+        sides[name]()  # compile, or load what was compiled before
+    best = best_times(sides, repeats)
+    read = min(best["np.sum"], best["compiled sum"])
+    ratios["cfd(a, b), of the read bandwidth"] = {"value": read / best["two groups"], "aim": "≥ 0.9 (least 0.8)"}
+    ratios["kernel, 200 groups in random order, of the bandwidth"] = {
+        "value": read / best["200 groups"],
+        "aim": "≥ 0.75 (least 0.6)",
+    }
+    ratios["summarize by 200 integer labels, of the bandwidth"] = {
+        "value": read / best["200 groups, labels"],
+        "aim": "(with labels to codes)",
+    }
+
+
+def _obvious(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """The formulas of the paper, as one writes them in NumPy."""
+    both = np.concatenate([a, b])
+    weight_a, weight_b = len(a) / len(both), len(b) / len(both)
+    spread_a, spread_b, spread = (((x - x.mean(axis=0)) ** 2).sum(axis=1).mean() for x in (a, b, both))
+    return float(-np.log((weight_a * spread_a + weight_b * spread_b) / spread))
+
+
+def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
+    metrics = optional.load("sklearn.metrics", "scikit-learn", "bench", "the comparison with calinski_harabasz_score")
+    some = rows[: PEER_BYTES // rows[0].nbytes]
+    share = len(some) / len(rows)
+    half = len(rows) // 2
+    labels = np.arange(len(some)) % 2
+    sides = {
+        "ours": lambda: cfd(rows[:half], rows[half:]),
+        "obvious NumPy": lambda: _obvious(some[: len(some) // 2], some[len(some) // 2 :]),
+        "calinski_harabasz_score": lambda: metrics.calinski_harabasz_score(some, labels),
+    }
+    best = best_times(sides, min(repeats, 3))
+    ratios["times as fast as the obvious NumPy"] = {
+        "value": best["obvious NumPy"] / share / best["ours"],
+        "aim": "≥ 8",
+    }
+    ratios["times as fast as calinski_harabasz_score"] = {
+        "value": best["calinski_harabasz_score"] / share / best["ours"],
+        "aim": "≥ 20",
+    }
+
+
+def _memory(ratios: dict[str, Any], rows: Any, codes: Any) -> None:
+    half = len(rows) // 2
+    extra = {
+        "cfd(a, b)": peak_memory(lambda: cfd(rows[:half], rows[half:])),
+        "200 groups": peak_memory(lambda: summarize(rows, by={"group": codes})),
+    }
+    for name, size in extra.items():
+        ratios[f"peak extra memory of {name}, MB"] = {"value": size / 1e6, "aim": "< 64"}
+
+
+def _growth(ratios: dict[str, Any]) -> None:
+    """Exponent of time against rows and against features, over three decades."""
+    flat = np.random.default_rng(0).standard_normal(480_000_000, dtype=np.float32)
+    numbers = [30_000, 300_000, 3_000_000, 30_000_000]
+    _fit(ratios, "rows", numbers, [flat[: n * 16].reshape(n, 16) for n in numbers])
+    dims = [64, 640, 6_400, 64_000]
+    _fit(ratios, "features", dims, [flat[: 7_000 * d].reshape(7_000, d) for d in dims])
+
+
+def _fit(ratios: dict[str, Any], what: str, sizes: Sequence[int], inputs: Sequence[NDArray[Any]]) -> None:
+    def reduce(rows: NDArray[Any]) -> Callable[[], Any]:
+        return lambda: kernel._reduce_compiled(rows, None, 1, threads.thread_count())
+
+    sides = {"call": reduce(inputs[0][:1, :1])} | dict(zip(map(str, sizes), map(reduce, inputs), strict=True))
+    best = best_times(sides, 7)
+    times = np.log([best[str(size)] - best["call"] for size in sizes])  # beyond the fixed cost of a call
+    slope, offset = np.polyfit(np.log(sizes), times, 1)
+    worst = np.max(np.abs(times - offset - slope * np.log(sizes)))
+    ratios[f"exponent of time in {what}, {sizes[0]:,} to {sizes[-1]:,}"] = {
+        "value": float(slope),
+        "aim": f"1 (fit within × {np.exp(worst):.2f})",
+    }
+
+
+def _matrix(ratios: dict[str, Any], repeats: int) -> None:
+    rng = np.random.default_rng(0)
+    means = rng.standard_normal((1000, 1024))
+    summary = summarize(np.repeat(means, 2, axis=0), by={"group": np.repeat(np.arange(1000), 2)})
+    sides: dict[str, Callable[[], Any]] = {
+        "product": lambda: means @ means.T,
+        "pairwise": lambda: summary.pairwise("group"),
+    }
+    sides["pairwise"]()
+    best = best_times(sides, repeats)
+    ratios["1000-group, 1024-dim pairwise matrix, in matrix products"] = {
+        "value": best["pairwise"] / best["product"],
+        "aim": "≤ 10",
+    }
+
+
+def _start(ratios: dict[str, Any], repeats: int) -> None:
+    """Time that fresh processes need beyond importing NumPy, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("a.npy", "b.npy"):
+            np.save(Path(folder) / name, np.random.default_rng(0).standard_normal((100, 16)))
+
+        def process(*arguments: str) -> Callable[[], Any]:
+            return lambda: subprocess.run(
+                [sys.executable, *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL
+            )
+
+        command = "from crossfusion.cli import main; main(['compare', 'a.npy', 'b.npy'])"
+        sides = {
+            "numpy": process("-c", "import numpy"),
+            "import": process("-c", "import crossfusion"),
+            "compare": process("-c", command),
+        }
+        best = best_times(sides, repeats)
+    ratios["import crossfusion beyond import numpy, s"] = {"value": best["import"] - best["numpy"], "aim": "≤ 0.1"}
+    ratios["crossfusion compare of small files beyond that, s"] = {
+        "value": best["compare"] - best["import"],
+        "aim": "≤ 0.5",
+    }

@@ -1,0 +1,19 @@
+"""The paper's synthetic study, and two experiments beyond it."""
+
+from paper.synthetic.figures import write_figures
+from paper.synthetic.levels import levels
+from paper.synthetic.run import count, read, run, settings_of
+from paper.synthetic.settings import EXPERIMENTS, Settings
+from paper.synthetic.tables import write_tables
+
+__all__ = [
+    "EXPERIMENTS",
+    "Settings",
+    "count",
+    "levels",
+    "read",
+    "run",
+    "settings_of",
+    "write_figures",
+    "write_tables",
+]

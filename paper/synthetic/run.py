@@ -1,0 +1,143 @@
+"""Running the study: all cores, one process a piece, and nothing computed twice."""
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion._base import FileError, InputError, check_whole, files, thread_count
+from crossfusion.study import computed, output
+from paper.synthetic.parts import compute, parts_of, read_part, schema, write_part
+from paper.synthetic.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE = "trials.parquet"
+KEY = b"crossfusion.settings"
+
+Progress = Callable[[int], None]
+
+
+def run(out: Path, settings: Settings, *, workers: int | None = None, progress: Progress | None = None) -> "pa.Table":
+    """Run the study, or what is left of it.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the results; made if it does not exist. Finished pieces are kept in its folder ``parts``, and read
+        instead of being computed again.
+    settings : Settings
+        Every choice.
+    workers : int, optional
+        Processes, by default one a core. The results do not depend on it.
+    progress : function, optional
+        Called with the number of pairs that have been finished since the last call.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row a trial and level, with a column for each measure; also written to ``trials.parquet``,
+        whose metadata hold the settings.
+
+    Notes
+    -----
+    Workers are fresh interpreters, so a script that calls this needs ``if __name__ == "__main__":``.
+    """
+    import pyarrow as pa
+
+    if workers is not None:
+        check_whole(workers, "workers")
+    folder = output.make_folder(out / "parts")
+    tables = {part: read_part(folder, part, settings) for part in parts_of(settings)}
+    missing = [part for part, table in tables.items() if table is None]
+    missing.sort(key=lambda part: part.cost(settings), reverse=True)
+    report = progress or (lambda _: None)
+    report(count(settings) - sum(part.count(settings) for part in missing))
+    with closing(computed(partial(compute, settings), missing, workers or thread_count())) as finished:
+        for part, table in finished:
+            write_part(folder, part, settings, table)
+            tables[part] = table
+            report(part.count(settings))
+    result = pa.concat_tables(tables.values()).combine_chunks()
+    made_with = json.dumps(asdict(settings), indent=2)
+    # In one file with the trials, so that settings of one run never stand beside trials of another.
+    output.write_table(out / TABLE, result.replace_schema_metadata({KEY: made_with.encode()}))
+    files.write_text(out / "settings.json", made_with + "\n")
+    return result
+
+
+def read(out: Path) -> "pa.Table":
+    """The results that the last run left in a folder.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+
+    Returns
+    -------
+    pyarrow.Table
+        What `run` returned.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = out / TABLE
+    try:
+        table = pq.ParquetFile(path, page_checksum_verification=True).read()
+    except FileNotFoundError as problem:
+        raise FileError(f"{path} does not exist: run 'crossfusion reproduce synthetic' to its end first") from problem
+    except (pa.ArrowException, OSError) as problem:
+        raise FileError(
+            f"{path} is damaged: delete it and run the study again, which only puts it together"
+        ) from problem
+    if not table.schema.equals(schema()):
+        raise FileError(f"{path} is not a table of the synthetic study: choose its folder")
+    return table
+
+
+def settings_of(out: Path) -> Settings:
+    """The settings that the results in a folder were made with.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+
+    Returns
+    -------
+    Settings
+        As `run` was given them.
+    """
+    metadata = read(out).schema.metadata or {}
+    try:
+        stored: dict[str, Any] = json.loads(metadata[KEY])
+        if set(stored) == {entry.name for entry in fields(Settings)}:
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+            return Settings(**values)
+    except (KeyError, ValueError, TypeError, InputError):
+        pass
+    raise FileError(
+        f"{out / TABLE} does not hold the settings that it was made with:"
+        " run the study again, which only puts it together"
+    )
+
+
+def count(settings: Settings) -> int:
+    """Number of pairs that settings ask for.
+
+    Parameters
+    ----------
+    settings : Settings
+        Every choice.
+
+    Returns
+    -------
+    int
+        Over all experiments, levels and trials.
+    """
+    return sum(part.count(settings) for part in parts_of(settings))

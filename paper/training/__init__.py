@@ -1,0 +1,11 @@
+"""Training with a distance as the penalty: what each is worth on a domain without labels, and what it costs."""
+
+from crossfusion._base import load
+
+for _module, _library in (("torch", "PyTorch"), ("sklearn", "scikit-learn")):
+    load(_module, _library, "reproduce,torch", "crossfusion reproduce training")
+
+from paper.training.run import run  # noqa: E402
+from paper.training.settings import Settings  # noqa: E402
+
+__all__ = ["Settings", "run"]

@@ -1,0 +1,240 @@
+"""Factors: named columns of typed values, and the groups that their observed combinations form.
+
+Values live in Arrow columns, which keep strings, integers, booleans, dates and missing values apart. Groups are
+numbered in the order of their values, missing last, so a table of groups does not depend on the order of the rows.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base.errors import InputError, first_line
+from crossfusion._base.typing import CodeArray
+from crossfusion._base.validation import as_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+
+
+def as_column(values: Any, name: str) -> "pa.Array":
+    """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
+    import pyarrow as pa
+
+    if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
+        raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
+    if len(getattr(values, "shape", ())) > 1:
+        raise InputError(f"{name} must hold one value a row, but has shape {tuple(values.shape)}: pass one column")
+    try:
+        if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
+            values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
+        if isinstance(values, np.ndarray) and not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
+        if isinstance(values, np.ndarray) and values.dtype.kind in "Mm":
+            values = _to_known_unit(values)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "T":
+            values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
+        array = pa.array(decode_zoned(values), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        raise InputError(
+            f"{name} must hold one plain value a row, all strings, all numbers, all booleans or all dates ({problem})"
+        ) from problem
+    return as_plain(array, name)
+
+
+def _to_known_unit(times: NDArray[Any]) -> NDArray[Any]:
+    """Times in a unit that Arrow lacks, such as weeks, in the next finer one that it has."""
+    unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
+    day = "D" if kind == "M" else "s"
+    finer = {"Y": day, "M": day, "W": day, "D": day, "h": "s", "m": "s"}.get(unit)
+    if finer is None or finer == unit:
+        return times
+    known = times.astype(f"{kind}8[{finer}]")
+    there = ~np.isnat(known)
+    if kind == "M" and np.any(np.abs(known[there].astype("M8[Y]").astype(int) + 1970 - 5000) > 4999):
+        raise ValueError("there is a time beyond the years 1 to 9999")
+    if np.any(known.astype(times.dtype)[there] != times[there]):
+        raise ValueError("there is a time beyond what can be kept")
+    return known
+
+
+def decode_zoned(values: Any) -> Any:
+    """The values; categories of pandas that are times in a zone decoded, since not all PyArrows keep that zone."""
+    categories = getattr(getattr(values, "cat", values), "categories", None)
+    kind = getattr(categories, "dtype", None)
+    return values if getattr(kind, "tz", None) is None else values.astype(kind)
+
+
+def as_plain(array: Any, name: str) -> "pa.Array":
+    """One chunk of a type that can be sorted, compared and written: no dictionaries, no NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        levels = array.dictionary
+        view = pa.types.is_string_view(levels.type)  # decoding does not know views
+        array = pa.DictionaryArray.from_arrays(array.indices, levels.cast(pa.string()) if view else levels)
+        array = array.dictionary_decode()
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    kind = array.type
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or _is_bytes(kind):
+        return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
+    if pa.types.is_floating(kind):
+        return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
+    if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
+        coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+        return _cast(array, coarser, f"{name} holds times finer than a microsecond: round them")
+    return array
+
+
+def _is_bytes(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return any(
+        is_kind(kind) for is_kind in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    ) or pa.types.is_fixed_size_binary(kind)
+
+
+def _cast(array: "pa.Array", kind: "pa.DataType", message: str) -> "pa.Array":
+    """The same values as another type, or an error where that would change them."""
+    import pyarrow as pa
+
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid as problem:
+        raise InputError(message) from problem
+
+
+def as_table(by: Mapping[str, Any]) -> "pa.Table":
+    """Factor columns by name, as a table."""
+    import pyarrow as pa
+
+    as_names([*by], "by", needed=True)
+    columns = {name: as_column(values, name) for name, values in by.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the factors differ in length ({lengths}): pass one value a row for each")
+    return pa.table(columns)
+
+
+def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
+    """Tables of the same factors, one after the other."""
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        said = first_line(problem)
+        raise InputError(f"a factor has values of different types in {holder} ({said}): convert it") from problem
+
+
+def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
+    """Refuse units of which some rows have none."""
+    for name in names:
+        if keys.column(name).null_count:  # of cells, or of rows: their number says little
+            raise InputError(
+                f"{name} has missing values, which would make one unit of what has none: leave those rows"
+                " out, or give each of them a unit"
+            )
+
+
+def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
+    """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
+    import pyarrow as pa
+
+    try:
+        ranked = [_encode_column(keys.column(name), name) for name in keys.column_names]
+    except pa.ArrowNotImplementedError as problem:
+        said = first_line(problem)
+        raise InputError(
+            f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said}): make it text"
+        ) from problem
+    codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
+    columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]
+    return codes, pa.table(dict(zip(keys.column_names, columns, strict=True)))
+
+
+def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
+    """Rank of each value of a column; of one with few distinct values, from those."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or not len(column):
+        return _ranks(as_plain(column, name))
+    array = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    known = as_plain(array.dictionary, name)
+    if len(known) == 1 and not array.null_count:
+        return np.zeros(len(array), np.int32), known
+    rank, levels = _ranks(pa.concat_arrays([known, pa.nulls(1, known.type)]))
+    places = array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)
+    codes, present = compress(rank[places].astype(np.int64), len(levels))
+    return codes, levels.take(pa.array(present))
+
+
+def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:
+    """Codes of observed combinations in lexicographic order, and the rank in each column of every combination."""
+    combined = rank[0]
+    members: list[Codes] = [np.arange(sizes[0])]
+    for codes, size in zip(rank[1:], sizes[1:], strict=True):
+        mixed = combined.astype(np.int64) * size + codes
+        combined, present = compress(mixed, len(members[0]) * size)
+        members = [member[present // size] for member in members] + [present % size]
+    return combined, members
+
+
+def compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
+    """Renumber codes below `size` so that those which occur are 0, 1, 2, ...; and which those are."""
+    if size <= 4 * len(codes) + 1024:
+        occurs = np.bincount(codes, minlength=size) > 0
+        return (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[codes], np.flatnonzero(occurs)
+    present, renumbered = np.unique(codes, return_inverse=True)
+    return renumbered.astype(np.int32), present
+
+
+def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
+    """Rank of each value among the distinct ones, and these in ascending order, missing last."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(array) and pa.types.is_integer(array.type) and array.null_count == 0:
+        values = array.to_numpy(zero_copy_only=False)
+        low, high = int(values.min()), int(values.max())
+        if high - low <= 4 * len(values):
+            wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
+            codes, present = compress((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
+            return codes, pa.array([int(p) + low for p in present], type=array.type)
+    encoded = array.dictionary_encode(null_encoding="encode")
+    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[encoded.indices.to_numpy(zero_copy_only=False)], encoded.dictionary.take(pa.array(order))
+
+
+def labels(keys: "pa.Table") -> list[Any]:
+    """Python value of each row of one column, or a tuple of several."""
+    columns = [keys.column(name).to_pylist() for name in keys.column_names]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def python_value(value: Any) -> Any:
+    """A NumPy scalar as the Python value that a factor has."""
+    if isinstance(value, np.datetime64 | np.timedelta64) and np.datetime_data(value)[0] == "ns":
+        value = value.astype(value.dtype.str[1:3] + "[us]")  # as factors are kept; finer ones have no Python value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def values(column: "pa.ChunkedArray") -> Any:
+    """Values of a factor as an array of their type; of objects where NumPy has none for them."""
+    import pyarrow as pa
+
+    if column.null_count or pa.types.is_date(column.type):
+        return np.array([*column.to_pylist(), None], object)[:-1]
+    return column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,107 @@
+"""Rows with NaN or infinite values: which they are, and what becomes of them."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base.errors import NonFiniteError, warn
+from crossfusion._base.lazy_rows import LazyRows
+from crossfusion._base.text import SHOWN, label_text
+
+BLOCK = 8 * 2**20  # bytes looked at in one go
+NAN = ("raise", "drop")  # what can be done about such rows
+DROP = "leave those rows out with nan='drop'"  # the usual way out
+
+
+def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
+    """Rows that are finite, if the others may be left out."""
+    finite = finite_rows(rows)
+    check = FiniteCheck(name)
+    check.see(rows, None if finite.all() else finite)
+    return rows[finite] if check.settle(nan, way_out) else rows
+
+
+def split_rows(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
+    """Stretches of rows of a few megabytes each, with the index of their first row."""
+    if isinstance(rows, LazyRows):
+        start = 0
+        for stretch in rows:
+            yield start, stretch
+            start += len(stretch)
+        return
+    step = max(1, size // (8 * rows.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        yield start, rows[start : start + step]
+
+
+def finite_rows(rows: Any) -> NDArray[np.bool_]:
+    """Which rows hold only finite values."""
+    if isinstance(rows, LazyRows):
+        return rows.finite()
+    masks = [
+        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
+        if isinstance(block, np.ndarray)
+        else _finite_sparse(block)
+        for _, block in split_rows(rows)
+    ]
+    return np.concatenate([np.ones(0, bool), *masks])
+
+
+def _finite_sparse(block: Any) -> NDArray[np.bool_]:
+    owner = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    bad = np.bincount(owner[~np.isfinite(block.data)], minlength=block.shape[0])
+    return np.asarray(bad == 0)
+
+
+class FiniteCheck:
+    """Counts and locates rows that are not finite, over any number of blocks, and says so once.
+
+    Parameters
+    ----------
+    name : str
+        What the rows are called in messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows = self.bad = 0
+        self.where = ""
+
+    def see(self, rows: Any, finite: NDArray[np.bool_] | None, first: int = 0) -> None:
+        """Take note of rows, of which the first has this index: which of them are finite (None: all)."""
+        if finite is not None:
+            if not self.bad:
+                self.where = self._first(rows, finite, first)
+            self.bad += len(finite) - int(finite.sum())
+        self.rows += rows.shape[0]
+
+    def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
+        first = int(np.flatnonzero(~finite)[0])
+        if isinstance(rows, LazyRows):
+            row = rows.row(first)
+        else:
+            row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
+        feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
+        return f"row {start + first}, feature {feature}"
+
+    def settle(self, nan: str, way_out: str = DROP, so_far: bool = False) -> int:
+        """Raise, or warn and return the number of rows left out."""
+        if self.bad == 0:
+            return 0
+        rows = f"the first {self.rows}" if so_far else f"{self.rows}"
+        found = f"NaN or infinite values in {self.bad} of {rows} rows, the first in {self.where} (from 0)"
+        if nan == "raise":
+            raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
+        warn(f"{self.name} has {found}: those rows are left out")
+        return self.bad
+
+
+LOST_GROUPS = "groups without a finite row are gone"  # how that warning begins
+
+
+def warn_about_lost_groups(gone: Collection[Any]) -> None:
+    """Name groups of which no row was finite, if there are any."""
+    if gone:
+        warn(f"{LOST_GROUPS} ({len(gone)}): {', '.join(sorted(map(label_text, gone))[:SHOWN])}")

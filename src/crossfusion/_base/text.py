@@ -1,0 +1,106 @@
+"""Values as text: for people in tables, for machines in JSON."""
+
+import json
+import math
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+WIDEST = 60  # characters of a cell in a table
+SHOWN = 8  # groups that a repr lists before it says how many more there are
+
+
+def plain_number(value: float) -> float:
+    """Whole numbers as int, so that counts read as counts."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def label_text(label: Any) -> str:
+    """A group's name as people read it: parts of a combination joined by a slash, control characters escaped."""
+    if isinstance(label, tuple):
+        return " / ".join(map(label_text, label))
+    if label is None:
+        return "(missing)"
+    text = label.isoformat(sep=" ") if isinstance(label, datetime) else str(label)
+    if not text.strip():
+        return repr(text) if text else "(empty)"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten(text: str) -> str:
+    """A text that fits into a column."""
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def plain_value(value: Any) -> Any:
+    """Plain Python for JSON: infinity as "inf", undefined numbers as null, dates in ISO form, keys as strings."""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return None if math.isnan(number) else number if math.isfinite(number) else str(number)
+    if isinstance(value, np.ndarray):
+        return plain_value(value.tolist())
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(zip(_keys(value), map(plain_value, value.values()), strict=True))
+    if isinstance(value, tuple | list):
+        return [plain_value(entry) for entry in value]
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _keys(mapping: Mapping[Hashable, Any]) -> list[str]:
+    """Distinct strings for the keys of a mapping: plain where that is unambiguous, else in JSON notation."""
+    values = [plain_value(key) for key in mapping]
+    plain = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [json.dumps(value) for value in values]
+
+
+def number_text(value: float | None, digits: int = 4) -> str:
+    """A number for a table; a dash where it is undefined."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.{digits}f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.{digits - 1}e}"
+
+
+def interval_text(value: float | None, interval: tuple[float, float] | None, digits: int = 4) -> str:
+    """A number for a table, with its interval if there is one."""
+    text = number_text(value, digits)
+    if interval is None:
+        return text
+    return f"{text} ({number_text(interval[0], digits)} to {number_text(interval[1], digits)})"
+
+
+def percent(share: float | None) -> str:
+    """A share for a table; a dash where it is undefined."""
+    return "–" if share is None or math.isnan(share) else f"{share:.1%}"
+
+
+def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, float]) -> list[str]:
+    """Lines of a repr: each group with its rows and its share of the weight."""
+    names = [shorten(label_text(label)) for label in list(counts)[:SHOWN]]
+    width = max(map(len, names))
+    lines = [
+        f"  {name:<{width}}  {count:>10,} rows  {weight:6.1%} of the weight"
+        for name, count, weight in zip(names, counts.values(), weights.values(), strict=False)
+    ]
+    more = len(counts) - len(lines)
+    return [*lines, f"  ... and {more:,} more groups"] if more else lines
+
+
+def text_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0, left: Collection[int] = (0,)
+) -> str:
+    """Plain aligned columns: those in `left` to the left, the others to the right."""
+    cells = [[*map(shorten, row)] for row in (header, *rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    lines = [
+        "  ".join(row[k].ljust(width) if k in left else row[k].rjust(width) for k, width in enumerate(widths))
+        for row in cells
+    ]
+    return "\n".join([*(line.rstrip() for line in lines), *([f"... and {more:,} more"] if more else [])])

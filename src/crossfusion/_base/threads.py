@@ -1,0 +1,81 @@
+"""Threads for work that is made of matrix products.
+
+BLAS has threads of its own. Called from several threads at once, or on cores that others use, they mostly wait for one
+another. So the products run on one BLAS thread each, and the blocks are spread over ours. Where BLAS cannot be told so
+(threadpoolctl, which scikit-learn brings along, is missing), one product runs at a time, on the threads of BLAS.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base.typing import FloatArray
+
+_guard = threading.Lock()
+_product = threading.Lock()
+_limited = 0
+_limits: Any = None
+
+
+def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Matrix product, from inside ``spread``."""
+    if _blas() is not None:
+        return np.matmul(a, b, out=out)
+    with _product:
+        return np.matmul(a, b, out=out)
+
+
+@contextmanager
+def map_threads(tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """`map` for some number of tasks that multiply matrices, on all cores; results come in their order."""
+    threads = min(thread_count(), tasks)
+    with _one_blas_thread():
+        if threads < 2:
+            yield map
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                yield pool.map
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    try:
+        threadpoolctl = import_module("threadpoolctl")
+    except ModuleNotFoundError:
+        return None
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Limit BLAS while anyone is inside; the last one out restores what the first one found."""
+    blas = _blas()
+    _count(blas, 1)
+    try:
+        yield
+    finally:
+        _count(blas, -1)
+
+
+def _count(blas: Any, change: int) -> None:
+    global _limited, _limits
+    with _guard:
+        if blas is not None and _limited == 0:
+            _limits = blas.limit(limits=1)
+        _limited += change
+        if blas is not None and _limited == 0:
+            _limits.restore_original_limits()
+
+
+def thread_count() -> int:
+    """Number of threads: the cores this process may use, or fewer if OMP_NUM_THREADS says so."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wish = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores

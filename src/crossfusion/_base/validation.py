@@ -1,0 +1,255 @@
+"""The only place that checks what users pass in."""
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base.errors import InputError, first_line
+from crossfusion._base.finite import require_finite
+from crossfusion._base.lazy_rows import LazyRows
+
+LARGEST = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
+CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
+
+
+def as_rows(values: Any, name: str) -> Any:
+    """Return rows × features as a NumPy array, or as CSR if sparse, without a copy where that is possible."""
+    sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
+    if sparse is not None and sparse.issparse(values):
+        rows = values.tocsr() if values.ndim == 2 else values
+    elif isinstance(values, LazyRows):
+        rows = values
+    else:
+        rows = _as_array(values, name)
+    numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
+    if not numeric or rows.dtype.itemsize > 8:
+        raise InputError(f"{name} must hold numbers of up to 64 bits, not {rows.dtype}: convert it with astype(float)")
+    if rows.ndim != 2:
+        hint = "reshape(-1, 1) makes one feature of it" if rows.ndim == 1 else "flatten the features of each row"
+        raise InputError(f"{name} must be two-dimensional, rows × features, but has shape {rows.shape}: {hint}")
+    if rows.shape[1] == 0:
+        raise InputError(f"{name} has rows without features, shape {rows.shape}: pass at least one feature")
+    return rows
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} is a masked array with masked entries: use filled(numpy.nan) and nan='drop'")
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)  # without the habits of subclasses
+    try:
+        device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU[0]
+        if device in CPU:
+            return _view(values.detach() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+        said = first_line(problem)
+        raise InputError(f"{name} cannot be read as an array ({said}): pass rows × features") from problem
+    raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
+
+
+def _view(values: Any) -> NDArray[Any]:
+    if hasattr(values, "__dlpack__") and not any(
+        hasattr(values, name) for name in ("__array__", "__array_interface__")
+    ):
+        return np.from_dlpack(values)
+    try:
+        return np.asarray(values)
+    except TypeError:
+        if hasattr(values, "float"):  # a tensor of a type that NumPy does not know, such as bfloat16
+            return np.asarray(values.float())
+        raise
+
+
+def check_no_labels(b: Any, rows: int) -> None:
+    """Refuse labels in the place of the second array, which the message on its type or shape would not mend."""
+    listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
+    if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
+        raise InputError("b has one value for each row of a, as labels do: pass them by name, cfd(x, labels=...)")
+
+
+def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two clouds of finite rows of the same features, as C-ordered float64."""
+    rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    for name, values in rows.items():
+        if not isinstance(values, np.ndarray):
+            raise InputError(f"{name} is sparse, which only the distances called cfd take: pass {name}.toarray()")
+        check_some_rows(values.shape[0], name)
+    clouds = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
+    low, high = (float(extreme(list(map(extreme, clouds)))) for extreme in (np.min, np.max))  # NaN if any value is
+    if not np.isfinite([low, high]).all():
+        for name, values in rows.items():
+            require_finite(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
+    _check_squarable(high - low)
+    return clouds
+
+
+def _check_squarable(extent: float) -> None:
+    """Refuse clouds whose squared distances leave the range of float64 at either end."""
+    if extent > LARGEST or 0 < extent < 1 / LARGEST:
+        way = "down" if extent > 1 else "up"
+        raise InputError(
+            f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64: scale both {way}"
+        )
+
+
+def check_same_dim(dims: dict[str, int]) -> None:
+    """Refuse rows of different numbers of features."""
+    if len(set(dims.values())) > 1:
+        said = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
+        raise InputError(f"the numbers of features differ ({said}): compare embeddings of the same model")
+
+
+def check_same_factors(names: Mapping[str, Sequence[str]]) -> None:
+    """Refuse summaries by different factors; their order does not matter."""
+    if len({frozenset(factors) for factors in names.values()}) > 1:
+        said = ", ".join(f"{name} has {' and '.join(factors)}" for name, factors in names.items())
+        raise InputError(f"the factors differ ({said}): summarize by the same ones, or roll up to them")
+
+
+def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse summaries of rows that were made in different ways, and say in which."""
+    for tag in sorted({tag for entries in tags.values() for tag in entries}):
+        values = {name: entries.get(tag) for name, entries in tags.items()}
+        if len(set(values.values())) > 1:
+            said = ", ".join(f"{name} has {'none' if value is None else repr(value)}" for name, value in values.items())
+            raise InputError(f"the tag {tag!r} differs ({said}): add up only rows that were made in the same way")
+
+
+def check_some_rows(count: float, name: str) -> None:
+    """Refuse a group without rows."""
+    if not count > 0:
+        raise InputError(f"{name} has no rows: a distance needs at least one row in each group")
+
+
+def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
+    """Refuse a value that is none of the named options."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"{name}={value!r} is not known: choose {' or '.join(map(repr, allowed))}")
+
+
+def is_real(value: Any) -> bool:
+    """Whether this is one number, of Python or NumPy; true and false are none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_fraction(value: Any, name: str, below: float = 0.5) -> None:
+    """Refuse what is not a share from 0 up to a limit."""
+    if not is_real(value) or not 0 <= value < below:
+        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, {below:g}")
+
+
+def check_level(value: Any, *, needed: bool = False) -> None:
+    """Refuse a confidence level that is none; None stands for no interval, unless there has to be one."""
+    if (value is not None or needed) and not (is_real(value) and 0.5 <= value <= 1 - 1e-9):
+        raise InputError(
+            f"level={value!r} must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
+        )
+
+
+def check_rate(value: Any, name: str) -> None:
+    """Refuse what is not a rate of errors; None stands for no alarm."""
+    if value is not None and not (is_real(value) and 1e-6 <= value <= 0.5):
+        raise InputError(
+            f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01,"
+            f" or {name}=None for no alarm"
+        )
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is not a finite number above zero."""
+    too_large = isinstance(value, int) and value > sys.float_info.max
+    if not is_real(value) or too_large or not 0 < value < np.inf:
+        raise InputError(f"{name}={repr(value)[:40]} must be a finite number above 0")
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r} must be a whole number, {least} or more")
+
+
+def check_seed(value: Any, below: float = np.inf) -> None:
+    """Refuse what is not a seed; scikit-learn takes those below 2³² only."""
+    check_whole(value, "seed", least=0)
+    if value >= below:
+        raise InputError(f"seed={value!r} must be below {below:,}, as scikit-learn has it")
+
+
+def check_wait(value: Any) -> None:
+    """Refuse what is not a number of seconds."""
+    if not is_real(value) or not 0 <= value < np.inf:
+        raise InputError(f"wait={value!r} must be a number of seconds, 0 or more")
+
+
+def check_length(length: int, expected: int, name: str, of: str) -> None:
+    """Refuse labels that do not pair with the rows."""
+    if length != expected:
+        raise InputError(f"{name} has {length} entries for {expected} rows of {of}: pass one entry a row")
+
+
+def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
+    """Refuse names that do not exist, and suggest the one that was meant."""
+    for name in wanted:
+        if not isinstance(name, Hashable) or name not in known:
+            near = get_close_matches(str(name), list(known), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}"
+            raise InputError(f"{holder} has no {what} {name!r}: {hint}")
+
+
+def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None:
+    """Refuse columns whose name stands for two."""
+    times = Counter(names)
+    for name in wanted:
+        if times[name] > 1:
+            raise InputError(f"{holder} has {times[name]} columns called {name!r}: rename them apart")
+
+
+def as_names(
+    value: str | Iterable[Any] | None, name: str, what: str = "factor", *, needed: bool = False
+) -> tuple[str, ...]:
+    """One name or several of what is named, as a tuple; the same name twice is refused, and none if one is needed."""
+    one = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    names: tuple[Any, ...] = () if value is None else tuple(value) if several else (value,)
+    if not all(isinstance(entry, str) for entry in names):
+        raise InputError(f"{name}={value!r} must be the name of {one}, or a list of such names")
+    if len(set(names)) < len(names):
+        raise InputError(f"{name}={value!r} names {one} twice: name each once")
+    if needed and not names:
+        raise InputError(f"{name} is empty: name at least one {what}")
+    return names
+
+
+def as_tags(value: Any) -> dict[str, str]:
+    """Tags as a mapping of text to text, in the order of their names."""
+    if not isinstance(value, Mapping) or not all(isinstance(entry, str) for pair in value.items() for entry in pair):
+        raise InputError(f"tags={value!r} must map text to text, such as {{'encoder': 'virchow'}}")
+    if not all(name.strip() for name in value):
+        raise InputError(f"tags={value!r} has a tag without a name: name it, such as {{'encoder': 'virchow'}}")
+    return dict(sorted(value.items()))
+
+
+def check_tags(tags: Mapping[str, str], by: Iterable[str]) -> None:
+    """Refuse a tag that has the name of a factor."""
+    for name in by:
+        if name in tags:
+            raise InputError(f"tags has {name!r}, which is a factor too: name the tag otherwise")
+
+
+def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
+    """How often each row counts."""
+    try:
+        frequency = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"frequency cannot be read as numbers ({problem}): pass one number a row") from problem
+    if frequency.shape != (rows,):
+        raise InputError(f"frequency has shape {frequency.shape} for {rows} rows: pass one number a row")
+    if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
+        raise InputError("frequency must be finite and not negative: 0 leaves a row out")
+    return frequency

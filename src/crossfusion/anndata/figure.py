@@ -1,0 +1,128 @@
+"""The picture of a leaderboard: batches against biology, and the batches within each label."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray
+from crossfusion.anndata.leaderboard import Leaderboard
+from crossfusion.plots import style
+
+COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")  # for all eyes
+MARKERS = "osD^vPX*"
+INK, MUTED, GRID = "#1c2127", "#6b7580", "#e3e6ea"
+LONGEST = 60  # characters of a name
+MOST = 24  # labels that are shown, those of most cells
+
+
+def draw(board: Leaderboard) -> Any:
+    """Figure of a leaderboard: two panels with labels, one without."""
+    labels = _largest(board)
+    if board.biology is None:
+        drawn = style.figure(6.4, 1.6 + 0.42 * len(board.embeddings))
+        _ladder(drawn.subplots(), board)
+        return drawn
+    height = max(4.4, 1.6 + 0.3 * len(labels)) + 0.25 * (len(board.embeddings) // 4)
+    drawn = style.figure(10.4, height)
+    plane, strip = drawn.subplots(1, 2, width_ratios=(1.15, 1))
+    _plane(plane, board)
+    _strip(strip, board, labels)
+    _, names = plane.get_legend_handles_labels()
+    points = [bars.lines[0] for bars in plane.containers]
+    drawn.legend(points, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=10)
+    return drawn
+
+
+def _look(k: int) -> dict[str, Any]:
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+
+
+def _plain(axes: Any) -> None:
+    """Without what does not tell anything."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=10)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _errors(columns: dict[str, Any], name: str) -> FloatArray | None:
+    """Lengths of the lines on both sides of the points, if there are intervals."""
+    if f"{name}_lower" not in columns:
+        return None
+    ends = np.array([columns[name] - columns[f"{name}_lower"], columns[f"{name}_upper"] - columns[name]])
+    return np.asarray(np.maximum(ends, 0.0))
+
+
+def _plane(axes: Any, board: Leaderboard) -> None:
+    columns = board.columns()
+    across, up = (_errors(columns, name) for name in ("batch", "biology"))
+    for k in np.argsort(board.rank, kind="stable").tolist():
+        axes.errorbar(
+            columns["batch"][k],
+            columns["biology"][k],
+            xerr=None if across is None else across[:, [k]],
+            yerr=None if up is None else up[:, [k]],
+            linestyle="none",
+            markersize=9,
+            markeredgecolor="white",
+            markeredgewidth=0.8,
+            elinewidth=1.4,
+            label=style.name(board.embeddings[k], LONGEST),
+            zorder=3,
+            **_look(k),
+        )
+    _plain(axes)
+    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    axes.margins(0.12)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))  # half of the biology is half as high
+    batch, label = style.name(board.batch_key), style.name(board.label_key)
+    axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=INK, fontsize=11)
+    axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=INK, fontsize=11)
+    axes.set_title("← batches fused, ↑ biology kept", loc="left", color=INK, fontsize=11)
+
+
+def _largest(board: Leaderboard) -> list[Any]:
+    """Labels that several batches have, those of most cells, in the order of their values."""
+    own = [row for row in board.labels if row.embedding == board.embeddings[0] and row.fusion is not None]
+    chosen = {row.label for row in sorted(own, key=lambda row: -row.cells)[:MOST]}
+    return [row.label for row in own if row.label in chosen]
+
+
+def _strip(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
+    """One line a label, one point an embedding."""
+    for k, name in enumerate(board.embeddings):
+        found = {row.label: row.fusion for row in board.labels if row.embedding == name}
+        values = [np.nan if (own := found[label]) is None or own.unbiased is None else own.unbiased for label in labels]
+        axes.plot(values, range(len(labels)), linestyle="none", markersize=7, alpha=0.85, **_look(k), zorder=3)
+    _plain(axes)
+    axes.grid(axis="y", visible=False)
+    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    for place in range(len(labels)):
+        axes.axhline(place, color=GRID, linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(labels)), [style.name(label, LONGEST) for label in labels])
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlabel(f"CFD({style.name(board.batch_key)}) among the cells of a label", color=INK, fontsize=11)
+    shared = len({row.label for row in board.labels if row.fusion is not None})
+    shown = "each label" if shared == len(labels) else f"the {len(labels)} largest of {shared} labels"
+    axes.set_title(f"batches within {shown}", loc="left", color=INK, fontsize=11)
+
+
+def _ladder(axes: Any, board: Leaderboard) -> None:
+    """One line an embedding, where there are no labels."""
+    columns = board.columns()
+    errors, order = _errors(columns, "batch"), np.argsort(board.rank, kind="stable").tolist()
+    for place, k in enumerate(order):
+        axes.errorbar(
+            columns["batch"][k],
+            place,
+            xerr=None if errors is None else errors[:, [k]],
+            markersize=9,
+            elinewidth=1.4,
+            **_look(k),
+        )
+    _plain(axes)
+    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    axes.set_yticks(range(len(order)), [style.name(board.embeddings[k], LONGEST) for k in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlabel(f"batches apart: CFD({style.name(board.batch_key)})", color=INK, fontsize=11)

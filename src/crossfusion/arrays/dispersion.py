@@ -1,0 +1,113 @@
+"""A test whether groups differ in spread, the companion of the test whether they differ in position."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, as_rows, factors
+from crossfusion.arrays.permutation import finite_moments, make_codes, make_design, make_keys, test_without_units
+from crossfusion.fusion import Codes, Design
+from crossfusion.inference import TestResult, Values, check_test_options, find_exchangeable, run_test
+from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
+
+
+def dispersion_test(
+    x: Any, labels: Any, *, units: Any = None, strata: Any = None, permutations: int = 999, seed: int = 0
+) -> TestResult:
+    r"""Test whether groups differ in how far their rows lie from their centroid.
+
+    The statistic is the F of an analysis of variance of :math:`z_i = \lVert x_i - \mu_{k(i)} \rVert`,
+
+    .. math:: F = \frac{\sum_k n_k (\bar z_k - \bar z)^2 / (K - 1)}{\sum_k \sum_{i \in k} (z_i - \bar z_k)^2 / (N - K)},
+
+    that of PERMDISP with centroids on Euclidean distances [1]_.
+
+    Parameters
+    ----------
+    x : array of shape (rows, dim)
+        The rows.
+    labels : array of shape (rows,)
+        The group of each row.
+    units : array of shape (rows,), optional
+        The patient or slide of each row: units exchange their labels as wholes. Each unit has one label.
+    strata : array of shape (rows,), optional
+        Centroids are those of each group in each stratum, and labels are exchanged within strata only.
+    permutations : int
+        Random rearrangements. Where there are no more than this and one, each is looked at once instead.
+    seed : int
+        Of the random rearrangements.
+
+    Returns
+    -------
+    TestResult
+        Statistic, p-value, and the statistic under each rearrangement; `distance` is that of the z, not of the rows.
+
+    Notes
+    -----
+    Groups of different spread can be told apart although their means are equal, and a pseudo-F of unequal groups of
+    unequal spread does not hold its level: look at this test beside `permutation_test`.
+
+    The distances z are exchanged, not the rows, so that a difference in position does not enter. Rows are closer to an
+    estimated centroid than to the true one, those of small groups by more, which in many dimensions outweighs all else:
+    the factor √(1 − 1/n) (or what the units say) is taken out before the exchange and put back for the group where a
+    distance lands. The level is approximate, a little above the nominal one where groups have fewer than some thirty
+    rows or units. Linear in rows × dim, once; the permutations need the z only.
+
+    References
+    ----------
+    .. [1] M. J. Anderson, "Distance-based tests for homogeneity of multivariate dispersions", Biometrics 62, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.concatenate([rng.normal(size=(100, 16)), rng.normal(scale=1.5, size=(100, 16))])
+    >>> labels = np.repeat(["narrow", "wide"], 100)
+    >>> cf.dispersion_test(x, labels).pvalue
+    0.001
+    >>> round(cf.permutation_test(x, labels).pvalue, 1)  # the means are equal
+    0.6
+    """
+    check_test_options(permutations, seed)
+    rows = as_rows(x, "x")
+    keys = make_keys(rows, labels=labels, strata=strata, units=units)
+    cell, cells = factors.encode(test_without_units(keys))
+    moments = finite_moments(rows, cell, cells.num_rows)
+    label, part, unit = make_codes(keys)
+    items = find_exchangeable(label, part, unit, crossed=False)
+    distance = np.sqrt(squared_distance_to_mean(rows, cell, moments.mean))[:, None]
+    design = make_design(reduce_groups(distance, cell, cells.num_rows, name="x")[0], cells)
+    design.check_groups()
+    shrunk = _shrinkage(rows, moments, cell, unit)
+    values = Values(distance / shrunk[cell][:, None], part, shrink=_sum_by_stratum(shrunk, design))
+    return run_test(design, values, items, permutations=permutations, seed=seed)
+
+
+def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
+    """By what factor each cell's rows are closer to its estimated centroid than to the true one.
+
+    With the cell's variance σ² and V the squared error of its mean, √(σ² / (σ² + V)); of n independent rows √(1 − 1/n).
+    """
+    if unit is None:
+        number, error = moments.count, 1 / np.maximum(moments.count - 1, 1)
+    else:
+        width = int(unit.max()) + 1
+        piece, codes = np.unique(cell.astype(np.int64) * width + unit, return_inverse=True)
+        owner = piece // width
+        parts = reduce_groups(rows, codes.astype(np.int32), len(piece), name="x")[0]
+        number = np.bincount(owner).astype(np.float64)
+        gap = (parts.mean - moments.mean[owner]) * (parts.count / moments.count[owner])[:, None]
+        squares = np.bincount(owner, weights=np.einsum("ij,ij->i", gap, gap)) * number / np.maximum(number - 1, 1)
+        variance = moments.dispersion
+        error = np.divide(squares, variance, out=np.zeros_like(squares), where=variance > 0)
+    if number.min() < 2:
+        what = "row" if unit is None else "unit"
+        raise InputError(f"a group has one {what} only (in its stratum), which shows no spread: leave it out")
+    return np.asarray(1 / np.sqrt(1 + error))
+
+
+def _sum_by_stratum(shrunk: FloatArray, design: Design) -> FloatArray:
+    table = np.ones((int(design.part.max()) + 1, len(design.labels)))
+    table[design.part, design.group] = shrunk
+    return table

@@ -1,0 +1,268 @@
+"""The distance of arrays: a thin shell over the moments of their groups."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import (
+    NAN,
+    CodeArray,
+    FiniteCheck,
+    FloatArray,
+    InputError,
+    as_rows,
+    check_fraction,
+    check_length,
+    check_level,
+    check_no_labels,
+    check_option,
+    check_same_dim,
+    check_some_rows,
+    factors,
+    finite_rows,
+    warn_about_lost_groups,
+)
+from crossfusion.fusion import Design, Fusion, caution_about_shape, fuse
+from crossfusion.inference import (
+    LabeledRows,
+    UnitMoments,
+    add_interval,
+    add_unit_errors,
+    count_independent,
+    estimate_row_errors,
+    sample_rows,
+)
+from crossfusion.moments import Moments, concat, reduce_groups, squared_distance_to_mean
+
+
+def cfd(
+    a: Any,
+    b: Any = None,
+    *,
+    labels: Any = None,
+    given: Any = None,
+    weights: str = "pooled",
+    trim: float = 0.0,
+    nan: str = "raise",
+    level: float | None = None,
+    units: Any = None,
+) -> Fusion:
+    r"""Cross-Fusion Distance of two arrays, or of the labelled groups of one.
+
+    .. math:: \mathrm{CFD} = -\log\frac{\sum_c w_c\,\sigma_c^2}{\sigma^2}
+              = \log\Bigl(1 + \frac{\sum_c w_c\,\lVert\mu_c-\mu\rVert^2}{\sum_c w_c\,\sigma_c^2}\Bigr)
+
+    Parameters
+    ----------
+    a : array of shape (rows, dim)
+        Rows of the first group, or of all groups if `labels` is given.
+    b : array of shape (rows, dim), optional
+        Rows of the second group.
+    labels : array of shape (rows,), optional
+        The group of each row of `a`.
+    given : array of shape (rows,), optional
+        The stratum of each row of `a`: groups are compared within strata.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, as in the paper, or all the same. Pooled weights react to imbalance.
+    trim : float
+        Share of each group's rows (of each group and stratum) to leave out, those farthest from its mean.
+    nan : {"raise", "drop"}
+        What to do about rows with NaN or infinite values.
+    level : float, optional
+        Confidence level, such as 0.95, of the interval to give with the distance.
+    units : array of shape (rows,), or a pair of arrays for `a` and `b`, optional
+        The patient or slide of each row, where rows of one are alike: `unbiased` and the interval then count units and
+        not rows. A unit may have rows in one group or in several.
+
+    Returns
+    -------
+    Fusion
+        Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
+
+    Notes
+    -----
+    One pass over the rows. CFD compares means relative to spread: it does not see differences of shape. The plug-in is
+    positive even without a shift, by about (groups - 1) / rows; ``unbiased`` is not.
+
+    The interval takes one more pass over the rows. It inverts a test of every distance that might be true, so that it
+    holds near zero, where its lower limit is 0. Without `units` it takes the rows to be independent; for tiles of a few
+    slides it is then far too narrow. It is about the distance at the present shares of the groups. Units take the
+    memory of their moments, about five times over: 40 bytes × units × dim for each group they are in.
+
+    Trimming reads the rows three times (centres, distances from them, moments of what is left). It removes spread as
+    well as outliers, so the distance of clean groups grows: mildly in many dimensions, where all rows are about
+    equally far out, by more in few. Compare trimmed with trimmed.
+
+    References
+    ----------
+    .. [1] X. Zhang, J. Zhang, X. Song, "Cross-Fusion Distance: a novel metric for measuring fusion and separability
+       between data groups in representation space", 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(size=(500, 64)), rng.normal(0.5, size=(500, 64))
+    >>> fusion = cf.cfd(a, b)
+    >>> f"{fusion.distance:.4f} {fusion.unbiased:.4f}"
+    '0.0615 0.0605'
+    >>> cf.cfd(np.concatenate([a, b]), labels=["a"] * 500 + ["b"] * 500).distance == fusion.distance
+    True
+    """
+    check_fraction(trim, "trim")
+    check_option(nan, NAN, "nan")
+    check_level(level)
+    if trim and not (level is None and units is None):
+        raise InputError("trim does not go with level or units, as it hides how far the means err: leave it out")
+    if (b is None) == (labels is None):
+        raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
+    if b is None:
+        return _compare_labels(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
+    if given is not None:
+        raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
+    first = as_rows(a, "a")
+    check_no_labels(b, first.shape[0])
+    rows = {"a": first, "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
+    for name, (moments, _) in zip(rows, parts, strict=True):
+        check_some_rows(float(moments.count[0]), name)
+    design = Design(concat([moments for moments, _ in parts]), np.arange(2), np.zeros(2, int), list(rows))
+    fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in parts))
+    if level is None and units is None:
+        return fusion
+    chunks = [
+        LabeledRows(
+            values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
+        )
+        for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), parts, strict=True))
+    ]
+    return _add_interval(fusion, chunks, _unit_codes(units, rows), design, design.weights(weights), level)
+
+
+def _compare_labels(
+    rows: Any, labels: Any, given: Any, units: Any, weights: str, trim: float, nan: str, level: float | None
+) -> Fusion:
+    """Distance of the groups of one array."""
+    by = {"labels": labels} if given is None else {"labels": labels, "given": given}
+    keys = factors.as_table(by)
+    check_length(keys.num_rows, rows.shape[0], "labels", "x")
+    check_some_rows(rows.shape[0], "x")
+    cell, combinations = factors.encode(keys)
+    moments, dropped = _moments(rows, cell, combinations.num_rows, trim, nan, "x")
+    kept = np.flatnonzero(moments.count > 0)
+    left = combinations.take(kept)
+    gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
+    warn_about_lost_groups(gone)
+    group, groups = factors.encode(left.select(["labels"]))
+    part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
+    design = Design(moments[kept], group, part, factors.labels(groups))
+    fusion = fuse(design, weights=weights, dropped=dropped)
+    if level is None and units is None:
+        return fusion
+    place = np.full(len(moments), -1, np.int32)
+    place[kept] = np.arange(len(kept))
+    chunks = [LabeledRows(rows, _drop_nonfinite(place[cell], rows if dropped else None))]
+    codes = _unit_codes(units, {"x": rows})
+    return _add_interval(fusion, chunks, codes, design, design.weights(weights), level)
+
+
+def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
+    """Codes in which rows that are not finite are out; no rows: all are."""
+    return codes if rows is None else np.where(finite_rows(rows), codes, np.int32(-1))
+
+
+def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
+    """Code of the unit of each row of each array, equal units having equal codes in all of them."""
+    if units is None:
+        return None
+    several = units if len(rows) > 1 else (units,)
+    if not (isinstance(several, tuple | list) and len(several) == len(rows)):
+        raise InputError("units of two arrays are a pair: cfd(a, b, units=(units_of_a, units_of_b))")
+    tables = [factors.as_table({"units": values}) for values in several]
+    for table, (name, values) in zip(tables, rows.items(), strict=True):
+        check_length(table.num_rows, values.shape[0], "units", name)
+        factors.check_units(table, ["units"])
+    codes, _ = factors.encode(factors.concat(tables, "the units of a and b"))
+    return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
+
+
+def _add_interval(
+    fusion: Fusion,
+    chunks: Sequence[LabeledRows],
+    units: Sequence[CodeArray] | None,
+    design: Design,
+    weight: FloatArray,
+    level: float | None,
+) -> Fusion:
+    """A distance with its interval, and a look at the shape of the groups, from the rows: independent, or of units."""
+    if units is None or _has_one_row_each(units):
+        if level is None:
+            return fusion
+        sampled = sample_rows(chunks, design)
+        found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
+    else:
+        pieces, firsts = _unit_moments(chunks, units, design)
+        found, sampled = add_unit_errors(fusion, pieces, design, weight, level), sample_rows(firsts, design)
+    if level is None or found.caution:
+        return found
+    return replace(found, caution=caution_about_shape(sampled, count_independent(design), design, weight))
+
+
+def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
+    """Whether no unit has two rows, so that rows are as independent as units."""
+    codes = np.concatenate(units)
+    return len(codes) == int(codes.max()) + 1
+
+
+def _unit_moments(
+    chunks: Sequence[LabeledRows], units: Sequence[CodeArray], design: Design
+) -> tuple[UnitMoments, list[LabeledRows]]:
+    """Moments of the units in each cell, and of each of these one row alone."""
+    moments, cells, owners, firsts = [], [], [], []
+    for chunk, unit in zip(chunks, units, strict=True):
+        width = int(unit.max()) + 1
+        kept = chunk.codes >= 0
+        key = chunk.codes[kept].astype(np.int64) * width + unit[kept]
+        codes = np.full(len(kept), -1, np.int32)
+        codes[kept], present = factors.compress(key, len(design.cells) * width)
+        moments.append(reduce_groups(chunk.rows, codes, len(present), name="x")[0])
+        cells.append(present // width)
+        owners.append(present % width)
+        first = np.zeros(len(present), int)
+        first[codes[kept][::-1]] = np.flatnonzero(kept)[::-1]  # the last one written is the first one
+        firsts.append(LabeledRows(chunk.rows, np.full(len(kept), -1, np.int32)))
+        firsts[-1].codes[first] = cells[-1]
+    owner = np.unique(np.concatenate(owners), return_inverse=True)[1]
+    return UnitMoments(concat(moments), np.concatenate(cells), owner), firsts
+
+
+def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:
+    """Moments of each group, after trimming, and how many rows were not finite."""
+    moments, finite = reduce_groups(rows, codes, groups, name=name)
+    check = FiniteCheck(name)
+    check.see(rows, finite)
+    dropped = check.settle(nan)
+    if trim == 0 or rows.shape[0] == 0:
+        return moments, dropped
+    codes = np.zeros(rows.shape[0], np.int32) if codes is None else codes
+    if finite is not None:
+        codes = np.where(finite, codes, np.int32(-1))
+    distance = squared_distance_to_mean(rows, codes, moments.mean)
+    return reduce_groups(rows, _trim_farthest(codes, distance, moments.count, trim), groups, name=name)[0], dropped
+
+
+def _trim_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray, trim: float) -> CodeArray:
+    """Codes in which the farthest share of each group's rows, rounded down, is out; the later of equals goes first."""
+    order = np.lexsort((distance, codes))
+    order = order[codes[order] >= 0]
+    sorted_codes = codes[order]
+    size = count.astype(int)
+    position = np.arange(len(order)) - (np.cumsum(size) - size)[sorted_codes]
+    out = position >= (size - np.floor(np.round(trim * size, 9)).astype(int))[sorted_codes]
+    trimmed = codes.copy()
+    trimmed[order[out]] = -1
+    return trimmed

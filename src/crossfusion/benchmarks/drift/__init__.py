@@ -1,6 +1,0 @@
-"""Whether the alarm keeps its rate, and what other detectors make of the same streams."""
-
-from crossfusion.benchmarks.drift.calibration import RATES, kinds, rates
-from crossfusion.benchmarks.drift.side_by_side import PACKAGES, PEERS, side_by_side
-
-__all__ = ["PACKAGES", "PEERS", "RATES", "kinds", "rates", "side_by_side"]

@@ -1,0 +1,142 @@
+"""Squared distances between all pairs of rows, a block at a time, in memory linear in the rows.
+
+One matrix product gives a block: ‖x − y‖² = (−2x, ‖x‖², 1) · (y, 1, ‖y‖²). Blocks depend on the numbers of rows alone,
+and results come in their order, so the number of threads changes no sum.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, map_threads, multiply_matrices
+
+ROWS, COLUMNS = 256, 1024  # of a block: 2 MB, which stay in the cache of a core
+CLOSE = 1e-5  # squared distance, of the squared norms, below which the product has lost too many digits
+MEND = 2**19  # numbers gathered at a time to recompute close pairs
+
+Tile = tuple[slice, slice]
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squared distances between the rows of two clouds, any block of them.
+
+    Parameters
+    ----------
+    a, b : array of shape (rows, dim)
+        The two clouds.
+    left, right : array of shape (rows, dim + 2)
+        The factors of the product, around a common centre: one holds −2x, the other y.
+    norm_a, norm_b : array of shape (rows,)
+        Squared norms of the centred rows.
+    """
+
+    a: FloatArray
+    b: FloatArray
+    left: FloatArray
+    right: FloatArray
+    norm_a: FloatArray
+    norm_b: FloatArray
+
+    @classmethod
+    def between(cls, a: FloatArray, b: FloatArray) -> "Squares":
+        """Squared distances between the rows of `a` and the rows of `b`."""
+        centre = (a.mean(axis=0) + b.mean(axis=0)) / 2  # an offset common to both costs no digits
+        left, right = (np.empty((len(rows), rows.shape[1] + 2)) for rows in (a, b))
+        for factor, rows, norm, one in ((left, a, -2, -1), (right, b, -1, -2)):
+            own = np.subtract(rows, centre, out=factor[:, :-2])
+            np.einsum("ij,ij->i", own, own, out=factor[:, norm])
+            factor[:, one] = 1
+        left[:, :-2] *= -2
+        return cls(a, b, left, right, left[:, -2], right[:, -1])
+
+    def flip(self) -> "Squares":
+        """The same with the clouds exchanged."""
+        return Squares(self.b, self.a, self.right, self.left, self.norm_b, self.norm_a)
+
+    def product(self, rows: Any, columns: Any, out: FloatArray | None = None) -> FloatArray:
+        """Block of squared distances as the matrix product gives it; pairs that are close have yet to be mended."""
+        left, right = self.left[rows], self.right[columns]
+        return multiply_matrices(left, right.T, None if out is None else out[: len(left), : len(right)])
+
+    def mend(self, squares: FloatArray, rows: Any, columns: Any) -> FloatArray:
+        """Recompute the close pairs of a block by differences, in place: equal rows are at distance zero exactly."""
+        limit = 2 * CLOSE * self.norm_a[rows]  # rows that are close have almost the same norm
+        some = np.flatnonzero(squares.min(axis=1, initial=np.inf) < limit)
+        if len(some):
+            which, j = np.nonzero(squares[some] < limit[some, None])
+            _recompute(squares, self.a[rows], self.b[columns], (some[which], j))
+        return squares
+
+    def block(self, rows: Any, columns: Any) -> FloatArray:
+        """Block of squared distances."""
+        return self.mend(self.product(rows, columns), rows, columns)
+
+
+def _recompute(squares: FloatArray, a: FloatArray, b: FloatArray, pairs: Any) -> None:
+    step = max(1, MEND // a.shape[1])
+    for start in range(0, len(pairs[0]), step):
+        i, j = (side[start : start + step] for side in pairs)
+        gap = a[i] - b[j]
+        squares[i, j] = np.einsum("ij,ij->i", gap, gap)
+
+
+def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Squared distances between all rows of two clouds, as one matrix."""
+    whole = np.empty((len(a), len(b)))
+
+    def keep(squares: FloatArray, rows: slice, columns: slice) -> None:
+        whole[rows, columns] = squares
+
+    over_blocks(keep, a, b)
+    return whole
+
+
+def over_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b: FloatArray) -> list[Any]:
+    """Results of ``work(squares, rows, columns)`` for blocks that cover all pairs of a row of each cloud.
+
+    `squares` may be overwritten, and does not outlive the call.
+    """
+    tiles = [(rows, columns) for rows in _cut(0, len(a), ROWS) for columns in _cut(0, len(b), COLUMNS)]
+    return _over(work, Squares.between(a, b), tiles)
+
+
+def over_pairs(work: Callable[[FloatArray], Any], a: FloatArray, b: FloatArray) -> tuple[list[Any], ...]:
+    """Results of ``work(squares)`` for parts of all pairs between the clouds, within `a` and within `b`.
+
+    Within a cloud each pair counts once, and no row pairs with itself. `squares` may be overwritten, and does not
+    outlive the call.
+    """
+    between = over_blocks(lambda squares, *_: work(squares), a, b)
+    return between, _over_within(work, a), _over_within(work, b)
+
+
+def _over_within(work: Callable[[FloatArray], Any], rows: FloatArray) -> list[Any]:
+    stripes = _cut(0, len(rows), ROWS)
+    beside = [(own, columns) for own in stripes for columns in _cut(own.stop, len(rows), COLUMNS)]
+
+    def each_once(block: FloatArray, own: slice, columns: slice) -> Any:
+        on_diagonal = own.start == columns.start
+        return work(block[np.triu_indices(len(block), 1)] if on_diagonal else block)
+
+    return _over(each_once, Squares.between(rows, rows), [(own, own) for own in stripes] + beside)
+
+
+def _cut(start: int, stop: int, step: int) -> list[slice]:
+    return [slice(begin, min(begin + step, stop)) for begin in range(start, stop, step)]
+
+
+def _over(work: Callable[[FloatArray, slice, slice], Any], squares: Squares, tiles: list[Tile]) -> list[Any]:
+    memory = threading.local()
+
+    def on_tile(tile: Tile) -> Any:
+        if not hasattr(memory, "scratch"):
+            memory.scratch = np.empty((min(ROWS, len(squares.left)), min(COLUMNS, len(squares.right))))
+        block = squares.product(*tile, memory.scratch)
+        return work(squares.mend(block, *tile), *tile)
+
+    with map_threads(len(tiles)) as apply:
+        return list(apply(on_tile, tiles))

@@ -1,0 +1,122 @@
+"""Distances made of nearest neighbours: the worst of them, and their average."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FloatArray, as_row_pair, map_threads
+from crossfusion.evaluation.baselines.blocks import Squares, over_blocks
+
+IndexArray = NDArray[np.intp]
+
+PROBES = 8, 2  # rows followed to the end, at first and later, to raise the bound that lets other rows go
+FIRST, GROWTH = 16, 4  # rows of the other cloud in the first visit, and by how much each following visit is larger
+BLOCK, TALL = 2**18, 256  # pairs of a block of a visit, and its rows at most
+PARALLEL = 2**22  # pairs from which more threads are worth their start
+
+
+def hausdorff(a: Any, b: Any) -> float:
+    r"""Hausdorff distance: how far the loneliest row of either cloud is from the other cloud.
+
+    .. math:: \max\Bigl(\max_i \min_j \lVert a_i-b_j\rVert,\; \max_j \min_i \lVert a_i-b_j\rVert\Bigr)
+
+    Parameters
+    ----------
+    a, b : array of shape (rows, dim)
+        The two clouds.
+
+    Returns
+    -------
+    float
+        The larger of both directions.
+
+    Notes
+    -----
+    O(n_a n_b d) at worst. Mostly far less: a row is let go as soon as one row of the other cloud is closer to it than
+    the largest nearest distance known so far. One outlier decides alone: blind to everything else.
+
+    References
+    ----------
+    Taha and Hanbury, *An efficient algorithm for calculating the exact Hausdorff distance* (2015).
+    """
+    a, b = as_row_pair(a, b)
+    squares = Squares.between(a, b)
+    with map_threads(1):
+        return math.sqrt(_farthest(squares, _farthest(squares.flip(), 0.0)))
+
+
+def _farthest(squares: Squares, bound: float) -> float:
+    """Largest squared distance from a row on the right to its nearest on the left, or `bound` if all are smaller."""
+    order = np.random.default_rng(0).permutation(len(squares.left))
+    nearest = np.full(len(squares.right), np.inf)  # among the rows visited so far
+    rows = np.arange(len(nearest))
+    lonely = squares.norm_b  # outliers are the likely winners; later, rows whose nearest is far
+    visited, step = 0, FIRST
+    while visited < len(order):
+        number = PROBES[visited > 0]
+        probes = rows[np.argpartition(lonely, -number)[-number:]] if len(rows) > number else rows
+        nearest[probes] = squares.flip().block(probes, slice(None)).min(axis=1)
+        bound = float(nearest[probes].max(initial=bound))
+        if len(rows) <= number:
+            break
+        _visit(squares, order[visited : visited + step], rows, nearest)
+        rows = rows[nearest[rows] > bound]
+        lonely = nearest[rows]
+        visited, step = visited + step, step * GROWTH
+    return float(nearest[rows].max(initial=bound))
+
+
+def _visit(squares: Squares, left: IndexArray, right: IndexArray, nearest: FloatArray) -> None:
+    """Lower `nearest` of some rows on the right by their distances to some on the left, in place."""
+    wide = BLOCK // min(TALL, len(left))
+
+    def lower(start: int) -> None:
+        columns = right[start : start + wide]
+        where = slice(columns[0], columns[-1] + 1) if columns[-1] - columns[0] == len(columns) - 1 else columns
+        for begin in range(0, len(left), TALL):
+            block = squares.block(left[begin : begin + TALL], where)
+            nearest[where] = np.minimum(nearest[where], block.min(axis=0))
+
+    starts = range(0, len(right), wide)
+    with map_threads(len(starts) if len(left) * len(right) > PARALLEL else 1) as apply:
+        list(apply(lower, starts))
+
+
+def chamfer(a: Any, b: Any) -> float:
+    r"""Chamfer distance: how far a row is from the other cloud, on average.
+
+    .. math:: \frac12\Bigl(\frac1{n_A}\sum_i \min_j \lVert a_i-b_j\rVert
+              + \frac1{n_B}\sum_j \min_i \lVert a_i-b_j\rVert\Bigr)
+
+    Parameters
+    ----------
+    a, b : array of shape (rows, dim)
+        The two clouds.
+
+    Returns
+    -------
+    float
+        The average of both directions; distances, not their squares.
+
+    Notes
+    -----
+    O(n_a n_b d), in memory linear in the rows; one pass serves both directions. Blind to how many rows there are where:
+    a cloud and any subset that keeps its outline are close. In many dimensions two samples of the same cloud are far
+    apart, and less so the more rows there are.
+
+    References
+    ----------
+    Barrow, Tenenbaum, Bolles and Wolf, *Parametric correspondence and chamfer matching* (1977).
+    """
+    a, b = as_row_pair(a, b)
+    nearest_a, nearest_b = np.full(len(a), np.inf), np.full(len(b), np.inf)
+
+    def minima(squares: FloatArray, rows: slice, columns: slice) -> tuple[slice, FloatArray, slice, FloatArray]:
+        return rows, squares.min(axis=1), columns, squares.min(axis=0)
+
+    for rows, of_rows, columns, of_columns in over_blocks(minima, a, b):
+        nearest_a[rows] = np.minimum(nearest_a[rows], of_rows)
+        nearest_b[columns] = np.minimum(nearest_b[columns], of_columns)
+    return float(np.sqrt(nearest_a).mean() + np.sqrt(nearest_b).mean()) / 2

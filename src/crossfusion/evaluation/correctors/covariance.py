@@ -1,0 +1,152 @@
+"""Corrections that align covariances: CORAL, and the alignment of principal subspaces."""
+
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, check_positive, check_whole, label_text
+from crossfusion.evaluation.correctors.domains import Domains, as_domains
+
+USUAL_DIM = 50  # of the subspaces, where nothing else is asked for
+
+
+def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> FloatArray:
+    r"""CORAL: every domain is whitened, and gets the covariance and the mean of the reference.
+
+    .. math:: x' = (x - \mu_d)\,(C_d + \lambda_d I)^{-1/2}\,(C + \lambda I)^{1/2} + \mu
+
+    Parameters
+    ----------
+    x : array of shape (rows, dim)
+        Rows of all domains.
+    domain : array of shape (rows,)
+        The domain of each row.
+    reference : optional
+        The domain to align with, whose rows stay as they are; by default the mean of all rows, and the average of the
+        domains' covariances by rows.
+    ridge : float
+        What is added to a covariance, in units of its mean variance. It lets covariances of fewer rows than features
+        be inverted; the smaller it is, the closer the covariances agree, and the more noise of small directions is
+        blown up.
+
+    Returns
+    -------
+    array of shape (rows, dim)
+        Corrected rows.
+
+    Notes
+    -----
+    Cubic in the features, for each domain. On standardised features, ``ridge=1`` is the identity matrix that the
+    authors add. They take features to be centred, so means are aligned here too, which brings CFD to zero by
+    construction.
+
+    References
+    ----------
+    Sun, Feng and Saenko, *Return of frustratingly easy domain adaptation* (2016).
+    """
+    check_positive(ridge, "ridge")
+    found = as_domains(x, domain)
+    covariances = [_covariance(found.x[found.rows(k)]) for k in range(len(found.names))]
+    goal = _goal(found, reference)
+    if goal is None:
+        target, centre = np.average(covariances, axis=0, weights=found.counts), found.x.mean(axis=0)
+    else:
+        target, centre = covariances[goal], found.x[found.rows(goal)].mean(axis=0)
+    colour = _power(target, ridge, 0.5)
+    aligned = found.x.copy()
+    for k, covariance in enumerate(covariances):
+        if k != goal:
+            rows = found.rows(k)
+            whitened = (found.x[rows] - found.x[rows].mean(axis=0)) @ _power(covariance, ridge, -0.5)
+            aligned[rows] = whitened @ colour + centre
+    return aligned
+
+
+def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = None) -> FloatArray:
+    r"""Subspace alignment: every domain's principal axes are turned towards those of the reference.
+
+    .. math:: x' = (x - \mu_d)\,P_d\,P_d^\top P
+
+    Parameters
+    ----------
+    x : array of shape (rows, dim)
+        Rows of all domains.
+    domain : array of shape (rows,)
+        The domain of each row.
+    reference : optional
+        The domain to align with; by default the principal axes of all rows, each domain centred.
+    dim : int, optional
+        Number of principal axes; by default 50, or fewer where rows or features allow no more.
+
+    Returns
+    -------
+    array of shape (rows, number of axes)
+        Coordinates along the reference's axes: fewer features than `x` has.
+
+    Notes
+    -----
+    Cubic in the features, for each domain. Domains are centred, which brings CFD to zero by construction.
+
+    References
+    ----------
+    Fernando, Habrard, Sebban and Tuytelaars, *Unsupervised visual domain adaptation using subspace alignment* (2013).
+    """
+    found = as_domains(x, domain)
+    goal = _goal(found, reference)
+    size = _subspace_size(found, dim)
+    centred = found.x.copy()
+    for k in range(len(found.names)):
+        centred[found.rows(k)] -= found.x[found.rows(k)].mean(axis=0)
+    target = _axes(centred if goal is None else centred[found.rows(goal)], size)
+    aligned = np.empty((len(centred), size))
+    for k in range(len(found.names)):
+        own = target if k == goal else _axes(centred[found.rows(k)], size)
+        aligned[found.rows(k)] = (centred[found.rows(k)] @ own) @ (own.T @ target)
+    return aligned
+
+
+def _goal(found: Domains, reference: Any) -> int | None:
+    return None if reference is None else found.number(reference, "reference")
+
+
+def _covariance(rows: FloatArray) -> FloatArray:
+    centred = rows - rows.mean(axis=0)
+    product: FloatArray = centred.T @ centred / len(rows)
+    return product
+
+
+def _power(covariance: FloatArray, ridge: float, power: float) -> FloatArray:
+    """A power of a covariance with its ridge; of one without any spread, the identity."""
+    mean = np.trace(covariance) / len(covariance)
+    if mean == 0:
+        return np.eye(len(covariance))
+    values, vectors = np.linalg.eigh(covariance)
+    found: FloatArray = (vectors * (np.maximum(values, 0) + ridge * mean) ** power) @ vectors.T
+    return found
+
+
+def _axes(centred: FloatArray, size: int) -> FloatArray:
+    """Leading principal axes as columns."""
+    if len(centred) < centred.shape[1]:
+        _, _, directions = np.linalg.svd(centred, full_matrices=False)
+        return np.ascontiguousarray(directions[:size].T)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :size])
+
+
+def _subspace_size(found: Domains, dim: int | None) -> int:
+    least = int(np.argmin(found.counts))
+    most = min(found.counts[least] - 1, int(found.x.shape[1]))
+    if most < 1:
+        raise InputError(
+            f"domain {label_text(found.names[least])!r} has one row, which spans no subspace: leave it out"
+        )
+    if dim is None:
+        return min(USUAL_DIM, int(most))
+    check_whole(dim, "dim")
+    if dim > most:
+        raise InputError(
+            f"dim={dim} is more than the {most} axes that {found.x.shape[1]} features and"
+            f" {found.counts[least]} rows of domain {label_text(found.names[least])!r} allow: ask for fewer"
+        )
+    return int(dim)

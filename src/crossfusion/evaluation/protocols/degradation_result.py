@@ -1,0 +1,129 @@
+"""What a model loses from one domain to another, as a table."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import data_frame, label_text, number_text, plain_value, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SCORES = {"f1_macro": "macro F1", "auc": "AUC", "accuracy": "accuracy"}
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A model trained on one domain and tested on another."""
+
+    train: Any
+    test: Any
+    within: float
+    cross: float
+    cddr: float
+    lower: float
+    upper: float
+    labels: tuple[Any, ...]
+    rows_train: int
+    rows_test: int
+
+
+@dataclass(frozen=True, repr=False)
+class Cddr:
+    """Cross-domain degradation rates, one for each directed pair of domains.
+
+    Parameters
+    ----------
+    drops : tuple
+        One entry each, with ``train`` and ``test`` (the domains), the scores ``within`` the one and ``cross`` on the
+        other, ``cddr`` = (within - cross) / within with its limits ``lower`` and ``upper``, the ``labels`` that both
+        domains have, and the rows of each with these labels.
+    metric : str
+        The score.
+    level : float
+        Confidence level of the limits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> label, scanner = np.tile([0, 1], 150), np.repeat(["S1", "S2"], 150)
+    >>> x = rng.normal(size=(300, 4)) + 2 * label[:, None]
+    >>> x[scanner == "S2"] += 2
+    >>> found = cf.cddr(x, label, scanner)
+    >>> found.drops[0].train, found.drops[0].cddr > 0.2
+    ('S1', True)
+    """
+
+    drops: tuple[Drop, ...]
+    metric: str
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; undefined numbers become null.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        rows = [{part.name: getattr(entry, part.name) for part in fields(entry)} for entry in self.drops]
+        return {"drops": plain_value(rows), "metric": self.metric, "level": self.level}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a directed pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns as in ``drops``; of the labels, their number.
+        """
+        columns = {part.name: [getattr(entry, part.name) for entry in self.drops] for part in fields(Drop)}
+        return data_frame(columns | {"labels": [len(entry.labels) for entry in self.drops]})
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        header = ["train", "test", "within", "cross", "CDDR", f"{self.level:.4g} interval", "labels"]
+        rows = [
+            [
+                label_text(drop.train),
+                label_text(drop.test),
+                *map(number_text, (drop.within, drop.cross, drop.cddr)),
+                f"{number_text(drop.lower)} to {number_text(drop.upper)}",
+                str(len(drop.labels)),
+            ]
+            for drop in self.drops
+        ]
+        return header, rows
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw what is lost on each directed pair, with its interval.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        names = [f"{label_text(drop.train)} → {label_text(drop.test)}" for drop in self.drops]
+        values = (np.array([getattr(drop, name) for drop in self.drops]) for name in ("cddr", "lower", "upper"))
+        what = f"CDDR of the {SCORES[self.metric]}, {self.level:.4g} interval"
+        return plots.forest(names, *values, what=what, axes=axes)
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        return f"Cross-domain degradation rate of the {SCORES[self.metric]}\n{text_table(header, rows, left=(0, 1))}"

@@ -1,0 +1,89 @@
+"""Distances as the protocols take them: by name, with options, some of them within labels."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, as_names, check_known
+from crossfusion.arrays import cfd
+from crossfusion.evaluation.baselines import distances as registry
+
+ROUNDING = 1e-14
+SQUARED = {"cfd", "cfd_unbiased", "cfd_balanced", "mmd2_unbiased"}  # grow with the square of a small shift
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Rows of one domain, and their labels where they are known."""
+
+    rows: FloatArray
+    labels: Any = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distance of two clouds.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    call : function
+        Of two clouds.
+    order : {1, 2}
+        2 if it grows with the square of a small shift, else 1.
+    """
+
+    name: str
+    call: Callable[[Cloud, Cloud], float]
+    order: int
+
+
+def _given_label(a: Cloud, b: Cloud, *, unbiased: bool) -> float:
+    """CFD between two clouds within labels; NaN if they share none."""
+    shared = np.intersect1d(a.labels, b.labels)
+    kept = [(np.isin(cloud.labels, shared), cloud) for cloud in (a, b)]
+    if not len(shared):
+        return float("nan")
+    rows = np.concatenate([cloud.rows[keep] for keep, cloud in kept])
+    labels = np.concatenate([cloud.labels[keep] for keep, cloud in kept])
+    side = np.repeat([0, 1], [int(keep.sum()) for keep, _ in kept])
+    found = cfd(rows, labels=side, given=labels)
+    value = found.unbiased if unbiased else found.distance
+    return float("nan") if value is None else value
+
+
+WITHIN_LABELS: Mapping[str, Callable[[Cloud, Cloud], float]] = {
+    "cfd_given_label": partial(_given_label, unbiased=False),
+    "cfd_given_label_unbiased": partial(_given_label, unbiased=True),
+}
+
+
+def as_measures(distances: Any, *, labelled: bool = False) -> tuple[Measure, ...]:
+    """Distances given by one name, several, or names with their options; those within labels where labels are known."""
+    asked = distances
+    if not isinstance(distances, Mapping) or not distances:
+        asked = {name: {} for name in as_names(distances, "distances", "distance", needed=True)}
+    known = [*registry, *(WITHIN_LABELS if labelled else ())]
+    check_known(asked, known, "distance", "crossfusion")
+    return tuple(_measure(name, options) for name, options in asked.items())
+
+
+def _measure(name: str, options: Any) -> Measure:
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"distances has {options!r} for {name!r}: map each name to its options, such as {{}}")
+    known = [] if name in WITHIN_LABELS else list(inspect.signature(registry[name]).parameters)[2:]
+    check_known(options or {}, known, "option", f"the distance {name!r}")
+    if name in WITHIN_LABELS:
+        return Measure(name, WITHIN_LABELS[name], 2)
+    function = partial(registry[name], **(options or {}))
+    return Measure(name, lambda a, b: function(a.rows, b.rows), 2 if name in SQUARED else 1)
+
+
+def zero_if_rounding(name: str, value: float) -> float:
+    """A distance, or 0 for what rounding leaves of CFD, which has no unit, where means were set equal."""
+    return 0.0 if name.startswith("cfd") and abs(value) < ROUNDING else value

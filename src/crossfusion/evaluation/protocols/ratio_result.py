@@ -1,0 +1,157 @@
+"""Relative distance ratios as a table."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import InputError, data_frame, label_text, number_text, plain_value, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One distance, one pair of domains, one side of it."""
+
+    pair: tuple[Any, Any]
+    domain: Any
+    distance: str
+    order: int
+    within: float
+    within_sd: float
+    across: float
+    across_sd: float
+    ratio: float
+    ratio_sd: float
+    ratio_of_means: float
+    ratio_root: float
+    ratio_squared: float
+    rows: float
+
+
+@dataclass(frozen=True, repr=False)
+class Rdr:
+    """Relative distance ratios, one for each distance, pair of domains and side of the pair.
+
+    Parameters
+    ----------
+    ratios : tuple
+        One entry each, with ``pair``, ``domain`` (the side), ``distance``, its ``order`` (2 if it grows with the square
+        of a small shift, else 1), and over the repeats mean and standard deviation (``_sd``) of ``within``, ``across``
+        and their ``ratio``; ``ratio_of_means``; ``ratio_root`` and ``ratio_squared``, the mean ratio where all
+        distances are brought to order 1 and to order 2 (NaN where a distance is negative); ``rows``, the size of a
+        half, on average.
+    repeats : int
+        Random halves drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> x, scanner = rng.normal(size=(200, 8)), np.repeat(["S1", "S2"], 100)
+    >>> x[scanner == "S2"] += 0.5
+    >>> found = cf.rdr(x, scanner, distances=["cfd", "mmd"], repeats=10)
+    >>> [entry.domain for entry in found.ratios if entry.distance == "cfd"]
+    ['S1', 'S2']
+    """
+
+    ratios: tuple[Ratio, ...]
+    repeats: int
+
+    @property
+    def distances(self) -> tuple[str, ...]:
+        """Names of the distances."""
+        return tuple(dict.fromkeys(entry.distance for entry in self.ratios))
+
+    @property
+    def sides(self) -> tuple[tuple[tuple[Any, Any], Any], ...]:
+        """Pairs, each with one of its domains."""
+        return tuple(dict.fromkeys((entry.pair, entry.domain) for entry in self.ratios))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; undefined numbers become null.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        rows = [{part.name: getattr(entry, part.name) for part in fields(entry)} for entry in self.ratios]
+        return {"ratios": plain_value(rows), "repeats": self.repeats}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a distance, pair and side.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group_a and group_b (the pair), and those of ``ratios``.
+        """
+        columns: dict[str, Any] = {f"group_{side}": [e.pair[k] for e in self.ratios] for k, side in enumerate("ab")}
+        names = [part.name for part in fields(Ratio) if part.name != "pair"]
+        return data_frame(columns | {name: [getattr(entry, name) for entry in self.ratios] for name in names})
+
+    def table(self, what: str = "ratio") -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people, laid out as the paper's table 2: distances by sides of pairs.
+
+        Parameters
+        ----------
+        what : str
+            A column of ``ratios``, such as ``ratio_squared`` or ``within``; those with a standard deviation show it.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        self._check_column(what)
+        places = {(entry.distance, entry.pair, entry.domain): entry for entry in self.ratios}
+        header = ["distance", *(f"{label_text(domain)} in {pair_text(pair)}" for pair, domain in self.sides)]
+        rows = [[name, *(_cell(places[name, *side], what) for side in self.sides)] for name in self.distances]
+        return header, rows
+
+    def plot(self, what: str = "ratio", *, axes: Any = None) -> "Figure":
+        """Draw the ratios, a line a distance and side, mean ± standard deviation of the repeats.
+
+        Parameters
+        ----------
+        what : str
+            A column of ``ratios``, such as ``ratio_squared`` or ``within``.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        self._check_column(what)
+        spread = np.array([getattr(entry, f"{what}_sd", 0.0) for entry in self.ratios])
+        values = np.array([getattr(entry, what) for entry in self.ratios], np.float64)
+        names = [(entry.distance, f"{label_text(entry.domain)} in {pair_text(entry.pair)}") for entry in self.ratios]
+        title = f"relative distance ratio, {self.repeats} random halves"
+        return plots.forest(names, values, values - spread, values + spread, what=what, title=title, axes=axes)
+
+    @staticmethod
+    def _check_column(what: str) -> None:
+        if what not in {part.name for part in fields(Ratio)} - {"pair", "domain", "distance"}:
+            raise InputError(f"what={what!r} is no column of ratios: choose 'ratio', 'within', 'across' or another")
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        return f"Relative distance ratio, mean ± sd of {self.repeats} random halves\n{text_table(header, rows)}"
+
+
+def pair_text(pair: tuple[Any, Any]) -> str:
+    """A pair of domains as people read it."""
+    return "–".join(map(label_text, pair))
+
+
+def _cell(entry: Ratio, what: str) -> str:
+    value, spread = getattr(entry, what), getattr(entry, f"{what}_sd", None)
+    return number_text(value) if spread is None else f"{number_text(value)} ± {number_text(spread)}"

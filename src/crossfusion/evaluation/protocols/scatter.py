@@ -1,0 +1,20 @@
+"""Distances against degradation, as a file."""
+
+from pathlib import Path
+
+from crossfusion.evaluation.protocols.study_result import Study
+from crossfusion.plots import saving, style
+
+
+def save(study: Study, path: Path) -> None:
+    """Write the figure, whole or not at all; with very many panels, fewer dots an inch.
+
+    Parameters
+    ----------
+    study : Study
+        What ``degradation_study`` found.
+    path : path
+        Ends in .png, .svg or .pdf.
+    """
+    saving.check_ending(path)
+    saving.write(study.plot(), path, 150 if len(study.distances) <= style.MANY_PANELS else 90)

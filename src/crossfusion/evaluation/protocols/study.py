@@ -1,0 +1,175 @@
+"""Do distances foresee what a model loses: every pair of domains, every correction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from crossfusion._base import InputError, check_whole, label_text
+from crossfusion.evaluation.correctors.domains import as_domains
+from crossfusion.evaluation.protocols.association import associations
+from crossfusion.evaluation.protocols.degradation import as_task, check_options, directed, drop
+from crossfusion.evaluation.protocols.folds import Trainer, as_model
+from crossfusion.evaluation.protocols.measures import as_measures
+from crossfusion.evaluation.protocols.measuring import as_versions, distances_of_pairs, with_drop
+from crossfusion.evaluation.protocols.study_result import Outcome, Study
+from crossfusion.io import open_rows, read_all
+
+DISTANCES = ("cfd", "wasserstein", "mmd", "hausdorff", "chamfer")  # the paper's
+CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
+
+
+def degradation_study(
+    x: Any,
+    y: Any = None,
+    domain: Any = None,
+    *,
+    label: str | None = None,
+    vectors: str | Sequence[str] | None = None,
+    distances: Any = DISTANCES,
+    corrections: Any = CORRECTIONS,
+    units: Any = None,
+    model: Any = None,
+    metric: str = "f1_macro",
+    folds: int = 5,
+    rows: int = 500,
+    repeats: int = 5,
+    level: float = 0.95,
+    draws: int = 999,
+    permutations: int = 999,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Study:
+    """Whether distances between domains foresee what a model loses from one to another, before and after corrections.
+
+    Parameters
+    ----------
+    x : array of shape (rows, dim), table or path
+        Rows of all domains; or what ``summarize`` reads by the names of columns, such as a frame or a Parquet file.
+    y : array of shape (rows,), optional
+        The label of each row, which a model predicts.
+    domain : array of shape (rows,) or str
+        The domain of each row, such as its scanner; of a table, the column that holds it.
+    label : str, optional
+        Of a table, the column that holds what a model predicts, instead of `y`.
+    vectors : str or list of str, optional
+        Of a table, the column of vectors or a pattern of columns, as in ``summarize``; found where there is one.
+    distances : str, sequence of str, or mapping of str to dict
+        Names of ``crossfusion.distances``, or names with their options; besides those ``cfd_given_label`` and
+        ``cfd_given_label_unbiased``, CFD between domains within labels.
+    corrections : str, sequence of str, or mapping of str to array
+        Names of ``crossfusion.corrections``; or names of your own with the corrected rows, in the order of `x`, such
+        as embeddings of images after a stain normalisation (a value that is text is the name of a correction).
+    units : array of shape (rows,) or str, optional
+        What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
+        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
+    model, metric, folds
+        As in ``cddr``.
+    rows : int
+        Most rows of each domain in a distance.
+    repeats : int
+        Random samples of so many rows that a distance is the average of.
+    level : float
+        Confidence level of the intervals.
+    draws : int
+        As in ``cddr``.
+    permutations : int
+        Most rearrangements for the p-values of correlations; all there are where they are no more.
+    seed : int
+        Seed of samples, folds, resamples and rearrangements.
+    progress : function, optional
+        Shown a line about each step.
+
+    Returns
+    -------
+    Study
+        Distances, scores and CDDR of each directed pair after each correction, and how they correlate.
+
+    Notes
+    -----
+    Distances are those of equally many rows of every domain, the smallest domain's (or `rows`), the same rows after
+    every correction: what a distance makes of the size of a sample does not pass for a difference between pairs. They
+    take rows of all labels, as the labels of a new domain are not known when one wants to foresee; those within labels
+    take the labels that both domains have. A correction sees all rows of all domains and no label. Nothing is reduced
+    to principal components, unless a correction does that (``subspace``).
+
+    Pairs that share a domain are not independent. The interval of a correlation is a jackknife that leaves one
+    domain out at a time, on Fisher's scale with Student's t; it is None for fewer than four domains, or where
+    leaving out changes nothing, and at four it mostly spans almost everything. In simulations of 4 to 12 domains,
+    95 % intervals held the truth in 97 to 99 % of draws. The p-value is that of a one-sided permutation test
+    (Mantel's): the domains exchange their names in the distances ("pairs"), the corrections do ("corrections"), or
+    both ("all"). With four domains there are 24 ways, so it is never below 0.04.
+
+    References
+    ----------
+    Mantel, *The detection of disease clustering and a generalized regression approach* (1967).
+    Snijders and Borgatti, *Non-parametric standard errors and tests for network statistics* (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> site, label = np.repeat(["A", "B", "C", "D"], 100), np.tile([0, 1], 200)
+    >>> x = rng.normal(size=(400, 4)) + 2 * label[:, None] + np.repeat([0.0, 0.3, 1.0, 2.0], 100)[:, None]
+    >>> found = cf.degradation_study(x, label, site, distances=["cfd", "mmd"], corrections=["none", "centre", "coral"])
+    >>> found
+    Distances, and what a model loses, averaged over 12 directed pairs of domains
+    correction                cfd     mmd  cross macro F1     CDDR
+    none                   0.1874  0.3572          0.6531   0.3207
+    centre                 0.0000  0.0471          0.9700  -0.0079
+    coral                  0.0000  0.0314          0.9687  -0.0065
+    correlation with CDDR  1.0000  0.9989               –        –
+    Correlation with CDDR over pairs, none
+    distance  points  Pearson  0.95 interval       p  Spearman  0.95 interval       p
+    cfd           12     0.97   0.90 to 0.99  0.0417      0.95  -0.52 to 1.00  0.0417
+    mmd           12     0.97   0.80 to 1.00  0.0417      0.95  -0.52 to 1.00  0.0417
+    caution: correlations rest on 4 domains and 3 corrections; pairs share domains, so these are few points,
+    however many the rows
+    """
+    if label is not None or vectors is not None or y is None:
+        x, y, domain, units = _columns(x, y, domain, units, label, vectors)
+    check_options(metric, folds, level, draws, seed)
+    for value, name, least in ((rows, "rows", 2), (repeats, "repeats", 1), (permutations, "permutations", 1)):
+        check_whole(value, name, least)
+    measures = as_measures(distances, labelled=True)
+    found = as_domains(x, domain)
+    versions = as_versions(corrections, len(found.x))
+    task = as_task(found, y, units)
+    asked = directed(found, task, None)
+    size = min(*found.counts, rows)
+    if size < 2:
+        raise InputError("a domain has one row, of which a distance makes nothing: leave that domain out")
+    classifier = as_model(model, metric == "auc")
+    tell = progress or (lambda _: None)
+    outcomes: list[Outcome] = []
+    for name, version in versions.items():
+        _tell(tell, name, "correcting")
+        moved = version(found, domain)
+        apart = distances_of_pairs(moved, task.label, measures, size, repeats, seed, partial(_tell, tell, name))
+        trainer = Trainer(replace(task, x=moved.x), classifier, folds, seed, metric == "auc")
+        for a, b in asked:
+            _tell(tell, name, f"model from {label_text(found.names[a])} to {label_text(found.names[b])}")
+            lost = drop(trainer, a, b, metric, level, draws, seed)
+            outcomes.append(with_drop(name, apart[frozenset((a, b))], lost))
+    tell("correlations")
+    linked = associations(outcomes, found.names, level=level, permutations=permutations, seed=seed)
+    return Study(tuple(outcomes), linked, found.names, metric, level, size, repeats)
+
+
+def _columns(x: Any, y: Any, domain: Any, units: Any, label: Any, vectors: Any) -> tuple[Any, Any, Any, Any]:
+    """Rows, labels, domains and units from the columns of a table."""
+    if y is not None or not all(isinstance(name, str) for name in (label, domain)):
+        raise InputError(
+            "pass arrays, degradation_study(x, y, domain), or a table with the names of its columns,"
+            " degradation_study(table, domain=..., label=...)"
+        )
+    if not (units is None or isinstance(units, str)):
+        raise InputError("units of a table is the name of a column, as domain and label are")
+    names = [domain, label] if units is None else [domain, label, units]
+    rows = read_all(open_rows(x, list(dict.fromkeys(names)), vectors))
+    return rows.x, rows.values([label]), rows.values([domain]), None if units is None else rows.values([units])
+
+
+def _tell(tell: Callable[[str], None], name: str, text: str) -> None:
+    tell(f"{name}: {text}")

@@ -1,0 +1,248 @@
+"""What a degradation study found, as tables."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import InputError, check_option, data_frame, number_text, plain_value, text_table
+from crossfusion.evaluation.protocols.degradation_result import SCORES
+from crossfusion.plots import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+OVER = ("corrections", "pairs", "all")
+FEW = 10  # points of which a correlation says little, or domains
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One directed pair of domains after one correction."""
+
+    correction: str
+    train: Any
+    test: Any
+    distances: Mapping[str, float]
+    within: float
+    cross: float
+    cddr: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Association:
+    """How closely one distance goes with degradation, over some of the outcomes."""
+
+    over: str
+    correction: str | None
+    distance: str
+    points: int
+    pearson: float
+    pearson_lower: float | None
+    pearson_upper: float | None
+    pearson_pvalue: float | None
+    spearman: float
+    spearman_lower: float | None
+    spearman_upper: float | None
+    spearman_pvalue: float | None
+    rank: int
+    rank_spearman: int
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """Distances between domains beside what a model loses from one to another, before and after corrections.
+
+    Parameters
+    ----------
+    outcomes : tuple
+        One entry a correction and directed pair, with ``correction``, ``train``, ``test``, ``distances`` (name to
+        value), the scores ``within`` and ``cross``, ``cddr`` and its limits ``lower`` and ``upper``.
+    associations : tuple
+        One entry a distance and set of points, with Pearson's and Spearman's correlation with CDDR, their limits and
+        p-values (None where there can be none) and the distance's rank by each, 1 for the highest. ``over`` says what
+        the points are: "pairs" within one ``correction``, "corrections" averaged over pairs as in the paper, or "all".
+    domains : tuple
+        The domains.
+    metric : str
+        The score.
+    level : float
+        Confidence level of all limits.
+    rows : int
+        Rows of each domain in every distance.
+    repeats : int
+        Samples of so many rows that a distance is the average of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> site, label = np.repeat(["A", "B", "C"], 80), np.tile([0, 1], 120)
+    >>> x = rng.normal(size=(240, 4)) + 2 * label[:, None] + np.repeat([0.0, 0.5, 2.0], 80)[:, None]
+    >>> found = cf.degradation_study(x, label, site, distances=["cfd"], corrections=["none", "centre"])
+    >>> len(found.outcomes)
+    12
+    """
+
+    outcomes: tuple[Outcome, ...]
+    associations: tuple[Association, ...]
+    domains: tuple[Any, ...]
+    metric: str
+    level: float
+    rows: int
+    repeats: int
+
+    @property
+    def distances(self) -> tuple[str, ...]:
+        """Names of the distances."""
+        return tuple(self.outcomes[0].distances)
+
+    @property
+    def corrections(self) -> tuple[str, ...]:
+        """Names of the corrections."""
+        return tuple(dict.fromkeys(outcome.correction for outcome in self.outcomes))
+
+    @property
+    def caution(self) -> str:
+        """What to mind about the correlations."""
+        said = f"{len(self.domains)} domains and {len(self.corrections)} corrections"
+        if len(self.domains) >= FEW:
+            return ""
+        return f"correlations rest on {said}; pairs share domains, so these are few points, however many the rows"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; undefined numbers become null.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name in ("outcomes", "associations"):
+            plain[name] = [asdict(entry) for entry in plain[name]]
+        found: dict[str, Any] = plain_value(plain | {"caution": self.caution})
+        return found
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a correction and directed pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns correction, train, test, one for each distance, within, cross, cddr, lower, upper.
+        """
+        columns = {name: [getattr(o, name) for o in self.outcomes] for name in ("correction", "train", "test")}
+        columns |= {name: [o.distances[name] for o in self.outcomes] for name in self.distances}
+        scores = ("within", "cross", "cddr", "lower", "upper")
+        return data_frame(columns | {name: [getattr(o, name) for o in self.outcomes] for name in scores})
+
+    def correlations_frame(self) -> "pd.DataFrame":
+        """One row a distance and set of points.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns as in ``associations``.
+        """
+        return data_frame({p.name: [getattr(a, p.name) for a in self.associations] for p in fields(Association)})
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people, laid out as the paper's table 3.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text: averages over all directed pairs, a row a correction, and last
+            Pearson's correlation of these averages with CDDR.
+        """
+        header = ["correction", *self.distances, f"cross {SCORES[self.metric]}", "CDDR"]
+        rows = []
+        for name in self.corrections:
+            own = [outcome for outcome in self.outcomes if outcome.correction == name]
+            values = [np.mean([o.distances[d] for o in own]) for d in self.distances]
+            values += [np.mean([o.cross for o in own]), np.mean([o.cddr for o in own])]
+            rows.append([name, *(number_text(float(value)) for value in values)])
+        found = {a.distance: a.pearson for a in self.associations if a.over == "corrections"}
+        last = [number_text(found.get(name)) for name in self.distances]
+        return header, [*rows, ["correlation with CDDR", *last, "–", "–"]]
+
+    def correlations(self, over: str = "pairs", correction: str | None = None) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people: correlations with CDDR, the highest first.
+
+        Parameters
+        ----------
+        over : {"pairs", "corrections", "all"}
+            Which points: pairs within one correction, corrections averaged over pairs, or all.
+        correction : str, optional
+            The correction, where the points are pairs; the first one by default.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        check_option(over, OVER, "over")
+        name = (correction or self.corrections[0]) if over == "pairs" else None
+        if name is not None and name not in self.corrections:
+            raise InputError(f"correction={name!r} is not in this study: there are {', '.join(self.corrections)}")
+        found = [a for a in self.associations if (a.over, a.correction) == (over, name)]
+        interval = f"{self.level:.4g} interval"
+        header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]
+        return header, [_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
+
+    def plot(self) -> "Figure":
+        """Draw distances against degradation, a panel a distance, a colour a correction.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The panels; their titles give Pearson's correlation over the pairs within the first correction and over all.
+        """
+        points: dict[str, list[dict[str, float]]] = {name: [] for name in self.corrections}
+        for outcome in self.outcomes:
+            limits = {"cddr": outcome.cddr, "lower": outcome.lower, "upper": outcome.upper}
+            points[outcome.correction].append({**outcome.distances, **limits})
+        titles = {name: self._said(name) for name in self.distances}
+        return plots.panels(titles, points, up=f"CDDR of the {SCORES[self.metric]}")
+
+    def _said(self, name: str) -> str:
+        """Pearson's correlation of a distance."""
+        found = {(a.over, a.correction): a.pearson for a in self.associations if a.distance == name}
+        first = self.corrections[0]
+        values = {first: found["pairs", first]} | ({"all": found["all", None]} if ("all", None) in found else {})
+        said = {text: f"{value:.2f}" if np.isfinite(value) else "–" for text, value in values.items()}
+        return ", ".join(f"r {style.name(text)} {value}" for text, value in said.items())
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        title = f"Distances, and what a model loses, averaged over {len(self._pairs())} directed pairs of domains"
+        text = f"{title}\n{text_table(header, rows)}"
+        header, rows = self.correlations("pairs")
+        text += f"\nCorrelation with CDDR over pairs, {self.corrections[0]}\n{text_table(header, rows)}"
+        return f"{text}\ncaution: {self.caution}" if self.caution else text
+
+    def _pairs(self) -> set[tuple[Any, Any]]:
+        return {(outcome.train, outcome.test) for outcome in self.outcomes}
+
+
+def _row(entry: Association) -> list[str]:
+    def limits(low: float | None, high: float | None) -> str:
+        return "–" if low is None else f"{low:.2f} to {high:.2f}"
+
+    return [
+        entry.distance,
+        str(entry.points),
+        f"{entry.pearson:.2f}" if np.isfinite(entry.pearson) else "–",
+        limits(entry.pearson_lower, entry.pearson_upper),
+        number_text(entry.pearson_pvalue),
+        f"{entry.spearman:.2f}" if np.isfinite(entry.spearman) else "–",
+        limits(entry.spearman_lower, entry.spearman_upper),
+        number_text(entry.spearman_pvalue),
+    ]

@@ -1,0 +1,55 @@
+"""The formula: Cross-Fusion Distance between groups, and the questions asked with it."""
+
+from crossfusion.fusion import array_api
+from crossfusion.fusion.array_api import Cells, check_eps, check_strata, distance
+from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
+from crossfusion.fusion.cautions import SPREAD, caution_about_shape, caution_about_spread
+from crossfusion.fusion.design import (
+    WEIGHTS,
+    Codes,
+    Design,
+    between_by_feature,
+    error_of_mean,
+    split_by_stratum,
+    stratum_means,
+)
+from crossfusion.fusion.distance import Fusion, fuse
+from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
+from crossfusion.fusion.one_vs_rest import compare_each_with_rest
+from crossfusion.fusion.pairwise import Pairwise, compare_pairs
+from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
+
+__all__ = [
+    "FEATURES",
+    "HEADER",
+    "SPREAD",
+    "WEIGHTS",
+    "Attribution",
+    "Cells",
+    "Codes",
+    "Design",
+    "Fusion",
+    "Hierarchy",
+    "Level",
+    "Pairwise",
+    "Projection",
+    "array_api",
+    "attribute_to_features",
+    "attribute_to_units",
+    "between_by_feature",
+    "caution_about_shape",
+    "caution_about_spread",
+    "check_eps",
+    "check_projectable",
+    "check_strata",
+    "compare_each_with_rest",
+    "compare_pairs",
+    "distance",
+    "error_of_mean",
+    "find_plane",
+    "fuse",
+    "project_groups",
+    "split_by_stratum",
+    "split_levels",
+    "stratum_means",
+]

@@ -1,0 +1,97 @@
+"""The distance of groups × strata in any array library: the formulas of `fusion`, fit to be differentiated.
+
+Every library that follows the array API will do, and PyTorch. Cells without rows weigh nothing, and no division has a
+zero below it even where its result is not used: a derivative would be NaN there.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import InputError
+
+NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Moments of groups × strata: rows, means (a last axis of features), centred sums of squares over all features.
+
+    `row` is the weight of a row of each cell where it is not 1: `count` over it is how many rows there are.
+    """
+
+    count: Any
+    mean: Any
+    scatter: Any
+    row: Any = 1.0
+
+
+def distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps: Any = 0.0) -> Any:
+    """Cross-Fusion Distance of cells, plug-in or from unbiased parts, in the namespace `xp`."""
+    weight = _weights(xp, cells.count, weights)
+    of_part = xp.sum(weight, axis=0)
+    share = weight / _replace_zero(xp, of_part)[None, :]
+    apart = cells.mean - xp.sum(share[:, :, None] * cells.mean, axis=0)[None, :, :]
+    between = xp.sum(weight * xp.sum(apart * apart, axis=2))
+    count = _replace_zero(xp, cells.count)
+    if not unbiased:
+        return log_ratio(xp, between, xp.sum(weight * cells.scatter / count) + eps)
+    variance = _variance(xp, cells)
+    corrected = between - xp.sum(weight * (1.0 - share) * variance * cells.row / count)
+    return log_ratio(xp, corrected, xp.sum(weight * variance) + eps)
+
+
+def log_ratio(xp: Any, between: Any, within: Any) -> Any:
+    """Return log((within + between) / within); without any variance within inf, or 0 if there is none between.
+
+    Where `between` is the larger, a difference of logarithms: the square of a small `within` in the derivative of the
+    ratio would leave the range of float32. Branches that are not taken are fed 0 or 1, so that no NaN comes from them.
+    """
+    zero, one = xp.zeros_like(within), xp.ones_like(within)
+    none = within < xp.finfo(within.dtype).smallest_normal
+    near = (between < within) & ~none
+    far = ~near & ~none
+    close = xp.log1p(xp.where(near, between, zero) / xp.where(near, within, one))
+    wide = xp.log(xp.where(far, within + between, one)) - xp.log(xp.where(far, within, one))
+    limit = xp.where(between > 0, xp.full_like(within, float("inf")), zero)
+    return xp.where(none, limit, xp.where(near, close, wide))
+
+
+def _replace_zero(xp: Any, values: Any) -> Any:
+    """Values to divide by, 1 where there is nothing to divide."""
+    return xp.where(values > 0, values, xp.ones_like(values))
+
+
+def _weights(xp: Any, count: Any, scheme: str) -> Any:
+    """Weights of the cells, summing to 1: as `Design.weights`."""
+    if scheme == "pooled":
+        return count / _replace_zero(xp, xp.sum(count))
+    of_group = xp.sum(count, axis=1)
+    present = xp.where(count > 0, xp.ones_like(count), xp.zeros_like(count))
+    groups = xp.sum(xp.where(of_group > 0, xp.ones_like(of_group), xp.zeros_like(of_group)))
+    of_part = xp.sum(count / _replace_zero(xp, of_group)[:, None], axis=0) / _replace_zero(xp, groups)
+    return present * (of_part / _replace_zero(xp, xp.sum(present, axis=0)))[None, :]
+
+
+def _variance(xp: Any, cells: Cells) -> Any:
+    """Unbiased variance within each cell; a cell of one row has that of the others together, weighted by freedom."""
+    none = xp.zeros_like(cells.count)
+    freedom = cells.count - cells.row
+    several = freedom > NO_FREEDOM * cells.count
+    freedom = xp.where(several, freedom, none)
+    pooled = xp.sum(xp.where(several, cells.scatter, none)) / _replace_zero(xp, xp.sum(freedom))
+    return xp.where(several, cells.scatter / _replace_zero(xp, freedom), pooled * xp.ones_like(freedom))
+
+
+def check_strata(given: Any, num_given: int | None) -> None:
+    """Refuse a number of strata where there are none."""
+    if given is None and num_given is not None:
+        raise InputError(f"num_given={num_given!r} goes with given, which is None: pass both, or neither")
+
+
+def check_eps(eps: Any) -> None:
+    """Refuse a negative addition to the variance; an array may be traced, and is not looked at."""
+    number = isinstance(eps, int | float | np.number) and not isinstance(eps, bool)
+    if not (0 <= eps < float("inf") if number else hasattr(eps, "dtype") and hasattr(eps, "shape")):
+        raise InputError(f"eps={eps!r} must be 0 or a positive variance, which is added to that within the groups")

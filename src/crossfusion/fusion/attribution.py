@@ -1,0 +1,197 @@
+"""What a distance is made of: features, or the units of a factor."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import (
+    SHOWN,
+    FloatArray,
+    check_whole,
+    data_frame,
+    label_text,
+    number_text,
+    plain_value,
+    text_table,
+)
+from crossfusion.fusion.design import Codes, Design, between_by_feature, stratum_means
+from crossfusion.fusion.distance import log_ratio, measure_overlap
+from crossfusion.fusion.one_vs_rest import leave_one_out
+from crossfusion.moments import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FEATURES = "features"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution:
+    """The contributions of features or units to the variance between groups.
+
+    Parameters
+    ----------
+    over : str
+        "features", or the factor whose values contribute.
+    labels : tuple
+        Feature numbers from 0, or the factor's values.
+    contribution, share : array
+        Part of the between-variance, signed for units, and its share of the whole. The shares sum to 1; they are NaN
+        where nothing lies between the groups.
+    without : array
+        The distance when this feature or unit is left out; NaN where fewer than two groups remain.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.attribution("site", over="n")
+    Share of the variance between groups, largest first
+    n   share  distance without
+    1  0.5000               inf
+    2  0.5000               inf
+    """
+
+    over: str
+    labels: tuple[Hashable, ...]
+    contribution: FloatArray
+    share: FloatArray
+    without: FloatArray
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        names = ("over", "labels", "contribution", "share", "without")
+        return {name: plain_value(getattr(self, name)) for name in names}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a feature or unit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns label, contribution, share, without.
+        """
+        return data_frame(
+            {
+                "label": list(self.labels),
+                "contribution": self.contribution,
+                "share": self.share,
+                "without": self.without,
+            }
+        )
+
+    def top(self, number: int) -> list[int]:
+        """Positions of the largest contributions, in absolute value.
+
+        Parameters
+        ----------
+        number : int
+            How many.
+
+        Returns
+        -------
+        list of int
+            Indices into `labels`, the largest first.
+        """
+        check_whole(number, "number", least=0)
+        order = np.argsort(-np.abs(self.contribution), kind="stable")
+        return [int(position) for position in order[:number]]
+
+    def plot(self, number: int = 15, *, axes: Any = None) -> "Figure":
+        """Draw the largest contributions.
+
+        Parameters
+        ----------
+        number : int
+            How many.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        check_whole(number, "number")
+        top = self.top(number)
+        labels = [self.labels[i] for i in top]
+        return plots.contributions(labels, self.share[top], over=self.over, of=len(self.labels), axes=axes)
+
+    def __repr__(self) -> str:
+        rows = [
+            [label_text(self.labels[i]), *(number_text(field[i]) for field in (self.share, self.without))]
+            for i in self.top(SHOWN)
+        ]
+        table = text_table([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
+        return f"Share of the variance between groups, largest first\n{table}"
+
+
+def _share(contribution: FloatArray, between: float) -> FloatArray:
+    return contribution / between if between > 0 else np.full(len(contribution), np.nan)
+
+
+def attribute_to_features(design: Design, *, weights: str) -> Attribution:
+    """Split the between-variance over features; exact, as it is a sum over them."""
+    design.check_groups()
+    cells, weight = design.cells, design.weights(weights)
+    measure_overlap(weight, design.part)
+    between = between_by_feature(cells.mean, weight, design.part)
+    within = np.asarray((weight / cells.count) @ cells.sumsq)
+    without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
+    whole = float(between.sum())
+    return Attribution(FEATURES, tuple(range(cells.dim)), between, _share(between, whole), np.array(without))
+
+
+def _sum_others(values: FloatArray) -> FloatArray:
+    """For each entry the sum of all others, without subtraction."""
+    padded = np.concatenate([[0.0], values, [0.0]])
+    return np.asarray(np.cumsum(padded)[:-2] + np.cumsum(padded[::-1])[::-1][2:])
+
+
+def attribute_to_units(
+    fine: Moments, cell: Codes, unit: Codes, design: Design, *, over: str, units: Sequence[Hashable], weights: str
+) -> Attribution:
+    """Split the between-variance over units, w_u ⟨μ_u − μ_g, μ_c − μ_g⟩, and leave each unit out in turn.
+
+    `fine` has one entry for each observed pair of a cell of the design and a unit.
+    """
+    design.check_groups()
+    cells, weight = design.cells, design.weights(weights)
+    measure_overlap(weight, design.part)
+    centre = stratum_means(cells.mean, weight, design.part)[design.part]
+    direction = cells.mean - centre
+    fine_weight = weight[cell] * fine.count / cells.count[cell]
+    products = np.einsum("ij,ij->i", fine.mean - centre[cell], direction[cell])
+    contribution = np.bincount(unit, weights=fine_weight * products, minlength=len(units)).astype(np.float64)
+    between = float(np.sum(weight * np.einsum("ij,ij->i", direction, direction)))
+    others = leave_one_out(fine, cell)
+    without = []
+    for code in range(len(units)):
+        own = np.flatnonzero(unit == code)
+        without.append(_distance_with(design, cell[own], others[own], weights))
+    return Attribution(over, tuple(units), contribution, _share(contribution, between), np.array(without))
+
+
+def _distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:
+    """Distance once some cells are replaced, or gone if empty; NaN if that leaves fewer than two groups."""
+    count, mean, sumsq = design.cells.count.copy(), design.cells.mean.copy(), design.cells.sumsq.copy()
+    count[changed], mean[changed], sumsq[changed] = replacement.count, replacement.mean, replacement.sumsq
+    kept = np.flatnonzero(count > 0)
+    present, group = np.unique(design.group[kept], return_inverse=True)
+    if len(present) < 2:
+        return math.nan
+    rest = Design(Moments(count[kept], mean[kept], sumsq[kept]), group, design.part[kept], present.tolist())
+    weight = rest.weights(weights)
+    between = between_by_feature(rest.cells.mean, weight, rest.part)
+    return log_ratio(float(between.sum()), float(np.sum(weight * rest.cells.dispersion)))

@@ -1,0 +1,95 @@
+"""When a distance of means misleads: groups that differ in spread or shape by more than in position.
+
+From moments alone, the spread of single features can be compared. Clouds whose features are independent and normal are
+Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (2-Wasserstein, squared): position and spread, in the same units. Anything else
+shows in the rows. The energy distance of some of them, with and without the cells' means, tells how much of what sets
+the groups apart is not position.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FloatArray, map_threads
+from crossfusion.fusion.design import Codes, Design, between_by_feature, split_by_stratum
+
+SPREAD = "the groups differ in spread more than in position"
+SHAPE = "the groups differ in shape more than in position"
+HIDDEN = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
+LARGE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
+NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
+NOISE_OF_ONE = 120  # the same for features one by one, where heavy tails do not average out
+SAMPLE = 256  # rows looked at
+NUMBERS = 2**17  # in them, at most
+PERMUTATIONS = 99
+
+
+def caution_about_spread(design: Design, weight: FloatArray, between: float, independent: FloatArray) -> str | None:
+    """A word of caution where the features' spread sets the cells farther apart than their means do.
+
+    `between` is the unbiased variance between means, and `independent` counts the rows, or the units, of each cell.
+    """
+    cells, part = design.cells, design.part
+    if independent.min() < 2:
+        return None
+    each = np.sqrt(cells.sumsq / cells.count[:, None])
+    whole = np.sqrt(cells.dispersion)[:, None]
+    share = weight / np.bincount(part, weights=weight)[part]
+    by_chance = float(np.sum(weight * (1 - share) * cells.dispersion / (2 * independent)))
+    within = float(np.sum(weight * cells.dispersion))
+    for deviation, noise in ((whole, NOISE), (each, NOISE_OF_ONE)):
+        apart = float(between_by_feature(deviation, weight, part).sum())
+        if apart > max(between, noise * by_chance, LARGE * within):
+            return SPREAD + HIDDEN
+    return None
+
+
+def caution_about_shape(
+    sampled: Mapping[int, NDArray[Any]], size: float, design: Design, weight: FloatArray
+) -> str | None:
+    """A word of caution where more than half of the energy distance between cells is left when their means are equal.
+
+    `sampled` has some independent rows of each cell, around its mean and over `size`.
+    """
+    each = max(2, min(SAMPLE, NUMBERS // design.cells.dim) // len(sampled))
+    strata = []
+    for members in split_by_stratum(design.part):
+        rows = [sampled[cell][:each] for cell in members]
+        if len(members) > 1 and min(map(len, rows)) > 1:
+            cell = np.repeat(np.arange(len(members)), [len(values) for values in rows])
+            centre = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
+            strata.append((np.concatenate(rows), centre, cell, weight[members]))
+    with map_threads(1):
+        whole = sum(_energy(_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata)
+        apart = [(_distances(rows), cell, own) for rows, _, cell, own in strata]
+        left = sum(_energy(distances, cell, own) for distances, cell, own in apart)
+        scale = sum(float(own.sum() * distances.mean()) for distances, _, own in apart)
+        if not left > max(whole / 2, LARGE * scale):
+            return None
+        draw = np.random.default_rng(0)
+        by_chance = (
+            sum(_energy(distances, draw.permutation(cell), own) for distances, cell, own in apart)
+            for _ in range(PERMUTATIONS)
+        )
+        return SHAPE + HIDDEN if left > max(by_chance) else None
+
+
+def _distances(rows: NDArray[Any]) -> NDArray[Any]:
+    """Distances between all rows."""
+    around = rows - rows.mean(axis=0)
+    square = np.einsum("ij,ij->i", around, around)
+    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
+
+
+def _energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:
+    """Squared energy distances between cells, weighted, without the bias of small samples."""
+    member = (cell[:, None] == np.arange(len(weight))).astype(distances.dtype)
+    size = member.sum(axis=0)
+    sums = member.T @ distances @ member
+    mean = sums / np.outer(size, size)
+    np.fill_diagonal(mean, np.diagonal(sums) / (size * (size - 1)))
+    own = np.diagonal(mean)
+    apart = 2 * mean - own[:, None] - own
+    return float(np.sum(np.outer(weight, weight) * apart) / (2 * weight.sum()))

@@ -1,0 +1,210 @@
+"""The Cross-Fusion Distance of weighted cells, and its result.
+
+With weights w, means μ and dispersions σ² of the cells c in parts g::
+
+    within   = Σ w_c σ_c²
+    between  = Σ w_c ‖μ_c − μ_g‖²
+    distance = log(1 + between / within)
+"""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import FloatArray, interval_text, plain_number, plain_value, share_table, warn
+from crossfusion.fusion.cautions import caution_about_spread
+from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # fields that are there where asked for
+
+
+@dataclass(frozen=True, repr=False)
+class Fusion:
+    """How far groups are fused or separated.
+
+    Parameters
+    ----------
+    distance : float
+        Cross-Fusion Distance, plug-in: ``log(total / within)``. 0 for equal means, inf without any spread within.
+    unbiased : float or None
+        The same from unbiased estimates of its parts; may be slightly negative. None where a cell has one row.
+    score : float
+        Cross-Fusion Score ``within / total``, the share of the variance that lies within the groups.
+    within, between, total : float
+        The variance (summed over features) within the groups, between them, and their sum.
+    counts, weights : mapping
+        Rows and weight of each group.
+    overlap : float
+        Share of weight in strata that hold at least two groups; 1 without ``given``.
+    dropped : int
+        Rows left out because they were not finite.
+    caution : str or None
+        Said where the groups differ in spread or shape by more than in position, so that a distance of means misleads.
+        Spread is looked at from the moments; shape from some of the rows, by their energy distance, if `level` is given
+        and rows are at hand.
+    level : float, optional
+        Confidence level of `interval`, where one was asked for.
+    interval : tuple of float, optional
+        Confidence limits of the distance, low and high, around `unbiased`.
+    stderr : float, optional
+        Standard error of `unbiased`.
+    statistic, pvalue, permutations : optional
+        Outcome of a permutation test, where one was asked for: pseudo-F, p-value, number of rearrangements.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> fusion = cf.cfd([[0.0], [2.0]], [[2.0], [4.0]])
+    >>> fusion.within, fusion.between, fusion.total
+    (1.0, 1.0, 2.0)
+    >>> round(fusion.distance, 6)
+    0.693147
+    """
+
+    distance: float
+    unbiased: float | None
+    score: float
+    within: float
+    between: float
+    total: float
+    counts: Mapping[Hashable, float]
+    weights: Mapping[Hashable, float]
+    overlap: float = 1.0
+    dropped: int = 0
+    caution: str | None = None
+    level: float | None = None
+    interval: tuple[float, float] | None = None
+    stderr: float | None = None
+    statistic: float | None = None
+    pvalue: float | None = None
+    permutations: int | None = None
+
+    def __float__(self) -> float:
+        return self.distance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values; an interval or a test only where it was asked for.
+        """
+        values = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+        return {name: value for name, value in values.items() if value is not None or name not in ASKED}
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw how much of the variance lies between the groups, with its interval where there is one.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        limits = None if self.interval is None else [-math.expm1(-end) for end in self.interval]
+        value = self.distance if limits is None or self.unbiased is None else self.unbiased
+        between = -math.expm1(-max(value, 0.0))
+        title = f"Cross-Fusion Distance {interval_text(value, self.interval)}"
+        names = ("between groups", "within")
+        return plots.parts(names, (between, 1 - between), title=title, limits=limits, axes=axes)
+
+    def __repr__(self) -> str:
+        unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
+        lines = [
+            f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}",
+            f"  score    {self.score:.6g} of the variance lies within the groups",
+            f"  variance {self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}",
+        ]
+        if self.interval is not None:
+            low, high = self.interval
+            lines.append(
+                f"  interval {low:.6g} to {high:.6g} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
+            )
+        if self.pvalue is not None:
+            lines.append(
+                f"  test     p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
+            )
+        if self.overlap < 1:
+            lines.append(f"  overlap  {self.overlap:.3g} of the weight lies in strata that hold several groups")
+        if self.dropped:
+            lines.append(f"  dropped  {self.dropped} rows that were not finite")
+        if self.caution:
+            lines.append(f"  caution  {self.caution}")
+        return "\n".join([*lines, *share_table(self.counts, self.weights)])
+
+
+def log_ratio(between: float, within: float) -> float:
+    """Return log((within + between) / within), exact for small `between`; 0 if there is no variance at all."""
+    if within == 0:
+        return math.inf if between > 0 else 0.0
+    return math.log1p(between / within)
+
+
+def unbiased_distance(design: Design, weight: FloatArray, between: float) -> float | None:
+    """Distance from unbiased estimates of between and within; None where a cell has one row."""
+    error = error_of_mean(design.cells)
+    if np.isnan(error).any():
+        return None
+    share = weight / np.bincount(design.part, weights=weight)[design.part]
+    corrected = between - float(np.sum(weight * (1 - share) * error))
+    return log_ratio(corrected, float(np.sum(weight * error * design.cells.count)))
+
+
+def share_overlap(weight: FloatArray, part: Codes) -> float:
+    """Share of weight in parts that hold at least two cells."""
+    shared = np.bincount(part)[part] > 1
+    return 1.0 if shared.all() else float(weight[shared].sum())
+
+
+def measure_overlap(weight: FloatArray, part: Codes) -> float:
+    """Share of weight in parts that hold at least two cells, with a warning where there are none."""
+    overlap = share_overlap(weight, part)
+    if overlap == 0:
+        warn(
+            "the design is fully confounded: no stratum of given holds two of the compared groups, so nothing is"
+            " compared and the distance is 0; leave given out, or collect strata that groups share"
+        )
+    return overlap
+
+
+def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
+    """Distance between groups within parts."""
+    design.check_groups()
+    weight = design.weights(weights)
+    between = float(between_by_feature(design.cells.mean, weight, design.part).sum())
+    within = float(np.sum(weight * design.cells.dispersion))
+    distance = log_ratio(between, within)
+    overlap = measure_overlap(weight, design.part)
+    unbiased = unbiased_distance(design, weight, between)
+    return Fusion(
+        distance=distance,
+        unbiased=unbiased,
+        score=math.exp(-distance),
+        within=within,
+        between=between,
+        total=within + between,
+        counts=_sum_by_group(design, design.cells.count),
+        weights=_sum_by_group(design, weight),
+        overlap=overlap,
+        dropped=dropped,
+        caution=None
+        if unbiased is None
+        else caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
+    )
+
+
+def _sum_by_group(design: Design, values: FloatArray) -> dict[Hashable, float]:
+    totals = np.bincount(design.group, weights=values, minlength=len(design.labels)).tolist()
+    return {label: plain_number(total) for label, total in zip(design.labels, totals, strict=True)}

@@ -1,0 +1,181 @@
+"""How the separation of nested groups splits over their levels."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import FloatArray, data_frame, number_text, percent, plain_value, text_table
+from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.fusion.distance import log_ratio
+from crossfusion.moments import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+HEADER = ("level", "distance", "unbiased", "share")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a hierarchy.
+
+    Parameters
+    ----------
+    level : str
+        The factor that this level adds.
+    distance, unbiased : float
+        Distance between its groups, given the levels above.
+    share : float or None
+        Its share of the distance of the whole; None where that is 0 or infinite.
+    """
+
+    level: str
+    distance: float
+    unbiased: float | None
+    share: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Hierarchy:
+    """Distances of nested levels, which add up to the distance of the finest groups.
+
+    Parameters
+    ----------
+    levels : tuple of Level
+        From the outermost to the innermost.
+    distance, unbiased : float
+        Distance between the finest groups: the sums of the levels.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.hierarchy(["site"])
+    Cross-Fusion Distance by level
+    level  distance  unbiased   share
+    site     0.6931    0.2231  100.0%
+    whole    0.6931    0.2231
+    """
+
+    levels: tuple[Level, ...]
+    distance: float
+    unbiased: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {
+            "levels": [plain_value(asdict(level)) for level in self.levels],
+            "distance": plain_value(self.distance),
+            "unbiased": plain_value(self.unbiased),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a level.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns level, distance, unbiased, share.
+        """
+        rows = [asdict(level) for level in self.levels]
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def rows(self) -> list[list[str]]:
+        """Cells of a table for people, the whole last.
+
+        Returns
+        -------
+        list of list of str
+            Level, distance, unbiased and share.
+        """
+        found = [(entry.level, entry.distance, entry.unbiased, percent(entry.share)) for entry in self.levels]
+        found.append(("whole", self.distance, self.unbiased, ""))
+        return [
+            [level, number_text(distance), number_text(unbiased), share] for level, distance, unbiased, share in found
+        ]
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the levels, each from where the one above ends, and their sum.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        names, values = [level.level for level in self.levels], [level.distance for level in self.levels]
+        return plots.levels(names, values, axes=axes)
+
+    def __repr__(self) -> str:
+        return f"Cross-Fusion Distance by level\n{text_table(HEADER, self.rows())}"
+
+
+def split_levels(leaves: Moments, parts: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
+    """Split the distance between leaves over nested partitions.
+
+    `parts` holds, from the coarsest to the leaves themselves, the part of each leaf; the trivial partition above the
+    first is understood. One weight vector on the leaves and leaf-level corrections serve all levels, so both columns
+    add up exactly: each level contributes log(W above / W here).
+    """
+    design = Design(leaves, parts[-1], np.zeros(len(leaves), int), range(len(leaves)))
+    design.check_groups()
+    weight = design.weights(weights)
+    error = error_of_mean(leaves)
+    spread = leaves.sumsq * (weight / leaves.count)[:, None]
+    here = Moments(weight, leaves.mean, spread)
+    within = float(spread.sum())
+    within_unbiased = float(
+        np.sum(weight * error * leaves.count)
+    )  # NaN, and so are its levels, where a leaf has one row
+    found: list[tuple[float, float]] = []
+    for fine, coarse in zip(reversed(parts), [*reversed(parts[:-1]), np.zeros_like(parts[0])], strict=True):
+        above = _nest_strata(fine, coarse)
+        between = float(between_by_feature(here.mean, here.count, above).sum())
+        corrected = between - _correction(weight, error, fine, coarse)
+        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased)))
+        here = here.merge(above, int(above.max()) + 1)
+        within += between
+        within_unbiased += corrected
+    return _result(names, found[::-1])
+
+
+def _nest_strata(fine: Codes, coarse: Codes) -> Codes:
+    """The coarse part of every fine part."""
+    above = np.zeros(int(fine.max()) + 1, int)
+    above[fine] = coarse
+    return above
+
+
+def _correction(weight: FloatArray, error: FloatArray, fine: Codes, coarse: Codes) -> float:
+    """What sampling error alone puts between the fine parts of coarse parts: Σ w² (1/w_fine − 1/w_coarse) s²/n."""
+    of_fine, of_coarse = (np.bincount(part, weights=weight)[part] for part in (fine, coarse))
+    return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
+
+
+def _result(names: Sequence[str], found: Sequence[tuple[float, float]]) -> Hierarchy:
+    distance, unbiased = (float(sum(column)) for column in zip(*found, strict=True))
+    divisible = 0 < distance < np.inf
+    levels = tuple(
+        Level(name, value, _require_defined(corrected), value / distance if divisible else None)
+        for name, (value, corrected) in zip(names, found, strict=True)
+    )
+    return Hierarchy(levels, distance, _require_defined(unbiased))
+
+
+def _require_defined(value: float) -> float | None:
+    return None if np.isnan(value) else value

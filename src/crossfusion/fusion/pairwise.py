@@ -1,0 +1,264 @@
+"""The distances between all pairs of groups, from the groups' moments."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import (
+    SHOWN,
+    FloatArray,
+    InputError,
+    check_option,
+    data_frame,
+    label_text,
+    number_text,
+    plain_value,
+    text_table,
+    warn,
+)
+from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean, split_by_stratum
+from crossfusion.moments import kernel
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
+DRAWN = ("distance", "unbiased")
+MOST = 5_000  # groups, whose matrices take a gigabyte or two
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairwise:
+    """Cross-Fusion Distances between all pairs of groups.
+
+    Parameters
+    ----------
+    labels : tuple
+        The groups, in the order of rows and columns.
+    distance, unbiased : array of shape (groups, groups)
+        Plug-in and unbiased distance of each pair; `unbiased` is NaN for a pair with a cell of one row.
+    overlap : array of shape (groups, groups)
+        Share of a pair's weight in strata that hold both groups; 1 without ``given``, and where it is 0 the distance 0
+        means "nothing to compare", not "together".
+    level : float, optional
+        Confidence level of the limits, where they were asked for.
+    lower, upper : array of shape (groups, groups), optional
+        Confidence limits of each distance; NaN for a pair too small to have them.
+    stderr : array of shape (groups, groups), optional
+        Standard error of each unbiased distance.
+    statistic, pvalue, adjusted : array of shape (groups, groups), optional
+        Pseudo-F and p-value of each pair's permutation test, where asked for; the p-value as it is and adjusted for the
+        number of pairs.
+    permutations : int, optional
+        Rearrangements that were asked for.
+    adjust : str, optional
+        How `adjusted` accounts for the number of pairs.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
+    >>> summary.pairwise("site")
+    Cross-Fusion Distance between 2 groups
+            A       B
+    A  0.0000  0.6931
+    B  0.6931  0.0000
+    """
+
+    labels: tuple[Hashable, ...]
+    distance: FloatArray
+    unbiased: FloatArray
+    overlap: FloatArray
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    stderr: FloatArray | None = None
+    statistic: FloatArray | None = None
+    pvalue: FloatArray | None = None
+    adjusted: FloatArray | None = None
+    permutations: int | None = None
+    adjust: str | None = None
+
+    @property
+    def columns(self) -> dict[str, FloatArray]:
+        """The matrices by name, those that are there."""
+        found = {name: getattr(self, name) for name in COLUMNS}
+        return {name: values for name, values in found.items() if values is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
+        found = {"labels": self.labels} | self.columns
+        return {name: plain_value(value) for name, value in (found | asked).items() if value is not None}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Long table, one row a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper, stderr, statistic,
+            pvalue, adjusted.
+        """
+        first, second = np.triu_indices(len(self.labels), 1)
+        return data_frame(
+            {
+                "group_a": [self.labels[i] for i in first],
+                "group_b": [self.labels[i] for i in second],
+            }
+            | {name: values[first, second] for name, values in self.columns.items()}
+        )
+
+    def plot(self, values: str = "distance", *, axes: Any = None) -> "Figure":
+        """Draw the matrix of distances.
+
+        Parameters
+        ----------
+        values : {"distance", "unbiased"}
+            Which of them.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        check_option(values, DRAWN, "values")
+        found: FloatArray = getattr(self, values)
+        what = "Cross-Fusion Distance" + (", unbiased" if values == "unbiased" else "")
+        return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
+
+    def plot_forest(self, *, axes: Any = None) -> "Figure":
+        """Draw the pairs, the farthest first, unbiased and with their intervals where there are some.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        first, second = np.triu_indices(len(self.labels), 1)
+        columns = {name: values[first, second] for name, values in self.columns.items()}
+        unbiased = np.where(columns["overlap"] > 0, columns["unbiased"], np.nan)
+        order = np.argsort(-np.nan_to_num(unbiased, nan=-np.inf), kind="stable")
+        names = [(self.labels[first[k]], self.labels[second[k]]) for k in order]
+        limits = [columns[name][order] if name in columns else None for name in ("lower", "upper")]
+        what = "Cross-Fusion Distance" if self.level is None else f"Cross-Fusion Distance, {self.level:.4g} interval"
+        some = f"the {plots.LINES} farthest of {len(order):,} pairs" if len(order) > plots.LINES else ""
+        return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
+
+    def __repr__(self) -> str:
+        if self.lower is not None or self.pvalue is not None:
+            return self._list_of_pairs()
+        names = [label_text(label) for label in self.labels[:SHOWN]]
+        rows = [
+            [name, *(number_text(value) for value in values[:SHOWN])]
+            for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
+        ]
+        table = text_table(["", *names], rows, more=len(self.labels) - len(names))
+        return f"Cross-Fusion Distance between {len(self.labels)} groups\n{table}"
+
+    def _list_of_pairs(self) -> str:
+        """Pairs in the order of their unbiased distance, with all that was asked for."""
+        first, second = np.triu_indices(len(self.labels), 1)
+        columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
+        order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:SHOWN].tolist()
+        rows = [
+            [label_text(self.labels[first[k]]), label_text(self.labels[second[k]])]
+            + [number_text(values[k]) for values in columns.values()]
+            for k in order
+        ]
+        table = text_table(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
+        return f"Cross-Fusion Distance between {len(self.labels)} groups, the farthest first\n{table}"
+
+
+def compare_pairs(design: Design, *, weights: str) -> Pairwise:
+    """Distances of all pairs of groups within parts.
+
+    The cells of groups i and j in one part weigh w_i and w_j and are ‖μ_i − μ_j‖ apart, so the part adds
+    w_i w_j / (w_i + w_j) ‖μ_i − μ_j‖² to what is between them.
+    """
+    check_option(weights, WEIGHTS, "weights")
+    design.check_groups()
+    cells, group, number = design.cells, design.group, len(design.labels)
+    if number > MOST:
+        raise InputError(f"{number:,} groups have too many pairs, at most {MOST:,} are taken: select or roll up first")
+    rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
+    error = error_of_mean(cells)
+    between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
+    for members in split_by_stratum(design.part):
+        own = group[members]
+        weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
+        everyone = np.array_equal(own, np.arange(number))  # all groups, in order: no copies
+        rows: Any = ... if everyone else own
+        within[rows] += weight * cells.dispersion[members][:, None]
+        within_unbiased[rows] += weight * (error * cells.count)[members][:, None]
+        here: Any = ... if everyone else np.ix_(own, own)
+        both = weight if everyone else weight[:, own]
+        sums = both + both.T
+        overlap[here] += sums
+        harmonic = np.divide(both * both.T, sums, out=sums)
+        with np.errstate(over="ignore"):
+            squared = kernel.squared_distances(np.ascontiguousarray(cells.mean[members]))
+        check_range(squared.max())
+        between[here] += np.multiply(harmonic, squared, out=squared)
+        errors = error[members][:, None] + error[members]
+        correction[here] += np.multiply(harmonic, errors, out=errors)
+    overlap[overlap > 1 - 1e-12] = 1.0  # a sum of weights that is 1 but for rounding
+    result = Pairwise(
+        labels=tuple(design.labels),
+        unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
+        distance=_log_ratio(between, within + within.T),
+        overlap=_fill_diagonal(overlap, 1.0),
+    )
+    _warn_about_confounded(result)
+    return result
+
+
+def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:
+    """Weight of each cell of a part (rows) in its group's pair with every group (columns)."""
+    if scheme == "pooled":
+        return np.asarray(count[:, None] / (rows_of_group[group][:, None] + rows_of_group))
+    share = np.zeros(len(rows_of_group))
+    share[group] = count / rows_of_group[group]
+    return np.asarray(np.where(share > 0, (share[group][:, None] + share) / 4, share[group][:, None] / 2))
+
+
+def _log_ratio(between: FloatArray, within: FloatArray) -> FloatArray:
+    """`fusion.log_ratio` for matrices, with zeros on the diagonal; uses up `between`."""
+    spread = within != 0
+    ratio = np.divide(between, within, out=between, where=spread)
+    if not spread.all():
+        ratio[~spread & (ratio > 0)] = np.inf
+    return _fill_diagonal(np.log1p(ratio, out=ratio), 0.0)
+
+
+def _fill_diagonal(matrix: FloatArray, value: float) -> FloatArray:
+    np.fill_diagonal(matrix, value)
+    return matrix
+
+
+def _warn_about_confounded(result: Pairwise) -> None:
+    number = len(result.labels)
+    confounded = int(np.sum(result.overlap == 0)) // 2
+    if confounded:
+        warn(
+            f"pairs of groups are fully confounded with given ({confounded} of {number * (number - 1) // 2}):"
+            " no stratum holds both, so their distance of 0 compares nothing; see overlap"
+        )

@@ -1,0 +1,207 @@
+"""The plane that separates groups most.
+
+It is spanned by the two leading eigenvectors of the scatter of the groups' means, Σ w (μ_g − μ)(μ_g − μ)ᵀ, so no other
+plane shows more of the variance between the groups. Two groups need one direction only; the second is then that of the
+largest variance of what is left.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import (
+    SHOWN,
+    CodeArray,
+    FloatArray,
+    InputError,
+    as_rows,
+    check_length,
+    check_same_dim,
+    data_frame,
+    first_line,
+    label_text,
+    number_text,
+    percent,
+    python_value,
+    require_finite,
+    text_table,
+)
+from crossfusion._base import plain_value as json_value
+from crossfusion.fusion.design import Design
+from crossfusion.moments import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FLAT = 1e-12  # of the largest eigenvalue: what is smaller is rounding
+LOOKED_AT = 2000  # rows from which a second direction is found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection:
+    """Groups on the plane that separates them most.
+
+    Parameters
+    ----------
+    labels : tuple
+        The groups.
+    means : array of shape (groups, 2)
+        Where their means lie, around the mean of all rows.
+    axes : array of shape (2, features)
+        The two directions, of length 1; zeros where there is no second one.
+    shown : float, optional
+        Share of the variance between the groups that the plane shows; None where there is none.
+    second : str
+        Where the second direction comes from: "between" the groups, or where they have one only, the variance of the
+        "rows" or "cells" that is left.
+    points : array of shape (rows, 2), optional
+        Where rows lie, if there were some.
+    codes : array of int, optional
+        The group of each of these rows, as a position in `labels`.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> x = [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]]
+    >>> summary = cf.summarize(x, by={"site": ["A", "A", "B", "B"]})
+    >>> summary.project("site")
+    Projection of 2 groups: the plane shows 100.0% of the variance between them
+         first  second
+    A  -1.0000  0.0000
+    B   1.0000  0.0000
+    """
+
+    labels: tuple[Hashable, ...]
+    means: FloatArray
+    axes: FloatArray
+    shown: float | None
+    second: str
+    points: FloatArray | None = None
+    codes: CodeArray | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {entry.name: json_value(getattr(self, entry.name)) for entry in fields(self)}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a group.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group, first, second.
+        """
+        first, second = self.means.T
+        return data_frame({"group": list(self.labels), "first": first, "second": second})
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the means of the groups and, if there are some, the rows.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on.
+        """
+        return plots.cloud(
+            self.labels, self.means, self.points, self.codes, shown=self.shown, second=self.second, axes=axes
+        )
+
+    def __repr__(self) -> str:
+        rows = [
+            [label_text(label), *map(number_text, place)]
+            for label, place in zip(self.labels[:SHOWN], self.means.tolist(), strict=False)
+        ]
+        table = text_table(["", "first", "second"], rows, more=len(self.labels) - len(rows))
+        said = f"the plane shows {percent(self.shown)} of the variance between them"
+        return f"Projection of {len(self.labels)} groups: {said}\n{table}"
+
+
+def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:
+    """Rows of the right shape, and the position of each one's group."""
+    if rows is None or labels is None:
+        raise InputError("rows and labels go together: pass some rows and the group of each")
+    given = as_rows(rows, "rows")
+    found = given if isinstance(given, np.ndarray) else given.toarray()
+    check_same_dim({"the summary": dim, "rows": found.shape[1]})
+    require_finite(found, "rows", "raise", "leave those rows out, with their labels")
+    try:
+        names = [_label(entry) for entry in labels]
+        hash(tuple(names))
+    except TypeError as problem:
+        raise InputError(f"labels must hold the group of each row ({first_line(problem)}): pass a list") from problem
+    check_length(len(names), len(found), "labels", "rows")
+    places = {label: k for k, label in enumerate(known)}
+    for name in dict.fromkeys(names):
+        if name not in places:
+            raise InputError(f"labels has {name!r}, which is no group of the summary: pass rows that it holds")
+    return found, np.array([places[name] for name in names], np.int32)
+
+
+def _label(entry: Any) -> Any:
+    """A label as a summary has it: of several factors, a tuple."""
+    if isinstance(entry, list | tuple | np.ndarray):
+        return tuple(map(_label, entry))
+    value = python_value(entry.as_py() if hasattr(entry, "as_py") else entry)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def project_groups(
+    groups: Moments, labels: tuple[Hashable, ...], cells: FloatArray, rows: Any, codes: Any
+) -> Projection:
+    """Groups, and rows if there are some; `cells` are the means that give a second direction without rows."""
+    Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels).check_groups()
+    centre, axes, shown, second = find_plane(groups, cells, rows)
+    points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - centre) @ axes.T
+    return Projection(labels, (groups.mean - centre) @ axes.T, axes, shown, second, points, codes)
+
+
+def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray, float | None, str]:
+    """Centre, two directions, how much of the variance between groups they show, and where the second comes from."""
+    weight = groups.count / groups.count.sum()
+    centre = np.asarray(weight @ groups.mean)
+    axes, shown = _between(groups.mean - centre, weight)
+    if len(axes) == 2:
+        return centre, axes, shown, "between"
+    rest = cells if rows is None else np.asarray(rows[:LOOKED_AT], np.float64)
+    return centre, _complete_basis(axes, rest - centre), shown, "cells" if rows is None else "rows"
+
+
+def _between(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:
+    """Up to two directions as rows, and how much of the scatter they show."""
+    _, size, axes = np.linalg.svd(np.sqrt(weight)[:, None] * gap, full_matrices=False)
+    variance = size**2
+    if not variance.sum() > 0:
+        return axes[:0], None
+    kept = axes[: min(2, int(np.sum(variance > FLAT * variance[0])))]
+    return _orient(kept), float(variance[:2].sum() / variance.sum())
+
+
+def _complete_basis(axes: FloatArray, rest: FloatArray) -> FloatArray:
+    """Directions of the largest variance in what the axes leave, until there are two; zeros where nothing is left."""
+    left = rest - rest.mean(axis=0) if len(axes) == 0 else rest - rest @ axes.T @ axes
+    _, size, more = np.linalg.svd(left - left.mean(axis=0), full_matrices=False)
+    least = np.sqrt(FLAT) * np.linalg.norm(rest)  # what is smaller is rounding, and may point along the axes
+    more = _orient(more[: 2 - len(axes)] * (size[: 2 - len(axes), None] > least))
+    found = np.concatenate([axes, more])
+    return np.concatenate([found, np.zeros((2 - len(found), rest.shape[1]))])
+
+
+def _orient(axes: FloatArray) -> FloatArray:
+    """The same directions, their largest entry positive, so that a figure is the same each time."""
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    return np.asarray(np.where(largest < 0, -axes, axes))

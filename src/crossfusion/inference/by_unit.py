@@ -1,0 +1,116 @@
+"""Intervals and tests of distances between groups, from the moments of the units they are made of."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, warn
+from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_spread
+from crossfusion.inference.intervals import Errors, add_interval, stack_errors
+from crossfusion.inference.multiple_testing import adjusted_pvalues
+from crossfusion.inference.permutation.exchangeable import is_crossed
+from crossfusion.inference.permutation.result import TestResult, test_moments
+from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
+
+T = TypeVar("T")
+
+
+def add_unit_errors(
+    fusion: Fusion, pieces: UnitMoments, design: Design, weight: FloatArray, level: float | None
+) -> Fusion:
+    """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
+    errors = estimate_unit_errors(pieces, design, weight).errors
+    number = np.bincount(pieces.cell).astype(np.float64)
+    caution = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
+    return replace(add_interval(fusion, errors, level), caution=caution)
+
+
+def run_unit_test(pieces: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
+    """Permutation test of the groups of a design, by exchanging units, or labels within units that have several."""
+    label, part = design.group[pieces.cell], design.part[pieces.cell]
+    options = {"permutations": permutations, "seed": seed}
+    crossed = is_crossed(label, pieces.unit)
+    return test_moments(pieces.moments, label, part, pieces.unit, design, crossed=crossed, **options)
+
+
+def add_limits(result: Pairwise, pieces: UnitMoments, design: Design, *, weights: str, level: float | None) -> Pairwise:
+    """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
+
+    def errors_of(a: int, b: int) -> Errors:
+        pair, cells = design.pair(a, b)
+        return estimate_unit_errors(pieces.of_cells(cells), pair, pair.weights(weights)).errors
+
+    found = test_pairs(result, errors_of, "an interval")
+    errors = stack_errors(list(found.values()))
+
+    def matrix(values: FloatArray) -> FloatArray:
+        return fill_matrix(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
+
+    centred = replace(result, unbiased=matrix(errors.estimate))
+    if level is None:
+        return centred
+    lower, upper = map(matrix, errors.limits(level))
+    return replace(centred, level=level, lower=lower, upper=upper, stderr=matrix(errors.stderr))
+
+
+def add_tests(
+    result: Pairwise, pieces: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
+) -> Pairwise:
+    """The distances of all pairs with the p-values of their permutation tests."""
+
+    def test_of(a: int, b: int) -> TestResult:
+        pair, cells = design.pair(a, b)
+        return run_unit_test(pieces.of_cells(cells), pair, permutations=permutations, seed=seed)
+
+    return add_pvalues(result, test_pairs(result, test_of, "a test"), permutations, adjust)
+
+
+def add_pvalues(
+    result: Pairwise, found: Mapping[tuple[int, int], TestResult], permutations: int, adjust: str
+) -> Pairwise:
+    """The distances of all pairs with the outcome of their tests, p-values also adjusted for the number of pairs."""
+    pvalues = [tested.pvalue for tested in found.values()]
+
+    def matrix(values: Iterable[float], diagonal: float) -> FloatArray:
+        return fill_matrix(result, dict(zip(found, values, strict=True)), diagonal)
+
+    return replace(
+        result,
+        statistic=matrix((tested.statistic for tested in found.values()), 0.0),
+        pvalue=matrix(pvalues, 1.0),
+        adjusted=matrix(adjusted_pvalues(pvalues, method=adjust).tolist(), 1.0),
+        permutations=permutations,
+        adjust=adjust,
+    )
+
+
+def test_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
+    """The answer for each pair of groups that share a stratum; with a warning where some have none."""
+    found: dict[tuple[int, int], T] = {}
+    problems: list[InputError] = []
+    for a, b in combinations(range(len(result.labels)), 2):
+        if result.overlap[a, b] == 0:
+            continue
+        try:
+            found[a, b] = ask(a, b)
+        except InputError as problem:
+            problems.append(problem)
+    if not found:
+        raise problems[0] if problems else InputError("no stratum holds two of the compared groups: pass coarser ones")
+    if problems:
+        warn(f"pairs without {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0]}")
+    return found
+
+
+def fill_matrix(result: Pairwise, values: Mapping[tuple[int, int], float], diagonal: float) -> FloatArray:
+    """Symmetric matrix of the pairs' values, NaN for those without."""
+    number = len(result.labels)
+    matrix = np.full((number, number), np.nan)
+    np.fill_diagonal(matrix, diagonal)
+    if values:
+        first, second = np.array(list(values)).T
+        matrix[first, second] = matrix[second, first] = list(values.values())
+    return matrix

@@ -1,0 +1,178 @@
+r"""Confidence limits of the distance, by inverting a test of every value it might have.
+
+The variance between estimated means is a quadratic form of their errors. Far from zero the part that is linear in the
+errors decides, and the distance is about normal. Near zero the quadratic part does, which is skewed and has a variance
+of its own. Both belong to one family, a scaled noncentral chi-square, whose variance and skewness depend on the
+distance that is supposed to be true. So for each supposed distance θ the estimate has
+
+.. math:: \mathrm{Var} = \kappa_2/T^2 + V_1(\theta), \qquad
+          V_1(\theta) = V_1 + \frac{4c}{T^2}\bigl(\lambda(\theta) - B_u\bigr)
+
+with λ(θ) = W_u (e^θ − 1) and c = κ₂ / 2κ₁, and the limits are the θ at which the estimate would be just too large or
+just too small. κ₁ is the bias of the variance between, κ₂ the variance of its quadratic part, and V₁ the variance of
+the linear part, of which the sum of squared influences holds 2κ₂/T² too much. 4c/T² is the slope for errors alike in
+all directions; if the difference found lies in a direction of large variance, V₁/B_u is steeper and takes its place.
+A normal variable along one direction has a third moment of 1.5 times slope, T and V₁, which stands for all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from crossfusion._base import FloatArray
+from crossfusion.fusion import Fusion
+
+LEAST_SHARE = 0.5  # of the linear variance that the direction found would have: never below
+MOST_SKEWED = 2.8  # about the chi-square of one degree of freedom; a skewness beyond it is an error of estimation
+STEPS = 100  # at most, towards a limit
+CLOSE = 1e-12  # of the bracket a limit is searched in, at which it is found
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What is known of the errors of an estimated distance, or of several at once; variances over the plug-in within.
+
+    Parameters
+    ----------
+    between, within : array
+        Unbiased variance between and within the groups, B_u and W_u.
+    total : array
+        Plug-in total variance T.
+    linear : array
+        Sum of squared influences: the variance of the part that is linear in the errors, and a little more.
+    bias : array
+        What the errors of the means add to the variance between, κ₁.
+    quadratic : array
+        Variance of what they add, κ₂.
+    freedom : array
+        Degrees of freedom of `linear`.
+    """
+
+    between: FloatArray
+    within: FloatArray
+    total: FloatArray
+    linear: FloatArray
+    bias: FloatArray
+    quadratic: FloatArray
+    freedom: FloatArray
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The unbiased distance."""
+        return np.asarray(np.log1p(self.between / self.within))
+
+    @property
+    def stderr(self) -> FloatArray:
+        """Standard error if the estimate were true."""
+        linear, _ = self._linear(np.maximum(self.between, 0.0))
+        return np.asarray(np.sqrt(self.quadratic / self.total**2 + linear))
+
+    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper confidence limits, never negative: a distance is not."""
+        tail = (1 - level) / 2
+        estimate, top = self.estimate, np.maximum(self.estimate, 0.0) + self.stderr
+
+        def excess(distance: FloatArray) -> FloatArray:
+            """By how much the estimate is above its upper, and its lower, quantile."""
+            quantiles = [self._quantile(distance[k], probability) for k, probability in enumerate((1 - tail, tail))]
+            return np.asarray(estimate - distance - np.array(quantiles))
+
+        for _ in range(STEPS):
+            too_low = excess(np.array([top, top]))[1] > 0
+            if not too_low.any():
+                break
+            top = np.where(too_low, 2 * top, top)
+        lower, upper = _find_crossing(excess, np.array([top, top]))
+        return lower, upper
+
+    def _linear(self, supposed: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Variance and third moment of the linear part if this variance between were true."""
+        second = self.quadratic / self.total**2
+        found = np.maximum(self.linear - 2 * second, 0.0)
+        slope = 2 * second / self.bias  # 4c/T²
+        along = (2 * second + found) / (self.bias + np.maximum(self.between, 0.0))  # in the direction that was found
+        steep = np.maximum(slope, along)
+        variance = np.maximum(found + steep * (supposed - self.between), LEAST_SHARE * along * supposed)
+        return variance, 1.5 * steep * self.total * variance
+
+    def _quantile(self, distance: FloatArray, probability: float) -> FloatArray:
+        """Quantile of the estimate's deviation if `distance` were true."""
+        centre = np.maximum(self.estimate, 0.0)
+        known = np.minimum(distance, centre)
+        beyond = (distance - known) * np.exp(known)  # a tangent, so that the variance cannot outgrow the distance
+        first, third = self._linear(self.within * (np.expm1(known) + beyond))
+        variance = self.quadratic / self.total**2 + first
+        third = third + 2 * self.quadratic**2 / self.bias / self.total**3
+        normal = NormalDist().inv_cdf(probability)
+        heavier = 1 + (student_quantile(normal, self.freedom) - 1) * first / variance
+        skewed = _gamma(normal, np.minimum(third / variance**1.5, MOST_SKEWED))
+        return np.asarray(np.sqrt(variance) * heavier * skewed)
+
+
+def stack_errors(parts: Sequence[Errors]) -> Errors:
+    """The errors of several estimates, as arrays."""
+    return Errors(*(np.array([getattr(part, field.name) for part in parts]) for field in fields(Errors)))
+
+
+def _gamma(normal: float, skewness: FloatArray) -> FloatArray:
+    """Quantile of a gamma variable of mean 0 and variance 1 (Wilson and Hilferty 1931)."""
+    small = np.maximum(skewness, 1e-6)
+    root = np.maximum(1 + small * normal / 6 - small**2 / 36, 0.0)
+    return np.asarray(2 / small * (root**3 - 1))
+
+
+def student_quantile(normal: float, freedom: FloatArray) -> FloatArray:
+    """Quantile of Student's t over the normal one (Abramowitz and Stegun 26.7.5, exact below three degrees)."""
+    z, free = normal**2, np.maximum(freedom, 1.0)
+    series = (
+        1
+        + (z + 1) / (4 * free)
+        + (5 * z**2 + 16 * z + 3) / (96 * free**2)
+        + (3 * z**3 + 19 * z**2 + 17 * z - 15) / (384 * free**3)
+    )
+    if free.min() >= 3 or normal == 0:
+        return np.asarray(series)
+    probability = NormalDist().cdf(abs(normal))
+    one = np.tan(np.pi * (probability - 0.5))
+    two = (2 * probability - 1) * np.sqrt(0.5 / (probability * (1 - probability)))
+    return np.where(free < 2, one / abs(normal), np.where(free < 3, two / abs(normal), series))
+
+
+def half_width(level: float, freedom: float) -> float:
+    """Standard errors in half an interval, by Student's t."""
+    normal = NormalDist().inv_cdf((1 + level) / 2)
+    return float(normal * student_quantile(normal, np.array(float(freedom))))
+
+
+def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray) -> FloatArray:
+    """Where a falling function crosses zero between 0 and `top`; 0 where it is negative from the start."""
+    low, high = np.zeros_like(top), top
+    at_low, at_high = function(low), function(high)
+    starts_below = at_low <= 0
+    moved = np.zeros_like(top)
+    for _ in range(STEPS):
+        if np.all(starts_below | (high - low <= CLOSE * high)):
+            break
+        # false position that halves an end which stays put (Illinois), kept off the ends themselves
+        share = np.divide(at_low, at_low - at_high, out=np.full_like(top, 0.5), where=at_low > at_high)
+        middle = low + (high - low) * np.clip(share, CLOSE / 4, 1 - CLOSE / 4)
+        value = function(middle)
+        above = value > 0
+        at_high = np.where(above, np.where(moved > 0, at_high / 2, at_high), value)
+        at_low = np.where(above, value, np.where(moved < 0, at_low / 2, at_low))
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+        moved = np.where(above, 1.0, -1.0)
+        if np.all(starts_below | (np.abs(value) <= CLOSE * high)):
+            return np.where(starts_below, 0.0, middle)
+    return np.where(starts_below, 0.0, (low + high) / 2)
+
+
+def add_interval(fusion: Fusion, errors: Errors, level: float | None) -> Fusion:
+    """The same distance with the unbiased estimate that its errors imply, and its interval at this level."""
+    centred = replace(fusion, unbiased=float(errors.estimate))
+    if level is None:
+        return centred
+    low, high = errors.limits(level)
+    return replace(centred, level=level, interval=(float(low), float(high)), stderr=float(errors.stderr))

@@ -1,0 +1,79 @@
+"""What exchanges its label with what: rows, units as wholes, or the shares of a unit that have different labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FloatArray, InputError
+
+Codes = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ExchangeableItems:
+    """The item of each piece; the label of each item, and the block within which items may exchange labels."""
+
+    item: Codes
+    label: Codes
+    block: Codes
+
+
+def find_exchangeable(label: Codes, part: Codes, unit: Codes | None, *, crossed: bool | None) -> ExchangeableItems:
+    """Items of pieces with a label, a part and a unit; in a crossed design a unit has several labels.
+
+    Whatever has its label exchanged goes on to lie in the same parts. So items exchange labels with those of the same
+    parts, and every group keeps its share of each part.
+    """
+    if unit is None:
+        return ExchangeableItems(np.arange(len(label)), label, part)
+    first = np.unique(unit, return_index=True)[1]
+    if not crossed:
+        _check_nested(label, unit, first)
+        return ExchangeableItems(unit, label[first], encode_strata_sets(unit, part))
+    item, owner, own = _combine_codes(unit, label)
+    block, _, _ = _combine_codes(owner, encode_strata_sets(item, part))
+    if len(np.unique(block)) == len(block):
+        raise InputError("no pair has two labels (in the same strata): pass what was measured under several labels")
+    return ExchangeableItems(item, own, block)
+
+
+def count_landing_rows(count: FloatArray, label: Codes, part: Codes, unit: Codes) -> FloatArray:
+    """Rows that each piece's unit has in its part under each label."""
+    group, _, _ = _combine_codes(unit, part)
+    table = np.zeros((int(group.max()) + 1, int(label.max()) + 1))
+    table[group, label] = count
+    return np.asarray(table[group])
+
+
+def is_crossed(label: Codes, unit: Codes) -> bool:
+    """Whether some unit has several labels."""
+    return len(_combine_codes(unit, label)[1]) > int(unit.max()) + 1
+
+
+def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
+    if (label != label[first][unit]).any():
+        raise InputError(
+            "some units have rows of several labels, so they cannot exchange labels as wholes: pass them as pairs of"
+            " permutation_test; there is no such test of spread"
+        )
+    if np.bincount(label[first]).min() < 2:
+        raise InputError("a label has one unit only, whose own effect cannot be told from the label's: pass more units")
+
+
+def _combine_codes(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
+    """Code of each observed combination, and the parts that each is made of."""
+    width = int(second.max()) + 1
+    present, code = np.unique(first.astype(np.int64) * width + second, return_inverse=True)
+    return code, present // width, present % width
+
+
+def encode_strata_sets(item: Codes, part: Codes) -> Codes:
+    """Code of the set of parts in which each item lies."""
+    _, owner, lies_in = _combine_codes(item, part)
+    if len(owner) == int(item.max()) + 1:
+        return lies_in  # one part each
+    known: dict[bytes, int] = {}
+    sets = np.split(lies_in, np.flatnonzero(np.diff(owner)) + 1)
+    return np.array([known.setdefault(parts.tobytes(), len(known)) for parts in sets])

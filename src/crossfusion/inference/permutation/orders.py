@@ -1,0 +1,165 @@
+"""Labels that may be exchanged within blocks, and their rearrangements: every one, or some at random.
+
+Items carry labels: single rows, whole units, or the share of a unit that has one label. Under the hypothesis of a test,
+the labels of a block's items could as well have come in any other order.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FloatArray
+
+Codes = NDArray[np.integer]
+STREAM = 16  # rearrangements drawn from one random stream, so that results do not depend on how work is cut
+KEYS = 2**18  # random keys drawn at a time
+FEW = 8  # labels up to which ranks are found without sorting
+
+
+@dataclass(frozen=True)
+class Run:
+    """Blocks of the same size, one after the other."""
+
+    start: int
+    blocks: int
+    size: int
+
+    @property
+    def stop(self) -> int:
+        """Where the next run starts."""
+        return self.start + self.blocks * self.size
+
+
+@dataclass(frozen=True)
+class LabelOrders:
+    """Labels in the order of their blocks, small blocks first; and the place that each item has in this order."""
+
+    label: Codes
+    place: Codes
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def of(cls, label: Codes, block: Codes) -> "LabelOrders":
+        """Exchange of the labels of items within their blocks."""
+        size = np.bincount(block)[block]
+        order = np.lexsort((block, size))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        narrow = np.min_scalar_type(int(label.max()))
+        sizes, starts, items = np.unique(size[order], return_index=True, return_counts=True)
+        runs = zip(starts.tolist(), (items // sizes).tolist(), sizes.tolist(), strict=True)
+        return cls(label[order].astype(narrow), place, tuple(Run(*run) for run in runs))
+
+    @cached_property
+    def _free(self) -> list[slice]:
+        """Blocks that hold different labels."""
+        found = []
+        for run in self.runs:
+            labels = self.label[run.start : run.stop].reshape(run.blocks, run.size)
+            for block in np.flatnonzero((labels != labels[:, :1]).any(axis=1)).tolist():
+                start = run.start + block * run.size
+                found.append(slice(start, start + run.size))
+        return found
+
+    def count(self, limit: int) -> int:
+        """Number of distinct rearrangements, the present one included; `limit` + 1 if there are more than that."""
+        if len(self._free) > math.log2(limit) + 1:  # each has two at least
+            return limit + 1
+        total = 1
+        for block in self._free:
+            sizes = np.unique(self.label[block], return_counts=True)[1]
+            factorials = _log_factorials(int(sizes.sum()))
+            if factorials[-1] - factorials[sizes].sum() > math.log(limit) + 1:
+                return limit + 1
+            total *= _orders(sizes.tolist())
+        return min(total, limit + 1)
+
+    def every(self) -> Callable[[int, int], Codes]:
+        """Function that gives all rearrangements of a range of numbers, one a row."""
+        tables = [(block, _distinct_orders(self.label[block])) for block in self._free]
+
+        def rearranged(start: int, stop: int) -> Codes:
+            labels = np.tile(self.label, (stop - start, 1))
+            number = np.arange(start, stop)
+            for block, table in tables:
+                labels[:, block] = table[number % len(table)]
+                number //= len(table)
+            return labels
+
+        return rearranged
+
+    def random(self, seed: int) -> Callable[[int, int], Codes]:
+        """Function that gives random rearrangements of a range of numbers, one a row; it starts at whole streams."""
+
+        def rearranged(start: int, stop: int) -> Codes:
+            labels = np.tile(self.label, (stop - start, 1))
+            for first in range(start, stop, STREAM):
+                draw = np.random.default_rng([seed, first])
+                here = labels[first - start : first - start + STREAM]
+                for run in self.runs:
+                    _shuffle(draw, here[:, run.start : run.stop].reshape(len(here), run.blocks, run.size))  # a view
+            return labels
+
+        return rearranged
+
+
+def _shuffle(draw: np.random.Generator, labels: Codes) -> None:
+    """Put the labels of each block (last axis) in an order of its own, in place; the first axis repeats the others."""
+    number, blocks, size = labels.shape
+    present = np.unique(labels[0])
+    if len(present) == 1:
+        return
+    step = max(1, KEYS // (blocks * size))
+    for start in range(0, number, step):
+        here = labels[start : start + step]
+        keys = draw.integers(2**64, size=here.shape, dtype=np.uint64)
+        if blocks == 1 and len(present) <= FEW:
+            here[:, 0] = _unrank(keys[:, 0], here[0, 0], present)
+        else:
+            bits = int(present[-1]).bit_length()  # of a key that make room for the label which is sorted with it
+            here[...] = np.sort(keys >> bits << bits | here, axis=2) & (2**bits - 1)
+
+
+def _unrank(keys: NDArray[np.uint64], labels: Codes, present: Codes) -> Codes:
+    """Give each label to as many keys as have it, those of the lowest rank first; cheaper than sorting all keys."""
+    last = np.cumsum([np.count_nonzero(labels == label) for label in present[:-1]]) - 1
+    edges = np.partition(keys, last, axis=1)[:, last]
+    rank = (keys > edges[:, :1]).view(np.uint8)
+    for edge in edges.T[1:]:
+        rank += keys > edge[:, None]
+    return rank if present[-1] == len(last) else np.asarray(present[rank])
+
+
+def _log_factorials(largest: int) -> FloatArray:
+    """Logarithms of 0!, 1!, 2!, ..."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
+
+
+def _orders(sizes: list[int]) -> int:
+    """Number of distinct orders of labels that occur so many times each."""
+    total, left = 1, sum(sizes)
+    for size in sorted(sizes):
+        total *= math.comb(left, size)
+        left -= size
+    return total
+
+
+def _distinct_orders(labels: Codes) -> Codes:
+    """Every distinct order of some labels, one a row, the smallest first."""
+    return np.array(list(_sort_runs(sorted(labels.tolist()))), labels.dtype)
+
+
+def _sort_runs(order: list[int]) -> Iterator[list[int]]:
+    """From one order of labels to the next in the lexicographic sense, until none is left."""
+    while True:
+        yield order.copy()
+        turn = next((i for i in range(len(order) - 2, -1, -1) if order[i] < order[i + 1]), None)
+        if turn is None:
+            return
+        partner = next(i for i in range(len(order) - 1, turn, -1) if order[i] > order[turn])
+        order[turn], order[partner] = order[partner], order[turn]
+        order[turn + 1 :] = reversed(order[turn + 1 :])

@@ -1,0 +1,186 @@
+"""The errors of a distance whose rows are independent, in one more pass over the rows.
+
+The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c‖²/W up to a constant, which is
+(1/T − 1/W) r + (2/T) a with r = ‖z − μ_c‖² and a = ⟨z − μ_c, μ_c − μ_g⟩. So the variances of r and a in each cell, and
+their covariance, are all that is needed of the rows, besides a sample of them for the size of the quadratic part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import CodeArray, FloatArray, InputError, map_threads, split_rows
+from crossfusion.fusion import Design, between_by_feature, error_of_mean, split_by_stratum, stratum_means
+from crossfusion.inference.intervals import Errors
+from crossfusion.moments import PRODUCTS, Moments, influence_sums, kernel
+
+SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
+NUMBERS = 2**17  # in the sample of one cell, at most
+LEAST = 16  # rows in each sample, or all there are
+LOOKED_FOR = 64  # cells up to which each is looked for by itself; more are sorted
+AT_A_TIME = 2**20  # bytes of rows, as float64
+LEAST_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
+FEW = 16  # cells of a part up to which traces of products are estimated pair by pair
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows and the cell of each; negative: left out. If there is one cell only, `only` says which."""
+
+    rows: Any
+    codes: CodeArray
+    only: int | None = None
+
+
+def estimate_row_errors(
+    pieces: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
+) -> Errors:
+    """Errors of the distance of a design with these weights, from its rows in one or several arrays, and a sample."""
+    cells, part = design.cells, design.part
+    error = error_of_mean(cells)  # s²/n
+    if cells.count.min() < LEAST_ROWS:
+        raise InputError(
+            f"level needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies:"
+            " leave smaller ones out, or pass coarser strata"
+        )
+    share = weight / np.bincount(part, weights=weight)[part]
+    between = float(between_by_feature(cells.mean, weight, part).sum())
+    within = float(np.sum(weight * cells.dispersion))
+    bias = float(np.sum(weight * (1 - share) * error))
+    total = within + between
+    if not (within > 0 and bias > 0):
+        raise InputError(
+            "level needs rows that differ within the groups, and strata that groups share: without them there is no"
+            " error to speak of"
+        )
+    direction = cells.mean - stratum_means(cells.mean, weight, part)[part]
+    sums = np.sum([_sums(piece, design.cells, direction, within) for piece in pieces], axis=0)
+    second, fourth = _centre_sums(sums, within / total - 1, 2 * within / total)
+    share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
+    linear = share_of_row * second
+    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
+    with map_threads(1):
+        scale = count_independent(design) ** 2
+        quadratic = (scale / within) ** 2 * _quadratic_sums(sampled, design, weight, share, error * cells.count / scale)
+    freedom = float(np.sum(cells.count - 1))
+    if of_linear.sum() > 0:  # fewer where single rows decide
+        freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
+    return Errors(
+        between=np.array((between - bias) / within),
+        within=np.array(np.sum(weight * error * cells.count) / within),
+        total=np.array(total / within),
+        linear=np.array(linear.sum()),
+        bias=np.array(bias / within),
+        quadratic=np.maximum(quadratic, least_quadratic(bias / within, design)),
+        freedom=np.array(freedom),
+    )
+
+
+def least_quadratic(bias: float, design: Design) -> float:
+    """Least variance of a quadratic form of this mean, whose rank is that of the design at most."""
+    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.part)))
+    return 2 * bias**2 / rank
+
+
+def _sums(piece: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
+    """For each cell the sums of `influence.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
+    if isinstance(piece.rows, np.ndarray) and piece.rows.nbytes >= kernel.SMALL:
+        return influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
+    sums = np.zeros((len(cells), len(PRODUCTS)))
+    for start, block in split_rows(piece.rows, AT_A_TIME):
+        dense = block if isinstance(block, np.ndarray) else block.toarray()
+        codes = piece.codes[start : start + len(dense)]
+        for cell in np.unique(codes[codes >= 0]).tolist():
+            own = codes == cell
+            gap = np.subtract(dense if own.all() else dense[own], cells.mean[cell], dtype=np.float64)
+            s = (np.einsum("ij,ij->i", gap, gap) - cells.dispersion[cell]) / unit
+            a = gap @ (direction[cell] / unit)
+            ss, sa, aa = s * s, s * a, a * a
+            sums[cell] += [np.sum(values) for values in (ss, sa, aa, ss * ss, ss * sa, ss * aa, sa * aa, aa * aa)]
+    return sums
+
+
+def _centre_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rows of each cell of the second and of the fourth power of their influence."""
+    factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in PRODUCTS])
+    power = np.array([i + j for i, j in PRODUCTS])
+    terms = sums * factor
+    return terms[:, power == 2].sum(axis=1), terms[:, power == 4].sum(axis=1)
+
+
+def _quadratic_sums(
+    sampled: Mapping[int, NDArray[np.float32]],
+    design: Design,
+    weight: FloatArray,
+    share: FloatArray,
+    variance: FloatArray,
+) -> float:
+    """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
+
+    Q is diag(w) − w w'/w_g in each part g. Traces are estimated from products of sampled rows. In parts of many cells,
+    where pairs of different cells hardly count, they are bounded by those of the cells themselves.
+    """
+    count = design.cells.count
+    own = np.array([_own_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
+    total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
+    mixed = weight * share / count  # w_c² / w_g n_c
+    for members in split_by_stratum(design.part):
+        if len(members) > FEW:
+            bound = mixed[members] * np.sqrt(own[members])
+            total += float(bound.sum() ** 2 - np.sum(bound**2))
+            continue
+        for a, b in combinations(members, 2):
+            products = sampled[a] @ sampled[b].T
+            trace = np.mean(products * products) * count[a] * count[b] / (count[a] - 1) / (count[b] - 1)
+            total += 2 * float(mixed[a] * mixed[b] * trace)
+    return 2 * total
+
+
+def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
+    """Trace of a cell's squared covariance, from some of its `count` rows, centred; at least that of a sphere."""
+    number, dim = rows.shape
+    products = rows @ rows.T
+    different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
+    centred = (variance / count) ** 2  # what centring adds to each
+    return float(max((different - centred) * (count / (count - 1)) ** 2, variance**2 / dim))
+
+
+def sample_rows(pieces: Sequence[LabeledRows], design: Design) -> dict[int, NDArray[np.float32]]:
+    """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
+    return {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
+
+
+def count_independent(design: Design) -> float:
+    """Distance of rows from the means of their cells, as a root mean square; 1 if there is none."""
+    return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
+
+
+def _samples(piece: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
+    each = max(LEAST, min(SAMPLE // len(design.cells), NUMBERS // design.cells.dim))
+    inverse = 1 / count_independent(design)
+    cells = range(len(design.cells)) if piece.only is None else [piece.only]
+    positions = _positions(piece, len(cells))
+    for cell in cells:
+        own = positions(cell)
+        if not len(own):
+            continue  # it is in another array
+        chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
+        rows = piece.rows[own[np.sort(chosen)]]
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        gap = np.subtract(dense, design.cells.mean[cell], dtype=np.float64)
+        yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
+
+
+def _positions(piece: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
+    """Where the rows of a cell are, in order."""
+    if cells <= LOOKED_FOR:
+        return lambda cell: np.flatnonzero(piece.codes == cell)
+    order = np.argsort(piece.codes, kind="stable")
+    edges = np.searchsorted(piece.codes[order], np.arange(cells + 1))
+    return lambda cell: order[edges[cell] : edges[cell + 1]]

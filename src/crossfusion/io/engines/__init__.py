@@ -1,0 +1,50 @@
+"""Who reads and reduces the parts of a source: threads of this process, Dask or Spark."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from crossfusion._base import InputError
+from crossfusion.io.engines import dask, local, spark
+from crossfusion.io.engines.resume import Checkpoint
+from crossfusion.io.reduction import Reduced
+
+ENGINES = ("auto", "local", "dask", "spark")
+OTHER = "pass a distributed.Client"  # what else may be an engine
+LAZY = {"dask": "a Dask collection", "spark": "a Spark DataFrame"}
+
+
+def choose_engine(engine: Any, source: Any) -> Any:
+    """The engine that is meant, which may be a Dask client; collections of Dask and Spark are for their own engine."""
+    if engine not in ENGINES if isinstance(engine, str) else not hasattr(engine, "nthreads"):
+        raise InputError(f"engine={engine!r} is no engine: choose {', '.join(ENGINES)}, or {OTHER}")
+    kind = "dask" if dask.is_collection(source) else "spark" if spark.is_frame(source) else None
+    named = engine if isinstance(engine, str) else "dask"
+    if kind is not None and named not in ("auto", kind):
+        raise InputError(f"the rows are {LAZY[kind]}, which only its own engine can make: use engine={kind!r}")
+    return engine if engine != "auto" else kind or "local"
+
+
+def open_distributed(source: Any, by: Any, vectors: Any, engine: Any) -> list[Any] | None:
+    """What an engine reads by its own means, or None where the rows come from a source of ours."""
+    if dask.is_collection(source):
+        return [dask.open_collection(source, by, vectors)]
+    if engine == "spark" and spark.is_table(source):
+        with suppress(spark.UnknownTypeError):
+            return [spark.open_table(source, by, vectors)]
+    return None
+
+
+def run(
+    sources: Sequence[Any],
+    engine: Any,
+    nan: str = "raise",
+    progress: Callable[[int], None] | None = None,
+    keeper: Checkpoint | None = None,
+) -> list[tuple[str, Reduced]]:
+    """What each source is reduced to; `progress` is told rows as they are done, and threads keep what is done."""
+    if engine == "local":
+        return local.run(sources, nan, progress, keeper)
+    if engine == "spark":
+        return spark.run(sources, nan, progress)
+    return dask.run(sources, nan, progress, None if engine == "dask" else engine)

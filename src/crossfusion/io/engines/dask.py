@@ -1,0 +1,277 @@
+"""Dask: each part or chunk is reduced where it is read, and moments are merged in a tree.
+
+A task for each part gives a `Reduced`; tasks of eight of these, in their order, merge them, and so on up to one. Only
+that one comes back, and of each part how many rows it had. Dask does again what a lost worker had done, so the result
+is complete; that it is, the rows counted on both ways must tell.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from crossfusion._base import CrossfusionError, EngineError, FileError, InputError, first_line, optional
+from crossfusion._base import threads as kernels
+from crossfusion.io.engines import local
+from crossfusion.io.engines.dask_collections import LazyChunk, fresh_keys, is_collection, open_collection
+from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
+from crossfusion.io.sources.chunk import Source, merge_partitions
+
+__all__ = ["LazyChunk", "is_collection", "open_collection", "run"]
+
+FAN_IN = 8  # moments that a task merges
+TASKS = 8  # of each thread, at most, so that few moments travel however many parts a file has
+WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
+LOOK = 2.0  # seconds without news after which to look whether there are workers
+PATIENCE = 60.0  # seconds without any worker until the work is given up
+
+Progress = Callable[[int], None] | None
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The tasks of a source, and the keys of some: what each part has seen, in order, and the sum of all."""
+
+    source: Source | LazyChunk
+    graph: Mapping[Any, Any]
+    seen: Sequence[Any]
+    root: Any
+
+    @property
+    def wanted(self) -> list[Any]:
+        """Keys of all results that are wanted."""
+        return [*self.seen, self.root]
+
+
+def run(
+    sources: Sequence[Source | LazyChunk], nan: str = "raise", progress: Progress = None, client: Any = None
+) -> list[tuple[str, Reduced]]:
+    """What each source is reduced to; `progress` is told the rows of each part.
+
+    Parts are worked on by `client`, or by the client that is active, or by the scheduler that Dask is set to. Rows that
+    are in the memory of this process are reduced here, as sending them takes longer.
+    """
+    client = _active_client() if client is None else _check_client(client)
+    threads = kernels.thread_count() if client is None else sum(client.nthreads().values())
+    found: dict[int, Reduced] = {}
+    trees: dict[int, _Tree] = {}
+    for number, source in enumerate(sources):
+        if isinstance(source, Source) and source.here:
+            found[number] = local.run([source], nan, progress)[0][1]
+        elif isinstance(source, Source) and not source.parts:
+            found[number] = Reduced(source.name)
+        else:
+            trees[number] = _tree(source, threads, travels=client is not None)
+    watches = [_Watch(tree.source, nan, progress) for tree in trees.values()]
+    if trees:
+        compute = _on_scheduler if client is None else _on_client
+        roots = compute([*trees.values()], watches, client)
+        found |= dict(zip(trees, roots, strict=True))
+    for watch, number in zip(watches, trees, strict=True):
+        watch.check_complete(found[number])
+    return [(source.name, found[number]) for number, source in enumerate(sources)]
+
+
+def _active_client() -> Any:
+    """The client that Dask would use now, if any."""
+    dask = optional.load("dask", "dask", "dask", "engine='dask'")
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    if distributed is None or dask.config.get("scheduler", "distributed") not in ("distributed", "dask.distributed"):
+        return None
+    try:
+        return _check_client(distributed.default_client())
+    except ValueError:  # there is none
+        return None
+
+
+def _check_client(client: Any) -> Any:
+    if not (hasattr(client, "compute") and hasattr(client, "nthreads")):
+        raise InputError(f"engine={client!r} is no Dask client: pass a distributed.Client, or engine='dask'")
+    if client.asynchronous:
+        raise InputError("the Dask client is asynchronous, but its result is waited for: make it with Client(...)")
+    return client
+
+
+def _tree(source: Source | LazyChunk, threads: int, travels: bool) -> _Tree:
+    """Tasks that reduce the parts of a source, and tasks that merge what these give."""
+    graph: dict[Any, Any] = {}
+    if isinstance(source, LazyChunk):
+        graph |= source.graph
+        level = list(source.leaves)
+    else:
+        if travels:
+            _check_travels(source)
+        source = merge_partitions(source, TASKS * max(1, threads))
+        level = fresh_keys("crossfusion-part", len(source.parts))
+        graph |= {
+            key: (partial(reduce_partition, part, source.name),) for key, part in zip(level, source.parts, strict=True)
+        }
+    seen: list[Any] = []
+    while len(level) > 1 or not seen:
+        if not seen and len(level) <= WATCHED:
+            seen = fresh_keys("crossfusion-seen", len(level))
+            graph |= {key: (_seen, piece) for key, piece in zip(seen, level, strict=True)}
+            continue
+        below, level = level, fresh_keys("crossfusion-merge", -(-len(level) // FAN_IN))
+        graph |= {key: (merge_reduced, below[k * FAN_IN : (k + 1) * FAN_IN]) for k, key in enumerate(level)}
+    return _Tree(source, graph, seen, level[0])
+
+
+def _seen(piece: Reduced) -> Seen:
+    return piece.seen
+
+
+def _check_travels(source: Source) -> None:
+    """Refuse what only this process can read, such as an open connection."""
+    dumps = optional.load("cloudpickle", "cloudpickle", "dask", "engine='dask'").dumps
+    try:
+        dumps(source.parts[0])
+    except Exception as problem:
+        raise InputError(
+            f"{source.name} can be read by this process only, not by Dask workers: use engine='local'"
+        ) from problem
+
+
+class _Watch:
+    """Sees the parts of a source in their order, tells the progress, and judges."""
+
+    def __init__(self, source: Source | LazyChunk, nan: str, progress: Progress) -> None:
+        self._source, self._nan, self._progress = source, nan, progress
+        self._early: dict[int, Seen] = {}
+        self._next = 0
+        self._seen = Seen()
+
+    def see(self, number: int, seen: Seen) -> None:
+        """Take note of a part; refuse rows that are not finite once it is known which is the first."""
+        if self._progress is not None:
+            self._progress(seen.rows)
+        self._early[number] = seen
+        while self._next in self._early:
+            self._seen += self._early.pop(self._next)
+            self._next += 1
+        if self._nan == "raise":
+            rows = self._source.rows
+            self._seen.settle(self._source.name, "raise", so_far=rows is None or self._seen.rows < rows)
+
+    def check_complete(self, piece: Reduced) -> None:
+        """Refuse a sum that does not hold the rows that there are."""
+        name, rows = self._source.name, self._source.rows
+        if piece.seen != self._seen:
+            raise EngineError(
+                f"the parts of {name} had {self._seen.rows} rows when they were read, but the sum has"
+                f" {piece.seen.rows}: they changed meanwhile, so summarize them again"
+            )
+        if rows is not None and piece.seen.rows != rows:
+            raise EngineError(
+                f"{name} should have {rows} rows, but {piece.seen.rows} were read: it changed meanwhile, or its chunks"
+                " are not as large as they say"
+            )
+
+
+def _whole(trees: Sequence[_Tree]) -> dict[Any, Any]:
+    return {key: task for tree in trees for key, task in tree.graph.items()}
+
+
+def _on_scheduler(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> list[Reduced]:
+    """Results from the scheduler that Dask is set to, threads of this process unless told otherwise."""
+    base, threaded, callbacks = (
+        optional.load(f"dask.{module}", "dask", "dask", "engine='dask'") for module in ("base", "threaded", "callbacks")
+    )
+    place = {key: (watch, k) for tree, watch in zip(trees, watches, strict=True) for k, key in enumerate(tree.seen)}
+
+    def done(key: Any, result: Any, *_: Any) -> None:
+        if key in place:
+            watch, number = place.pop(key)
+            watch.see(number, result)
+
+    get = base.get_scheduler() or threaded.get
+    with _translate_errors(trees), callbacks.Callback(posttask=done):
+        found = get(_whole(trees), [tree.wanted for tree in trees])
+        for tree, results in zip(trees, found, strict=True):
+            for key, seen in zip(tree.wanted, results, strict=True):
+                done(key, seen)  # where the scheduler has not told it before
+        return [results[-1] for results in found]
+
+
+def _on_client(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -> list[Reduced]:
+    """Results from a cluster; whatever goes wrong, nothing of it goes on running."""
+    dask = optional.load("dask", "dask", "dask", "engine='dask'")
+    quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}  # labels may be many, but rows are many more
+    futures: list[Any] = []
+    with _translate_errors(trees):
+        try:
+            patience = _Patience(client)
+            with dask.config.set(quiet):
+                futures += client.get(_whole(trees), [tree.wanted for tree in trees], sync=False)
+            roots = []
+            for (*seen, root), watch in zip(futures, watches, strict=True):
+                for number, future in enumerate(seen):
+                    watch.see(number, patience.result(future))
+                roots.append(patience.result(root))
+            return roots
+        except BaseException:
+            with suppress(Exception):  # the error that led here says more
+                client.cancel([future for several in futures for future in several])
+            raise
+
+
+class _Patience:
+    """Waits for results, but not for ever when all workers are gone."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._alive = time.monotonic()
+
+    def result(self, future: Any) -> Any:
+        """The result of a task, once it is there."""
+        while True:
+            try:
+                return future.result(timeout=LOOK)
+            except TimeoutError:
+                if future.status == "error":  # the task's own, not ours
+                    return future.result()
+                self._look()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._client.nthreads():
+            self._alive = now
+        elif now - self._alive > PATIENCE:
+            raise EngineError(
+                f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done: start workers"
+                " and call again"
+            )
+
+
+@contextmanager
+def _translate_errors(trees: Sequence[_Tree]) -> Iterator[None]:
+    """Errors of Dask and of files, in one sentence of ours; errors of ours and of users' own tasks pass as they are."""
+    names = ", ".join(tree.source.name for tree in trees[:3]) + (", ..." if len(trees) > 3 else "")
+    try:
+        yield
+    except CrossfusionError:
+        raise
+    except (CancelledError, TimeoutError) as problem:
+        raise EngineError(
+            f"Dask gave up the work on {names} ({first_line(problem)}): there is no result, so call again"
+        ) from problem
+    except OSError as problem:
+        if type(problem).__module__.startswith("distributed"):
+            raise EngineError(
+                f"the connection to Dask was lost ({first_line(problem)}): there is no result, so call again"
+            ) from problem
+        raise FileError(
+            f"a Dask worker cannot read its part of {names} ({first_line(problem)}): every worker needs the file, under"
+            " the same path"
+        ) from problem
+    except Exception as problem:
+        if type(problem).__name__ != "KilledWorker":
+            raise
+        raise EngineError(
+            f"workers died again and again over a part of {names}, most likely for want of memory: give them more, or"
+            " make the chunks smaller"
+        ) from problem

@@ -1,0 +1,204 @@
+"""Dask arrays and data frames as tasks, each of which reduces a chunk or a partition where it lies."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from crossfusion._base import InputError, as_names, as_rows, check_known, check_length, factors
+from crossfusion.io.reduction import Reduced, reduce_chunk
+from crossfusion.io.sources.chunk import Chunk
+from crossfusion.io.sources.vector_columns import choose_columns, make_chunk, vector_columns
+from crossfusion.moments import kernel
+
+
+@dataclass(frozen=True)
+class LazyChunk:
+    """Rows that Dask will make: a name for messages, and tasks.
+
+    The tasks are a graph as Dask understands it: a mapping of keys to tuples of a function and its arguments, of which
+    those that are keys stand for results. The tasks called `leaves` reduce a chunk each, in their order.
+    """
+
+    name: str
+    graph: Mapping[Any, Any]
+    leaves: Sequence[Any]
+    rows: int | None = None  # None: known only after they are made
+
+
+def is_collection(source: Any) -> bool:
+    """Whether Dask would have to make these rows first; who passes them has imported Dask already."""
+    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(source))
+
+
+def open_collection(source: Any, by: Any, vectors: Any = None) -> LazyChunk:
+    """Tasks of a Dask array with `by` as arrays, or of a Dask data frame with `by` as column names."""
+    frame = _is_frame(source)
+    if not frame and not _is_array(source):
+        kind = type(source).__name__
+        raise InputError(f"a Dask {kind} has no rows to summarize: pass a Dask array or a Dask data frame")
+    if isinstance(by, Mapping):
+        if vectors is not None:
+            raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
+        return _array_tasks(source.values if frame else source, by)
+    names = as_names(by, "by", needed=True)
+    if not frame:
+        raise InputError(f"by={by!r} names columns, but a Dask array has none: pass by={{name: values}}")
+    return _frame_tasks(source, names, vectors)
+
+
+def _is_array(value: Any) -> bool:
+    return is_collection(value) and hasattr(type(value), "rechunk")  # a Delayed has every attribute itself
+
+
+def _is_frame(value: Any) -> bool:
+    return is_collection(value) and hasattr(type(value), "columns") and value.ndim == 2
+
+
+def _tasks_of(collections: Sequence[Any]) -> tuple[dict[Any, Any], list[list[Any]]]:
+    """Tasks that make the chunks of some collections, as Dask optimizes them, and the keys of those chunks."""
+    graph: dict[Any, Any] = {}
+    keys = []
+    for collection in collections:
+        chunks = list(np.ravel(collection.to_delayed()))
+        graph |= dict(chunks[0].dask) if chunks else {}  # all have the same graph
+        keys.append([chunk.key for chunk in chunks])
+    return graph, keys
+
+
+def fresh_keys(name: str, number: int) -> list[tuple[str, int]]:
+    """Keys of so many new tasks."""
+    unique = f"{name}-{uuid4().hex}"
+    return [(unique, k) for k in range(number)]
+
+
+def _array_tasks(array: Any, by: Mapping[str, Any]) -> LazyChunk:
+    if array.ndim != 2:
+        raise InputError(f"x must be two-dimensional, rows × features, but has {array.ndim} dimensions: reshape it")
+    as_names([*by], "by", needed=True)
+    if array.numblocks[1] > 1:
+        if np.isnan(array.shape[1]):
+            raise InputError("x has an unknown number of features: call compute_chunk_sizes() on it first")
+        array = array.rechunk({1: -1})
+    sizes = array.chunks[0]
+    known = not np.isnan(sum(sizes))
+    lazy, here = _align(by, sizes, known)
+    graph, (chunks, *labels) = _tasks_of([array, *lazy.values()])
+    for name, tasks in zip(lazy, labels, strict=True):
+        _check_chunks(len(tasks), len(chunks), name)
+    starts = [0, *accumulate(map(int, sizes))] if known else [0] * len(sizes)
+    large = known and array.nbytes >= kernel.SMALL
+    leaves = fresh_keys("crossfusion-chunk", len(chunks))
+    for k, leaf in enumerate(leaves):
+        place = "" if known else f"chunk {k} of x"
+        fixed = {name: here[name][k] if name in here else None for name in by}
+        reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place, large)
+        graph[leaf] = (reduce, chunks[k], *(tasks[k] for tasks in labels))
+    return LazyChunk("x", graph, leaves, int(sum(sizes)) if known else None)
+
+
+def _reduce_chunk(
+    names: Sequence[str], by: Mapping[str, Any], first: int, place: str, large: bool, rows: Any, *labels: Any
+) -> Reduced:
+    """Reduce the rows of a chunk, on a worker; `labels` are the values of the factors called `names`."""
+    by = {**by, **dict(zip(names, labels, strict=True))}
+    values, keys = as_rows(rows, place or "x"), factors.as_table(by)
+    where = place or f"the chunk of x from row {first} on"
+    check_length(keys.num_rows, values.shape[0], next(iter(by)), where)
+    return reduce_chunk(Chunk(values, keys, first, place), "x", large=large) if keys.num_rows else Reduced("x")
+
+
+def _align(by: Mapping[str, Any], sizes: Sequence[Any], known: bool) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """Factors that Dask will make, in chunks like those of the rows, and for each other factor its values in each."""
+    here = {name: values for name, values in by.items() if not is_collection(values)}
+    lazy = {name: _rechunk(values, name, sizes) for name, values in by.items() if name not in here}
+    if not here:
+        return lazy, {}
+    if not known:
+        raise InputError(
+            f"x has chunks of unknown size, and {next(iter(here))} is not in such chunks: pass it as a Dask array or"
+            " series in the same chunks, or call compute_chunk_sizes() on x first"
+        )
+    keys = factors.as_table(here)
+    check_length(keys.num_rows, int(sum(sizes)), next(iter(here)), "x")
+    return lazy, {name: _cut(keys.column(name), sizes) for name in here}
+
+
+def _cut(column: Any, sizes: Sequence[int]) -> list[Any]:
+    """Stretches of a column, each with the few values that occur in it, since an Arrow slice travels as a whole."""
+    starts = [0, *accumulate(sizes)]
+    whole = column.combine_chunks()
+    return [whole.slice(start, size).dictionary_encode() for start, size in zip(starts, sizes, strict=False)]
+
+
+def _rechunk(values: Any, name: str, sizes: Sequence[Any]) -> Any:
+    """A Dask array or series in chunks of these sizes, as far as sizes are known."""
+    if not hasattr(type(values), "ndim") or values.ndim != 1:
+        raise InputError(f"{name} must hold one value a row: pass one array, or one Dask array or series, a factor")
+    if _is_array(values) and not np.isnan(sum(values.chunks[0])) and not np.isnan(sum(sizes)):
+        check_length(values.shape[0], int(sum(sizes)), name, "x")
+        return values.rechunk((tuple(sizes),))
+    return values
+
+
+def _check_chunks(number: int, expected: int, name: str) -> None:
+    if number != expected:
+        raise InputError(
+            f"{name} has {number} chunks for {expected} of x, and their sizes are not known: take both from the same"
+            " frame, or call compute_chunk_sizes() on both arrays first"
+        )
+
+
+def _frame_tasks(frame: Any, by: tuple[str, ...], vectors: Any) -> LazyChunk:
+    names = [str(name) for name in frame.columns]
+    check_known(by, names, "column", "the table")
+    columns = (
+        _list_column(frame, by)
+        if vectors is None
+        else choose_columns(names, by, as_names(vectors, "vectors", "column"), "the table")
+    )
+    needed = frame[[*by, *columns]] if len(names) == len(set(names)) else frame
+    graph, (partitions,) = _tasks_of([needed])
+    leaves = fresh_keys("crossfusion-partition", len(partitions))
+    for k, (leaf, partition) in enumerate(zip(leaves, partitions, strict=True)):
+        graph[leaf] = (partial(_reduce_partition, by, columns, k), partition)
+    return LazyChunk("the table", graph, leaves)
+
+
+def _list_column(frame: Any, by: Sequence[str]) -> list[str]:
+    """The one column that can hold vectors, by its type, so that all partitions take the same."""
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in by}
+    found = [name for name, kind in kinds.items() if kind == "object" or "list<" in kind]
+    if len(found) != 1:
+        said = f"{len(found)} columns that may hold vectors ({', '.join(found)})" if found else "no column of vectors"
+        raise InputError(f"the table has {said}: name one in vectors, or a pattern such as 'dim_*'")
+    return found
+
+
+def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, frame: Any) -> Reduced:
+    """Reduce the rows of a partition, on a worker."""
+    import pyarrow as pa
+
+    place = f"partition {number} of the table"
+    if not len(frame):
+        return Reduced("the table")
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        said = " ".join(str(problem).split())
+        raise InputError(
+            f"{place} has a column that cannot be read ({said}): pass only the columns needed"
+        ) from problem
+    kind = table.schema.field(columns[0]).type if len(columns) == 1 else None
+    if kind is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise InputError(
+            f"column {columns[0]!r} of {place} holds text: Dask makes text of lists unless"
+            " dask.config.set({'dataframe.convert-string': False}) comes before the frame"
+        )
+    block = make_chunk(table, by, vector_columns(table.schema, by, list(columns), place), place)
+    return reduce_chunk(replace(block, file=place), "the table")

@@ -1,0 +1,226 @@
+"""Threads of this process: each reads a block, reduces it, and goes on to the next one.
+
+Parts are read side by side. Where there are fewer parts than threads, several threads share a part: while one reads its
+next block, the others reduce the blocks before; or, where a part is one long block, one decodes what another reduces.
+So no more blocks are in memory than there are threads, and the result has the same bits for any number of them, since
+pieces add up in the order of the blocks.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Condition, Lock
+
+from crossfusion._base import LazyRows, thread_count
+from crossfusion.io.engines.resume import Checkpoint
+from crossfusion.io.reduction import Reduced, Running, Seen, reduce_chunk
+from crossfusion.io.sources.chunk import Chunk, Partition, Source
+from crossfusion.moments import kernel
+
+Progress = Callable[[int], None] | None
+
+AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
+
+
+def run(
+    sources: Sequence[Source], nan: str = "raise", progress: Progress = None, keeper: Checkpoint | None = None
+) -> list[tuple[str, Reduced]]:
+    """What each source is reduced to; `progress` is told the rows of each block, `keeper` keeps what is done."""
+    found: dict[int, Reduced] = {}
+    for number, source in enumerate(sources):
+        if source.whole:
+            found[number] = reduce_chunk(next(source.chunks()), source.name, threads=None)
+            if progress is not None:
+                progress(found[number].seen.rows)
+    away = {number: source for number, source in enumerate(sources) if not source.whole}
+    if away:
+        found |= zip(away, _Job([*away.values()], nan, progress, keeper).run(thread_count()), strict=True)
+    return [(source.name, found[number]) for number, source in enumerate(sources)]
+
+
+class _Stopped(BaseException):
+    """Work was given up, for a reason that another thread tells."""
+
+
+class _Lane:
+    """A part that is being read, by one thread at a time."""
+
+    def __init__(self, place: int, source: int, number: int, part: Partition, name: str) -> None:
+        self.place, self.source, self.number, self.name = place, source, number, name  # among all parts, and in its own
+        self.busy = 0  # threads that read or reduce a block of it
+        self.ended = False
+        self.total = Running(name)
+        self._blocks = part()
+        self._given = self._bytes = 0
+        self._lock = Lock()
+
+    def next(self) -> tuple[int, int, Chunk | None]:
+        """Number of the next block, bytes up to its end, and the block."""
+        with self._lock:
+            block = None if self.ended else next(self._blocks, None)
+            if block is None:
+                self.ended = True
+            else:
+                self._given += 1
+                self._bytes += block.rows.shape[0] * _row_bytes(block)
+            return self._given - 1, self._bytes, block
+
+    def close(self) -> None:
+        """Let go of files that are still open; a thread that is reading them comes to its end first."""
+        close = getattr(self._blocks, "close", None)
+        if close is not None:
+            with self._lock:
+                close()
+
+
+def _row_bytes(block: Chunk) -> int:
+    return int(block.rows.shape[1]) * int(block.rows.dtype.itemsize)
+
+
+class _Job:
+    """Sources on their way through the threads."""
+
+    def __init__(self, sources: Sequence[Source], nan: str, progress: Progress, keeper: Checkpoint | None) -> None:
+        parts = ((k, number, part) for k, source in enumerate(sources) for number, part in enumerate(source.parts))
+        self._waiting = [(place, *part) for place, part in enumerate(parts)][::-1]
+        self._sources, self._nan, self._progress = sources, nan, progress
+        self._keeper = keeper
+        self._totals = [Running(source.name) for source in sources]
+        self._lanes: list[_Lane] = []
+        self._change = Condition()
+        self._stopped = False
+        self._first = 0  # of the sources that are not done
+        known = [source.rows for source in sources if source.rows is not None]
+        self._rows = sum(known) if len(known) == len(sources) else None
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take over what an earlier run has done."""
+        kept = None if self._keeper is None else self._keeper.load(len(self._sources))
+        for total, (number, piece) in zip(self._totals, kept or [], strict=False):
+            total.start(number, piece)
+            if self._progress is not None:
+                self._progress(piece.seen.rows)
+        self._waiting = [entry for entry in self._waiting if entry[2] >= self._totals[entry[1]].number]
+
+    def run(self, threads: int) -> list[Reduced]:
+        """Start the threads and wait for them; the first error of any of them ends all."""
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                try:
+                    for done in [pool.submit(self._work, threads) for _ in range(threads)]:
+                        done.result()
+                finally:
+                    self._stop()
+        except KeyboardInterrupt:
+            if self._keeper is not None:
+                self._keeper.interrupted(self._totals)
+            raise
+        finally:
+            for lane in self._lanes:
+                lane.close()
+        return [total.total() for total in self._totals]
+
+    def _stop(self) -> None:
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+
+    def _work(self, threads: int) -> None:
+        try:
+            while (lane := self._claim(threads)) is not None:
+                number, size, block = lane.next()
+                piece = None
+                if block is not None:
+                    watched = self._watched(block, threads)
+                    piece = reduce_chunk(block, lane.name, large=self._is_large(block, size))
+                    self._tell(piece.seen.rows - watched.told)
+                self._take(lane, number, piece)
+        except _Stopped:  # by what happened elsewhere
+            return
+        except BaseException:
+            self._stop()
+            raise
+
+    def _watched(self, block: Chunk, threads: int) -> "_Watched":
+        """Tell of rows of a block while it is still being read, as it may be long; give it up when all work is."""
+        watched = _Watched(self, block.rows.shape[0])
+        if isinstance(block.rows, LazyRows):
+            block.rows.tell = watched
+            with self._change:  # a thread that has no part of its own helps to read this one
+                block.rows.ahead = len([lane for lane in self._lanes if not lane.ended]) < threads and not self._waiting
+        return watched
+
+    def _tell(self, rows: int) -> None:
+        """Tell of rows that are done."""
+        if self._progress is not None and rows:
+            with self._change:
+                self._progress(rows)
+
+    def _claim(self, threads: int) -> _Lane | None:
+        """The part to read next: a new one while there are fewer than threads, or the one with the fewest readers."""
+        with self._change:
+            while not self._stopped:
+                reading = [lane for lane in self._lanes if not lane.ended]
+                if len(reading) < threads and self._waiting and self._is_near(threads):
+                    place, source, number, part = self._waiting.pop()
+                    reading.append(_Lane(place, source, number, part, self._sources[source].name))
+                    self._lanes.append(reading[-1])
+                if reading:
+                    lane = min(reading, key=lambda lane: lane.busy)
+                    lane.busy += 1
+                    return lane
+                if not self._waiting:
+                    return None
+                self._change.wait()
+            return None
+
+    def _is_near(self, threads: int) -> bool:
+        """Whether the next part is not so far ahead that what is done would pile up behind an earlier one."""
+        earliest = min((lane.place for lane in self._lanes), default=self._waiting[-1][0])
+        return self._waiting[-1][0] < earliest + AHEAD * threads
+
+    def _is_large(self, block: Chunk, size: int) -> bool:
+        """Whether there is enough to read for the compiled kernel; the same for a block whatever the threads do."""
+        return (size if self._rows is None else self._rows * _row_bytes(block)) >= kernel.SMALL
+
+    def _take(self, lane: _Lane, number: int, piece: Reduced | None) -> None:
+        """Add what was found; the last reader of a part hands in its sum."""
+        with self._change:
+            lane.busy -= 1
+            if piece is not None:
+                lane.total.add(number, piece)
+            if lane.ended and not lane.busy:
+                self._lanes.remove(lane)
+                self._totals[lane.source].add(lane.number, lane.total.total())
+                if self._keeper is not None:
+                    self._keeper.look(self._totals)
+            if self._nan == "raise":
+                self._refuse(lane)
+            self._change.notify_all()
+
+    def _refuse(self, lane: _Lane) -> None:
+        """Refuse rows that are not finite as soon as it is known which is the first of them."""
+        while self._first < len(self._sources):
+            source, total = self._sources[self._first], self._totals[self._first]
+            seen = total.seen
+            if not seen.bad and lane in self._lanes and lane.source == self._first:
+                seen += lane.total.seen if lane.number == total.number else Seen()
+            if seen.bad:
+                seen.settle(source.name, "raise", so_far=source.rows is None or seen.rows < source.rows)
+            if total.number < len(source.parts):
+                return
+            self._first += 1
+
+
+class _Watched:
+    """Rows of a block of which was told already; those that are looked at again are not told of twice."""
+
+    def __init__(self, job: _Job, rows: int) -> None:
+        self._job, self._rows, self.told = job, rows, 0
+
+    def __call__(self, rows: int) -> None:
+        if self._job._stopped:
+            raise _Stopped
+        now = min(rows, self._rows - self.told)
+        self.told += now
+        self._job._tell(now)

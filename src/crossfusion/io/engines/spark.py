@@ -1,0 +1,185 @@
+"""Spark: each partition is reduced where it is, and only moments travel.
+
+Two jobs. The first reduces each partition (`mapInArrow`) and keeps the moments in the executors' memory or on their
+disks; the driver learns how many rows and bytes each piece has. The second adds pieces up in a tree until few are
+left, which the driver collects. A lost worker or executor is Spark's to replace: what was lost is computed again, and
+what the second job adds up must be what the first one counted.
+"""
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from crossfusion._base import EngineError, InputError, as_names
+from crossfusion.io.engines import local
+from crossfusion.io.engines import spark_tables as tables
+from crossfusion.io.engines.spark_tasks import (
+    SCHEMA,
+    Message,
+    add_up,
+    merge_messages,
+    raise_error,
+    reduce_source_partitions,
+    reduce_spark_partition,
+)
+from crossfusion.io.reduction import Reduced
+from crossfusion.io.sources import Source, chunk
+from crossfusion.io.sources.chunk import merge_partitions
+
+FAN = 8  # pieces that one task adds up
+TASKS = 8  # of each core, at most, so that few moments travel however many parts a file has
+DIRECT = 64 * 2**20  # bytes of pieces that the driver takes as they are
+
+Progress = Callable[[int], None] | None
+Found = list[tuple[str, Reduced]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of a DataFrame that Spark will make: a name for messages, the factors and then the vectors."""
+
+    name: str
+    frame: Any
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: None = None  # known only after they are made
+
+
+is_frame = tables.is_frame
+UnknownTypeError = tables.UnknownTypeError
+
+
+def is_table(source: Any) -> bool:
+    """Whether Spark reads this by itself: a DataFrame, or paths of Parquet data."""
+    return tables.is_frame(source) or bool(tables.parquet_paths(source))
+
+
+def open_table(source: Any, by: Any, vectors: Any = None) -> Table:
+    """The columns that are needed of a DataFrame, or of Parquet data, which the cluster reads as it is configured."""
+    names = () if isinstance(by, Mapping) else as_names(by, "by")
+    if not names:
+        raise InputError("by names no column: with Spark, factors are columns of the table, so name at least one")
+    paths = tables.parquet_paths(source)
+    holder = ", ".join(paths) or "the DataFrame"
+    with _in_one_sentence():
+        frame = tables.read(tables.session(), paths) if paths else source
+        chosen, columns = tables.select(frame, names, vectors, holder)
+    return Table(holder, chosen, names, tuple(columns))
+
+
+def run(sources: Sequence[Source | Table], nan: str = "raise", progress: Progress = None) -> Found:
+    """What each source is reduced to: tables and parts of files by executors, rows that are in memory here.
+
+    `progress` is told once of each source, when it is done.
+    """
+    away = [source for source in sources if isinstance(source, Source) and not source.here]
+    sent = iter(_send(away) if away else [])
+    found = []
+    for source in sources:
+        if isinstance(source, Table):
+            piece = _reduce_table(source)
+        else:
+            piece = local.run([source], nan)[0][1] if source.here else next(sent)
+        if progress is not None:
+            progress(piece.seen.rows)
+        found.append((source.name, piece))
+    return found
+
+
+def _reduce_table(table: Table) -> Reduced:
+    task = partial(reduce_spark_partition, by=table.by, columns=table.columns, name=table.name, size=chunk.BLOCK)
+    with _in_one_sentence():
+        (piece,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
+    return piece
+
+
+def _send(sources: Sequence[Source]) -> list[Reduced]:
+    with _in_one_sentence():
+        session = tables.session()
+        tasks = TASKS * tables.parallelism(session)
+    sources = [merge_partitions(source, max(1, tasks // len(sources))) for source in sources]
+    parts = [
+        (position, number, source.name, _pickle(part, source.name))
+        for position, source in enumerate(sources)
+        for number, part in enumerate(source.parts)
+    ]
+    with _in_one_sentence():
+        numbers = session.range(0, len(parts), 1, len(parts))
+        pieces = _add_up(
+            numbers.mapInArrow(partial(reduce_source_partitions, parts=parts), SCHEMA), len(sources), len(parts)
+        )
+    for source, piece in zip(sources, pieces, strict=True):
+        if source.rows is not None and piece.seen.rows != source.rows:
+            raise EngineError(f"Spark read {piece.seen.rows} of the {source.rows} rows of {source.name}: run it again")
+    return pieces
+
+
+def _pickle(part: Any, name: str) -> bytes:
+    try:
+        return pickle.dumps(part)
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as problem:
+        raise InputError(f"{name} cannot be sent to Spark's executors ({problem}): use engine='local'") from problem
+
+
+def _add_up(pieces: Any, sources: int, parts: int | None = None) -> list[Reduced]:
+    """The sum of the pieces of each source; `parts`: how many pieces there must be."""
+    kept = pieces.persist()
+    try:
+        facts = [*map(_fact, kept.selectExpr(*Message._fields[:-1], "length(payload) as size").collect())]
+        raise_error(message for message, _ in sorted(facts))
+        _check(parts, sum(message.parts for message, _ in facts), "parts")
+        rows = _merge_in_tree(kept, facts).collect()
+    finally:
+        kept.unpersist()
+    messages = sorted(Message(*row) for row in rows)
+    found = {source: add_up(some) for source, some in groupby(messages, key=lambda message: message.source)}
+    for source in range(sources):
+        expected = [message for message, _ in facts if message.source == source]
+        piece, merged_parts = found.get(source, (Reduced(""), 0))
+        _check(sum(message.parts for message in expected), merged_parts, "parts")
+        _check(sum(message.rows for message in expected), piece.seen.rows, "rows")
+        counted = 0 if piece.summary is None else int(piece.summary.moments.count.sum())
+        _check(piece.seen.rows - piece.seen.bad, counted, "finite rows")
+    return [found.get(source, (Reduced(""), 0))[0] for source in range(sources)]
+
+
+def _fact(row: Any) -> tuple[Message, int]:
+    return Message(*row[:-1]), row[-1] or 0
+
+
+def _check(expected: int | None, found: int, what: str) -> None:
+    """Refuse a sum of other rows than were counted, as when the input changed while a part of it was read again."""
+    if expected is not None and found != expected:
+        raise EngineError(
+            f"Spark added up {found} {what} where {expected} were counted, so there is no result: the input changes"
+            " from one reading to the next, so store it first"
+        )
+
+
+def _merge_in_tree(pieces: Any, facts: Sequence[tuple[Message, int]]) -> Any:
+    """Rounds in which each task adds up a few pieces, until few are left or all of them are small."""
+    numbers = Counter(message.source for message, _ in facts if message.chunk == 0)
+    size = sum(size for _, size in facts) / max(1, sum(numbers.values()))
+    while sum(numbers.values()) * size > DIRECT and max(numbers.values()) > FAN:
+        numbers = Counter({source: -(-number // FAN) for source, number in numbers.items()})
+        together = pieces.selectExpr("*", f"number div {FAN} as place")
+        sorted_pieces = together.repartition(sum(numbers.values()), "source", "place").drop("place")
+        sorted_pieces = sorted_pieces.sortWithinPartitions("source", "number", "chunk")
+        pieces = sorted_pieces.mapInArrow(partial(merge_messages, fan=FAN), SCHEMA)
+    return pieces
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    try:
+        yield
+    except Exception as problem:
+        theirs = type(problem).__module__.partition(".")[0] in ("pyspark", "py4j")
+        if theirs or isinstance(problem, ConnectionError | EOFError):
+            raise tables.engine_error(problem) from problem
+        raise

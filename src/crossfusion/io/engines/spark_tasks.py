@@ -1,0 +1,150 @@
+"""What runs on Spark's executors: a partition, or a part of a file, becomes messages, and messages become fewer.
+
+An error of ours is an answer too. It is not raised there, where Spark would try again what fails each time, but passed
+on to the driver, which raises it: of several always the first one.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossfusion._base import errors
+from crossfusion.io.engines.serialization import pack, unpack
+from crossfusion.io.reduction import Reduced, Running, reduce_partition
+from crossfusion.io.sources.chunk import Chunk, Partition
+from crossfusion.io.sources.vector_columns import make_chunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA = "source long, number long, chunk long, parts long, rows long, error string, payload binary"
+
+
+class Message(NamedTuple):
+    """A row between the tasks: some groups of a piece, or an error."""
+
+    source: int
+    number: int  # of the piece: pieces add up in this order
+    chunk: int = 0  # of the message within the piece
+    parts: int = 0  # partitions, or parts of files, in the piece; 0 in its further messages
+    rows: int = 0  # rows that these had
+    error: str | None = None
+    payload: bytes | None = None
+
+
+def reduce_spark_partition(
+    batches: "Iterator[pa.RecordBatch]", *, by: Sequence[str], columns: Sequence[str], name: str, size: int
+) -> "Iterator[pa.RecordBatch]":
+    """Reduce one partition of a table, in blocks of about `size` bytes."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None  # this is a task
+    number = context.partitionId()
+    blocks = partial(_blocks, batches, by, columns, f"partition {number} of {name}", size)
+    yield from map(as_batch, answer(0, number, lambda: (reduce_partition(blocks, name), 1)))
+
+
+def _blocks(
+    batches: "Iterator[pa.RecordBatch]", by: Sequence[str], columns: Sequence[str], holder: str, size: int
+) -> Iterator[Chunk]:
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    first = 0
+
+    def block() -> Chunk:
+        table = _in_utc(pa.Table.from_batches(waiting).rename_columns([*by, *columns]), by)
+        found = make_chunk(table, by, columns, holder, first)
+        return Chunk(found.rows, found.keys, first, holder)
+
+    for batch in batches:
+        waiting.append(batch)
+        if sum(entry.nbytes for entry in waiting) >= size:
+            yield block()
+            first, waiting = first + sum(entry.num_rows for entry in waiting), []
+    if sum(entry.num_rows for entry in waiting):
+        yield block()
+
+
+def _in_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+    """The same times, in UTC whatever the time zone of the session."""
+    import pyarrow as pa
+
+    for name in by:
+        kind = table.schema.field(name).type
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, name, table.column(name).cast(pa.timestamp(kind.unit, "UTC")))
+    return table
+
+
+def reduce_source_partitions(
+    batches: "Iterator[pa.RecordBatch]", *, parts: Sequence[tuple[int, int, str, bytes]]
+) -> "Iterator[pa.RecordBatch]":
+    """Reduce the parts of sources whose positions are in the batches; each is of a source, numbered, named, pickled."""
+    for batch in batches:
+        for position in batch.column(0).to_pylist():
+            source, number, name, part = parts[position]
+            yield from map(as_batch, answer(source, number, partial(_reduce_pickled, part, name)))
+
+
+def _reduce_pickled(pickled: bytes, name: str) -> tuple[Reduced, int]:
+    import pickle
+
+    part: Partition = pickle.loads(pickled)  # made by the driver, as is this function itself
+    return reduce_partition(part, name), 1
+
+
+def merge_messages(batches: "Iterator[pa.RecordBatch]", *, fan: int) -> "Iterator[pa.RecordBatch]":
+    """Add up the pieces of each `fan` numbers in a row; messages come in their order."""
+    messages = (Message(*row.values()) for batch in batches for row in batch.to_pylist())
+    for (source, number), some in groupby(messages, key=lambda message: (message.source, message.number // fan)):
+        yield from map(as_batch, answer(source, number, partial(add_up, some)))
+
+
+def answer(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) -> Iterator[Message]:
+    """Messages that hold what `work` finds and how many parts that is of, or the error it ends with."""
+    try:
+        piece, parts = work()
+    except errors.CrossfusionError as problem:
+        yield Message(source, number, parts=1, error=_as_text(problem))
+        return
+    for chunk, payload in enumerate(pack(piece)):
+        first = (parts, piece.seen.rows) if chunk == 0 else (0, 0)
+        yield Message(source, number, chunk, *first, None, payload)
+
+
+def _as_text(problem: errors.CrossfusionError) -> str:
+    made_of = problem.__reduce__()
+    assert isinstance(made_of, tuple)  # the class, and what it is called with
+    return json.dumps([type(problem).__name__, made_of[1]])
+
+
+def as_batch(message: Message) -> "pa.RecordBatch":
+    """One row, in a batch of its own, since a message may be large."""
+    import pyarrow as pa
+
+    kinds = dict.fromkeys(Message._fields, pa.int64()) | {"error": pa.string(), "payload": pa.binary()}
+    return pa.RecordBatch.from_pylist([message._asdict()], schema=pa.schema(list(kinds.items())))
+
+
+def add_up(messages: Iterable[Message]) -> tuple[Reduced, int]:
+    """The sum of all pieces of a source, and how many parts they are of; an error among them is raised."""
+    running, parts = Running(""), 0
+    for position, (_, some) in enumerate(groupby(messages, key=lambda message: message.number)):
+        piece = list(some)
+        raise_error(piece)
+        parts += sum(message.parts for message in piece)
+        running.add(position, unpack([message.payload or b"" for message in piece]))
+    return running.total(), parts
+
+
+def raise_error(messages: Iterable[Message]) -> None:
+    """Raise the first error that a message carries."""
+    for message in messages:
+        if message.error is not None:
+            kind, arguments = json.loads(message.error)
+            raise getattr(errors, kind)(*arguments)

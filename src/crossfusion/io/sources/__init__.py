@@ -1,0 +1,165 @@
+"""Where rows come from. A source is one generator of blocks: rows, and the factor values that belong to them."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from crossfusion._base import InputError, as_names, as_rows, check_some_rows, warn
+from crossfusion.io.sources import (
+    arrays,
+    arrow,
+    csv,
+    data_frames,
+    dataloader,
+    hdf5,
+    npy,
+    npz,
+    parquet,
+    torch_files,
+    zarr,
+)
+from crossfusion.io.sources import paths as places
+from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, split_in_memory
+from crossfusion.io.sources.paths import FoundFile, Location
+
+Reader = Callable[[str, Sequence[str], Any], Source]
+
+READERS: dict[str, Reader] = {
+    ".npy": npy.from_npy,
+    ".npz": npz.from_npz,
+    **dict.fromkeys(csv.ENDINGS, csv.from_csv),
+    ".parquet": parquet.from_parquet,
+    ".pq": parquet.from_parquet,
+    ".arrow": arrow.from_arrow,
+    ".feather": arrow.from_arrow,
+    ".ipc": arrow.from_arrow,
+    ".h5": hdf5.from_hdf5,
+    ".hdf5": hdf5.from_hdf5,
+    ".h5ad": hdf5.from_h5ad,
+    ".zarr": zarr.from_zarr,
+    ".zarr.zip": zarr.from_zarr,
+    ".pt": torch_files.from_torch,
+    ".pth": torch_files.from_torch,
+}
+OPENERS = 16  # files that are opened at a time: what takes time is waiting for the storage
+
+__all__ = ["READERS", "Chunk", "Source", "open_file", "open_files", "open_rows", "open_source"]
+
+
+def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = None) -> Source:
+    """Source of a file, folder, glob or URL, by the endings of the files."""
+    return open_files([path], by, vectors)[0]
+
+
+def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None) -> list[Source]:
+    """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature."""
+    names = as_names(by, "by")
+    found = [places.find(path, READERS) for path in paths]
+    files = [file for place in found for file in place.files]
+    if vectors is not None and {file.ending for file in files} == {".npy"}:
+        raise InputError(f"vectors={vectors!r} names columns, but {found[0].name} has none: leave it out")
+    sources = _align_factors(files, _open_one(files, names, vectors), names)
+    _warn(sources)
+    per_place = iter(sources)
+    return [_one_of(place, [next(per_place) for _ in place.files]) for place in found]
+
+
+def _check_once(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse a file that two of the paths stand for, whose rows would count twice."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        for file in places.find(path, READERS).files:
+            real = file.path if places.is_remote(file.path) else os.path.realpath(file.path)
+            if real in seen:
+                raise InputError(f"{places.show_path(file.path)} would be read twice: name it, or a folder of it, once")
+            seen[real] = file.path
+
+
+def _open_one(files: Sequence[FoundFile], by: Sequence[str], vectors: Any) -> list[Source]:
+    """Sources of files under the factors that their columns and the folders on their paths hold."""
+    given = places.factors_of(files, by)
+    if len(files) == 1:
+        return [_open(files[0], by, vectors, given[0])]
+    pool = ThreadPoolExecutor(OPENERS)
+    try:
+        return list(pool.map(lambda file, values: _open(file, by, vectors, values), files, given))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _open(file: FoundFile, by: Sequence[str], vectors: Any, given: Mapping[str, Any]) -> Source:
+    """Source of one file; what a column says of a factor goes before what the path says of it."""
+    read = READERS[file.ending]
+    source = read(file.path, [name for name in by if name not in given], vectors)
+    columns = [name for name in by if name in given and name in source.columns]
+    if columns:
+        given = {name: value for name, value in given.items() if name not in columns}
+        source = read(file.path, [name for name in by if name not in given], vectors)
+    return add_keys(source, given, by) if given else source
+
+
+def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequence[str]) -> list[Source]:
+    """The same sources, their features in the order of the first."""
+    found = {source.vector: source.name for source in reversed(sources) if source.vector}
+    if by and len(found) > 1:  # rows of the same groups, which must be of the same features
+        (one, holder), (other, its) = list(found.items())[::-1][:2]
+        raise InputError(f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}: name a column in vectors")
+    first = next((source for source in sources if source.features), None)
+    for position, source in enumerate(sources):
+        if first is None or not source.features or source.features == first.features:
+            continue
+        if sorted(source.features) != sorted(first.features):
+            raise InputError(f"{source.name} names its features otherwise than {first.name}: name columns alike")
+        sources[position] = replace(
+            _open_one([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
+        )
+    return sources
+
+
+def _warn(sources: Sequence[Source]) -> None:
+    """Say what the first file that has something to say says; the others say the same."""
+    wary = [source for source in sources if source.cautions]
+    others = "" if len(wary) < 2 else f" (likewise in {len(wary) - 1} of the other files)"
+    for caution in wary[0].cautions if wary else ():
+        warn(f"{caution}{others}")
+
+
+def _one_of(place: Location, sources: Sequence[Source]) -> Source:
+    """One source of the files of a path; a file without rows may be among several."""
+    filled = [source for source in sources if source.rows != 0]
+    check_some_rows(len(filled), place.name)
+    return combine_sources(place.name, filled) if place.several else filled[0]
+
+
+def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
+    """Sources of whatever a user passes: rows with `by` as arrays, or files and tables with `by` as column names."""
+    if isinstance(by, Mapping) and not dataloader.is_loader(source):
+        if vectors is not None:
+            raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
+        return [arrays.from_rows(source, by)]
+    names = as_names(by, "by", needed=True)
+    if dataloader.is_loader(source):
+        return [dataloader.from_loader(source, by, vectors)]
+    return open_rows(source, names, vectors)
+
+
+def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[Source]:
+    """Sources with the columns of these names as factors; without any name, also rows that have no columns."""
+    import pyarrow as pa
+
+    if isinstance(source, str | os.PathLike):
+        return [open_file(source, names, vectors)]
+    if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
+        _check_once(source)
+        return open_files(source, names, vectors)
+    if dataloader.is_loader(source):
+        return [dataloader.from_loader(source, names, vectors)]
+    if data_frames.is_table(source):
+        return [data_frames.from_table(source, names, vectors)]
+    if not names:
+        return [split_in_memory("x", as_rows(source, "x"), pa.table({}))]
+    raise InputError(
+        f"by={names!r} names columns, but {type(source).__name__} has none: pass by={{name: values}}, a file or a table"
+    )

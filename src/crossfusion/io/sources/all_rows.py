@@ -1,0 +1,51 @@
+"""All rows at once, with their factors, for whatever cannot do with moments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossfusion._base import FiniteCheck, InputError, check_some_rows, factors, finite_rows, label_text
+from crossfusion.io.sources.chunk import Source, concatenate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crossfusion.io.sources.manifest import ManifestJoin
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in one array, and the values of their factors."""
+
+    x: Any
+    keys: "pa.Table"
+
+    def values(self, names: Sequence[str]) -> Any:
+        """Values of one factor, or of several as text; None without any."""
+        if not names:
+            return None
+        if len(names) == 1:
+            return factors.values(self.keys.column(names[0]))
+        labels = factors.labels(self.keys.select(list(names)))
+        texts = {label: label_text(label) for label in set(labels)}
+        if len(set(texts.values())) < len(texts):
+            raise InputError(
+                f"some groups of {', '.join(names)} have names that read the same side by side: rename them"
+            )
+        return [texts[label] for label in labels]
+
+
+def read_all(sources: Sequence[Source], manifest: "ManifestJoin | None" = None, nan: str = "raise") -> Rows:
+    """All rows of some sources, which a manifest may have joined; those that are not finite raise, or are dropped."""
+    import pyarrow as pa
+
+    blocks = [entry for source in sources for entry in source.chunks()]
+    name = ", ".join(source.name for source in sources)
+    check_some_rows(len(blocks), name)
+    rows = concatenate(blocks)
+    if manifest is not None:
+        manifest.settle([entry.match for entry in blocks], rows.shape[0])
+    keys = factors.concat([entry.keys for entry in blocks], name)
+    finite, check = finite_rows(rows), FiniteCheck(name)
+    check.see(rows, None if finite.all() else finite)
+    return Rows(rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else Rows(rows, keys)

@@ -1,0 +1,22 @@
+"""Rows in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crossfusion._base import as_rows, check_length, check_some_rows, factors
+from crossfusion.io.sources.chunk import Source, concatenate, split_in_memory
+
+
+def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
+    """Rows and arrays of factor values."""
+    values = as_rows(rows, name)
+    keys = factors.as_table(by)
+    check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
+    return split_in_memory(name, values, keys)
+
+
+def read_rows(source: Source) -> Any:
+    """All rows of a source in one array."""
+    blocks = list(source.chunks())
+    check_some_rows(len(blocks), source.name)
+    return concatenate(blocks)

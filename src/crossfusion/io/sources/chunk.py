@@ -1,0 +1,165 @@
+"""What a source is: rows in blocks, with the factor values that belong to them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion._base import LazyRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crossfusion.io.sources.manifest_match import Match
+
+BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
+
+
+def size_of(table: "pa.Table | pa.RecordBatch") -> int:
+    """Bytes of a table's rows; of its buffers, where PyArrow (before 24) cannot tell, as of views."""
+    import pyarrow as pa
+
+    try:
+        return int(table.nbytes)
+    except pa.ArrowTypeError:
+        return int(table.get_total_buffer_size())
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows and, for each of them, the values of the factors, if there are any."""
+
+    rows: Any
+    keys: "pa.Table"
+    first: int = 0  # index of the first row in its file or table
+    file: str = ""  # the file, where a source has several
+    before: int | None = 0  # rows of the files before that one; None: not known
+    match: "Match | None" = None  # what a manifest has of its keys
+
+
+Partition = Callable[[], Iterator[Chunk]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A name for messages, and parts that each give a generator of blocks whenever they are called.
+
+    Parts are independent: several are read at the same time, in threads or, for files, in other processes, so a part of
+    a file can be pickled (a `functools.partial` of a function in a module) and opens the file by itself. Together, in
+    their order, they hold every row once.
+    """
+
+    name: str
+    parts: Sequence[Partition]
+    rows: int | None = None  # None: known only after reading
+    note: str = ""  # what was decided without being asked
+    features: tuple[str, ...] = ()  # names of the columns, where each feature has one
+    whole: bool = False  # the rows are in memory, in one block
+    here: bool = False  # the rows are in the memory of this process, so that sending them takes longer than reducing
+    files: tuple[str, ...] = ()  # names of its files, where it has several
+    vector: str = ""  # the column that was found to hold the vectors, where none was named
+    columns: tuple[str, ...] = ()  # names of all columns of a file, where it has them
+    cautions: tuple[str, ...] = ()  # warnings for whoever opened it
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All blocks in order."""
+        return chain.from_iterable(part() for part in self.parts)
+
+
+def split_in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
+    """Source of one block that is there already."""
+    return Source(name, [partial(iter, [Chunk(rows, keys)])], rows.shape[0], features=features, whole=True, here=True)
+
+
+def concatenate(blocks: Sequence[Chunk]) -> Any:
+    """The rows of some blocks in one array; that of a single block is not copied."""
+    return stack_rows([np.asarray(block.rows) if isinstance(block.rows, LazyRows) else block.rows for block in blocks])
+
+
+def stack_rows(rows: Sequence[Any]) -> Any:
+    """Arrays of rows, or sparse rows, below each other; a single one is not copied."""
+    if len(rows) == 1:
+        return rows[0]
+    if all(isinstance(part, np.ndarray) for part in rows):
+        return np.concatenate(rows)
+    from scipy import sparse
+
+    return sparse.csr_array(sparse.vstack(rows))
+
+
+def combine_sources(name: str, sources: Sequence[Source]) -> Source:
+    """One source of the rows of several files, which the blocks name."""
+    before = _rows_before(sources)
+    parts = [
+        partial(_name_source, part, source.name, at)
+        for source, at in zip(sources, before, strict=False)
+        for part in source.parts
+    ]
+    note = next((source.note for source in sources if source.note), "")
+    features = next((source.features for source in sources if source.features), ())
+    return Source(name, parts, before[-1], note, features, files=tuple(source.name for source in sources))
+
+
+def _rows_before(sources: Sequence[Source]) -> list[int | None]:
+    """Rows of all sources before each, and of all of them; None once one is not known."""
+    before: list[int | None] = [0]
+    for source in sources:
+        before.append(None if before[-1] is None or source.rows is None else before[-1] + source.rows)
+    return before
+
+
+def _name_source(part: Partition, file: str, before: int | None) -> Iterator[Chunk]:
+    return (replace(block, file=block.file or file, before=before) for block in part())
+
+
+def merge_partitions(source: Source, number: int) -> Source:
+    """The same source in at most so many parts, each of several that are read in turn."""
+    size = -(-len(source.parts) // max(1, number))
+    if size < 2:
+        return source
+    starts = range(0, len(source.parts), size)
+    return replace(source, parts=[partial(_read_in_turn, source.parts[start : start + size]) for start in starts])
+
+
+def _read_in_turn(parts: Sequence[Partition]) -> Iterator[Chunk]:
+    return chain.from_iterable(part() for part in parts)
+
+
+def add_keys(source: Source, values: Mapping[str, Any], order: Sequence[str] = ()) -> Source:
+    """The same rows under further factors, each with one value for all of them; `order`: of all factors."""
+    return replace(source, parts=[partial(_add_keys, part, dict(values), tuple(order)) for part in source.parts])
+
+
+def _add_keys(part: Partition, values: Mapping[str, Any], order: Sequence[str]) -> Iterator[Chunk]:
+    import pyarrow as pa
+
+    for block in part():
+        keys, number = block.keys, block.rows.shape[0]
+        for name, value in values.items():
+            same = pa.DictionaryArray.from_arrays(np.zeros(number, np.int32), pa.array([value]))
+            keys = keys.append_column(name, same) if keys.num_columns else pa.table({name: same})
+        yield replace(block, keys=keys.select(list(order)) if order else keys)
+
+
+def even_cuts(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[int, int]]:
+    """Stretches of rows of about `size` bytes (`BLOCK`), all of about the same number; at least one."""
+    pieces = max(1, min(rows, rows * row_bytes // (size or BLOCK)))
+    edges = [0, *accumulate(rows // pieces + (k < rows % pieces) for k in range(pieces))]
+    return list(pairwise(edges))
+
+
+def split_runs(rows: Sequence[int], row_bytes: float) -> list[tuple[list[int], int]]:
+    """Pieces of a file that follow each other and make about a block, each run with the index of its first row."""
+    found: list[tuple[list[int], int]] = []
+    first, size = 0, 0.0
+    for piece, number in enumerate(rows):
+        if not found or size + number * row_bytes / 2 > BLOCK:
+            found.append(([], first))
+            size = 0
+        found[-1][0].append(piece)
+        size += number * row_bytes
+        first += number
+    return found

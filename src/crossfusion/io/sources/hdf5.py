@@ -1,0 +1,126 @@
+"""HDF5 files: datasets of rows and of factor values."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FileError, InputError, optional
+from crossfusion.io.sources import chunk as block
+from crossfusion.io.sources import paths
+from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
+from crossfusion.io.sources.chunk import Source
+from crossfusion.io.sources.factor_columns import encoding
+from crossfusion.io.sources.h5ad import from_anndata
+from crossfusion.io.sources.heaps import check_heaps
+from crossfusion.io.sources.mapped import check_lengths, is_mappable, mapped
+
+
+def library() -> Any:
+    """The module h5py."""
+    return optional.load("h5py", "h5py", "hdf5", "reading HDF5")
+
+
+class Hdf5(Store):
+    """HDF5 through h5py."""
+
+    what = "an HDF5 file"
+
+    def open(self, path: str) -> AbstractContextManager[Any]:
+        """The root group, read-only; a file that is being written is refused where the file system can tell."""
+        opened: AbstractContextManager[Any] = (
+            library().File(paths.open_binary(path), "r")
+            if paths.is_remote(path)
+            else library().File(path, "r", locking="best-effort")
+        )
+        return opened
+
+    def check(self, array: Any, holder: str) -> None:
+        """Refuse values in other files, lists, huge compressed chunks, and what was never written."""
+        if array.is_virtual or array.external:
+            raise InputError(f"{holder} keeps its values in other files: read those files")
+        if array.dtype.kind == "O" and library().check_string_dtype(array.dtype) is None:
+            raise InputError(f"{holder} holds lists or references: a factor needs one plain value a row")
+        compressed = array.chunks is not None and _is_filtered(array)
+        if compressed and math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
+            raise FileError(f"{holder} has chunks of more than {LARGEST // 2**30} GB: write it in smaller ones")
+        self.check_written(array, holder)
+
+    def check_written(self, array: Any, holder: str) -> None:
+        """Refuse an array of which not everything is stored."""
+        if array.size == 0:
+            return
+        if array.chunks is None:
+            if array.id.get_storage_size() == 0:
+                raise FileError(f"{holder} has {array.shape[0]} rows that were never written: write them")
+            return
+        expected = math.prod(-(-extent // chunk) for extent, chunk in zip(array.shape, array.chunks, strict=True))
+        stored = array.id.get_num_chunks()
+        if stored < expected:
+            raise FileError(
+                f"{holder} was written in part, {stored} of {expected} chunks: write the rest, or resize it"
+            )
+
+    def step(self, array: Any) -> int:
+        """Rows of a chunk; plain chunks that are larger than a block are read in pieces instead."""
+        if array.chunks is None:
+            return 1
+        rows = int(array.chunks[-2] if len(array.shape) > 1 else array.chunks[0])
+        row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
+        return 1 if not _is_filtered(array) and rows * row_bytes > block.BLOCK else rows
+
+    def rows(self, array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Stretches of rows, memory-mapped where they lie in the file as they are."""
+        if paths.is_remote(path) or not is_mappable(array):
+            return super().rows(array, path, start, stop, size)
+        return mapped(array, path, start, stop, size)
+
+    def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
+        """Values of a stretch; the numbers of an enumeration become its names."""
+        h5py = library()
+        kind = h5py.check_string_dtype(array.dtype)
+        if kind is not None:
+            if kind.length is None and os.path.isfile(array.file.filename):
+                check_lengths(array, array.file.filename, start, stop)
+            return np.asarray(array.asstr("utf-8")[start:stop], object)
+        values = np.asarray(array[start:stop])
+        names = h5py.check_enum_dtype(array.dtype)
+        return values if names is None or values.dtype.kind == "b" else _name_file(values, names)
+
+
+def _is_filtered(array: Any) -> bool:
+    """Whether a chunk is decoded as a whole."""
+    return bool(array.id.get_create_plist().get_nfilters())
+
+
+def _name_file(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
+    found = {number: name for name, number in names.items()}
+    present, where = np.unique(values, return_inverse=True)
+    return np.array([found[int(number)] for number in present], object)[where]
+
+
+def _check_file(store: Store, path: str) -> AbstractContextManager[Any]:
+    """The root group of a file that the library can be trusted with."""
+    with paths.open_binary(path) as file:
+        check_heaps(file)
+    return store.open(path)
+
+
+def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
+    """A two-dimensional dataset of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
+    store = Hdf5()
+    with translate_errors(path, store.what), _check_file(store, path) as root:
+        if encoding(root) == "anndata":
+            return from_anndata(store, root, path, by, vectors)
+        return from_group(store, root, path, by, vectors)
+
+
+def from_h5ad(path: str, by: Sequence[str], vectors: Any = None) -> Source:
+    """AnnData in HDF5: X, a layer, an entry of obsm or raw/X, under columns of obs."""
+    store = Hdf5()
+    with translate_errors(path, store.what), _check_file(store, path) as root:
+        return from_anndata(store, root, path, by, vectors)

@@ -1,0 +1,214 @@
+"""Factors that a manifest, a table of its own, holds for vectors that are kept elsewhere.
+
+A row of the manifest belongs to the vectors whose key it has in the column `on`; where the vectors have no such column,
+to those in the file that it names; without `on`, to the vector in the same place. A factor comes from the manifest if
+that has a column of its name, otherwise from the table of the vectors.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion._base import InputError, as_names, factors, warn
+from crossfusion.io.sources import data_frames, sql
+from crossfusion.io.sources.chunk import Chunk, Partition, Source
+from crossfusion.io.sources.manifest_match import MANY, Match, list_some, merge_matches
+from crossfusion.io.sources.manifest_table import Manifest, read_manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMELESS = ("x", data_frames.NAME, sql.NAME)  # sources that are no files
+Open = Callable[[Sequence[str]], list[Source]]  # sources with the columns of these names
+
+
+@dataclass(frozen=True)
+class ManifestJoin:
+    """Sources whose blocks have their factors, and what is to be checked once all of them are read."""
+
+    sources: list[Source]
+    manifest: Manifest
+
+    def settle(self, matches: Iterable[Match | None], rows: int) -> None:
+        """Name the keys that are missing: an error of those of vectors, a warning of those of the manifest."""
+        manifest = self.manifest
+        if manifest.keys is None:
+            return _check_number(rows, manifest)
+        match = merge_matches(matches) or Match()
+        if match.missing:
+            number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
+            raise InputError(
+                f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
+                f" ({list_some(match.missing, match.more)}){_without(manifest, match.used)}: add rows"
+                f" for them, or leave"
+                " those vectors out"
+            )
+        _check_files(match, manifest)
+        unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
+        if len(unused):
+            keys = manifest.keys.take(unused).to_pylist()
+            warn(f"{manifest.name} has {len(unused):,} keys in {manifest.on!r} without vectors: {list_some(keys)}")
+        return None
+
+
+def _without(manifest: Manifest, used: Any) -> str:
+    """Keys of a manifest that have no vectors, for a message that names what the vectors lack."""
+    assert manifest.keys is not None  # joined by key or file
+    unused = np.setdiff1d(np.arange(len(manifest.keys)), used)
+    return (
+        f", and has others without vectors ({list_some(manifest.keys.take(unused).to_pylist())})" if len(unused) else ""
+    )
+
+
+def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
+    """Sources with the factors `by`; `opened` opens them with the columns that it is given."""
+    if not isinstance(by, str | list | tuple):
+        raise InputError(
+            "by names columns of the manifest or of the vectors' table: pass names where manifest is given"
+        )
+    names = as_names(by, "by", needed=True)
+    if on is not None and not isinstance(on, str):
+        raise InputError(f"on={on!r} must be the name of the manifest's key column, or left out to join by order")
+    table = read_manifest(manifest, on, names)
+    own = [name for name in names if name not in table.factors.column_names]
+    if on is None:
+        return ManifestJoin(_join_by_order(_open(opened, own, table), table, names), table)
+    try:
+        sources = opened([on, *own])
+    except InputError:
+        sources = _open(opened, own, table)
+        return ManifestJoin(_join_by_file(sources, table, names), table)
+    return ManifestJoin([_add_factors(source, _join_by_key, table, names) for source in sources], table)
+
+
+def _open(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
+    """Sources with factors of their own, or an error that says where these were looked for."""
+    try:
+        return opened(own)
+    except InputError as problem:
+        if not own:
+            raise
+        raise InputError(
+            f"by={own[0]!r} is no column of {table.name} (there are {', '.join(table.names)}), nor of the vectors' own"
+            f" table: {problem}"
+        ) from problem
+
+
+def _add_factors(source: Source, how: Callable[..., Iterator[Chunk]], *details: Any) -> Source:
+    return replace(source, parts=[partial(how, part, *details, source.name) for part in source.parts])
+
+
+def _merge_factors(block: Chunk, table: Manifest, names: Sequence[str], rows: "pa.Array", match: Match | None) -> Chunk:
+    """The same rows with the factors of these rows of the manifest, and their own."""
+    import pyarrow as pa
+
+    known = table.factors
+    columns = {
+        name: pa.DictionaryArray.from_arrays(rows, known.column(name).chunk(0))
+        if name in known.column_names
+        else block.keys.column(name)
+        for name in names
+    }
+    return replace(block, keys=pa.table(columns), match=match)
+
+
+def _join_by_key(part: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
+    """Blocks whose rows hold the key."""
+    import pyarrow.compute as pc
+
+    for block in part():
+        values = factors.as_plain(block.keys.column(table.on), str(table.on))
+        values, keys = table.alike(values, block.file or source)
+        rows = pc.index_in(values, value_set=keys)
+        lacking = values.filter(pc.is_null(rows)).unique().to_pylist()
+        used = np.unique(rows.drop_null().to_numpy()).astype(np.int64)
+        match = Match(used, missing=frozenset(lacking[:MANY]), more=len(lacking) > MANY)
+        yield _merge_factors(block, table, names, rows, match)
+
+
+def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[str]) -> list[Source]:
+    """Sources whose files the manifest names; what is known of them before reading is checked at once."""
+    known = [file for source in sources for file in source.files or (source.name,) if Path(file).is_file()]
+    if any(source.name in NAMELESS for source in sources):
+        raise InputError(
+            f"on={table.on!r} is no column of the vectors' table, and there is no file to match: name another"
+        )
+    found = {file: table.row_of(file) for file in known}
+    lacking = [file for file, row in found.items() if row is None]
+    if lacking:
+        raise InputError(
+            f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by name"
+            f" ({list_some(lacking)}){_without(table, [row for row in found.values() if row is not None])}, and"
+            f" {table.on!r} is no column of theirs: add rows for them, or name another column"
+        )
+    _check_files(Match(files=frozenset((row, file) for file, row in found.items() if row is not None)), table)
+    return [_add_factors(source, _add_file_factors, table, names) for source in sources]
+
+
+def _add_file_factors(part: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
+    """Blocks whose file is the key."""
+    import pyarrow as pa
+
+    for block in part():
+        file = block.file or source
+        row = table.row_of(file)
+        rows = pa.array([row], pa.int32()).take(np.zeros(block.rows.shape[0], np.int64))
+        match = Match(missing=frozenset([file])) if row is None else Match(np.array([row]), frozenset([(row, file)]))
+        yield _merge_factors(block, table, names, rows, match)
+
+
+def _check_files(match: Match, manifest: Manifest) -> None:
+    """Refuse a key that stands for two files."""
+    first: dict[int, str] = {}
+    for row, file in sorted(match.files):
+        if first.setdefault(row, file) != file:
+            key = manifest.factor_key(row)
+            raise InputError(
+                f"{manifest.name} has one row for {first[row]} and {file}, {manifest.on}={key!r}: name them by path"
+            )
+
+
+def _join_by_order(sources: Sequence[Source], table: Manifest, names: Sequence[str]) -> list[Source]:
+    """Sources whose rows, taken together, are those of the manifest in the same order."""
+    joined, before = [], 0
+    for position, source in enumerate(sources):
+        if source.rows is None and position < len(sources) - 1:
+            raise InputError(
+                f"{source.name} does not tell how many rows it has, so those of {sources[position + 1].name} cannot be"
+                f" counted in {table.name}: name a key in on"
+            )
+        joined.append(_add_factors(source, _add_ordered_factors, table, names, before))
+        before += source.rows or 0
+    if all(source.rows is not None for source in sources):
+        _check_number(before, table)
+    return joined
+
+
+def _add_ordered_factors(
+    part: Partition, table: Manifest, names: Sequence[str], before: int, source: str
+) -> Iterator[Chunk]:
+    """Blocks whose place among all rows is the key."""
+    import pyarrow as pa
+
+    for block in part():
+        if block.before is None:
+            raise InputError(f"the rows before those of {block.file or source} are not counted: name a key in on")
+        start = before + block.before + block.first
+        stop = start + block.rows.shape[0]
+        if stop > table.rows:
+            raise InputError(
+                f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more: they must be as many,"
+                " or have a key in on"
+            )
+        yield _merge_factors(block, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
+
+
+def _check_number(rows: int, manifest: Manifest) -> None:
+    if rows != manifest.rows:
+        raise InputError(
+            f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors: without on, they must be as many"
+        )

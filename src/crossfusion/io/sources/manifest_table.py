@@ -1,0 +1,207 @@
+"""The table of a manifest: a file or a frame, of which the key and the factors are kept in memory."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfusion._base import FileError, InputError, check_known, check_once, escape_unprintable, factors
+from crossfusion.io.sources import data_frames, paths
+from crossfusion.io.sources.csv import CODECS
+from crossfusion.io.sources.manifest_match import list_some
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEXT = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The key of each row, None where rows go by order, and the factors that were asked for."""
+
+    name: str
+    names: tuple[str, ...]  # of all its columns
+    factors: "pa.Table"
+    rows: int
+    on: str | None = None
+    keys: "pa.Array | None" = None
+
+    def alike(self, values: "pa.Array", holder: str) -> "tuple[pa.Array, pa.Array]":
+        """Values of the vectors' key and keys of the manifest, as one type: whole numbers match their text."""
+        import pyarrow as pa
+
+        assert self.keys is not None  # joined by key
+        kinds = values.type, self.keys.type
+        if kinds[0] == kinds[1]:
+            return values, self.keys
+        text = [pa.types.is_string(kind) for kind in kinds]
+        whole = [pa.types.is_integer(kind) for kind in kinds]
+        if pa.types.is_null(kinds[0]):
+            return values.cast(kinds[1]), self.keys
+        if all(one or other for one, other in zip(text, whole, strict=True)):
+            common = pa.string() if any(text) else pa.int64()
+            try:
+                return values.cast(common), self.keys.cast(common)
+            except pa.ArrowInvalid:
+                return values.cast(pa.string()), self.keys.cast(pa.string())  # beyond 64 bits with a sign
+        raise InputError(
+            f"{self.on!r} holds {kinds[0]} in {holder} but {kinds[1]} in {self.name}, which never match: convert one"
+        )
+
+    def row_of(self, file: str) -> int | None:
+        """Row that names a file: by path, by the last parts of its path, with the ending or without."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        assert self.keys is not None  # joined by file
+        text = self.keys.cast(pa.string())
+        found = pc.index_in(pa.array(_names(file)), value_set=text).drop_null().unique().to_pylist()
+        if len(found) > 1:
+            raise InputError(
+                f"{file} is named by {len(found)} rows of {self.name}"
+                f" ({list_some(text[row].as_py() for row in found)}): keep one of them"
+            )
+        return int(found[0]) if found else None
+
+    def factor_key(self, row: int) -> Any:
+        """Key of a row, for messages."""
+        assert self.keys is not None
+        return self.keys[row].as_py()
+
+
+def _names(file: str) -> list[str]:
+    """All that a file can be called: ends of its path, whole or without endings."""
+    parts = file.replace(os.sep, "/").split("/")
+    stems = [parts[-1]]
+    while "." in stems[-1].lstrip("."):
+        stems.append(stems[-1].rsplit(".", 1)[0])
+    return ["/".join([*parts[start:-1], stem]) for start in range(len(parts)) for stem in stems]
+
+
+def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:
+    """Key and factors of a manifest, checked: a key is there in every row, and once."""
+    import pyarrow as pa
+
+    is_file = isinstance(manifest, str | os.PathLike)
+    name = escape_unprintable(str(manifest)) if is_file else "the manifest"
+    if not is_file and not data_frames.is_table(manifest):
+        raise InputError(f"manifest={type(manifest).__name__} is no table: pass a path, or a pandas or PyArrow table")
+    names, read = _open_file(Path(manifest)) if is_file else data_frames.columns_of(manifest)
+    check_known([on] if on is not None else [], names, "column", name)
+    wanted = list(dict.fromkeys([*([on] if on is not None else []), *(entry for entry in by if entry in names)]))
+    check_once(wanted, names, name)
+    table = read(wanted or names[:1])
+    kept = pa.table({entry: factors.as_plain(table.column(entry), entry) for entry in wanted if entry in by})
+    keys = None if on is None else _check_manifest(factors.as_plain(table.column(on), on), on, name)
+    return Manifest(name, tuple(names), kept, table.num_rows, on, keys)
+
+
+def _check_manifest(keys: "pa.Array", on: str, name: str) -> "pa.Array":
+    import pyarrow.compute as pc
+
+    if keys.null_count:
+        first = pc.index(pc.is_null(keys), True).as_py()
+        raise InputError(f"{name} has {keys.null_count:,} rows without {on!r}, the first in row {first}: fill it in")
+    counts = keys.value_counts()
+    twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    if twice:
+        raise InputError(
+            f"{name} has {len(twice):,} keys in {on!r} more than once ({list_some(twice)}): keep one row each"
+        )
+    return keys
+
+
+def _open_file(path: Path) -> tuple[list[str], Any]:
+    """Names of a file's columns, and a function that reads some of them."""
+    endings = [ending.lower() for ending in path.suffixes]
+    ending = next((entry for entry in reversed(endings) if entry not in CODECS), "")
+    paths.check_file(path, f"manifest {path}")
+    with _reaching(path):
+        if ending in TEXT:
+            return _open_text(path, TEXT[ending])
+        if ending in (".parquet", ".pq"):
+            return _open_parquet(path)
+        if ending in (".feather", ".arrow"):
+            return _open_feather(path)
+    raise FileError(f"manifest {path} has an ending that is not known: use .csv, .tsv, .parquet or .feather")
+
+
+def _reaching(path: Path) -> AbstractContextManager[None]:
+    return paths.translate_errors(f"manifest {path}", "cannot be read")
+
+
+def _open_parquet(path: Path) -> tuple[list[str], Any]:
+    import pyarrow.parquet as pq
+
+    def read(names: list[str]) -> "pa.Table":
+        with _reaching(path), paths.open_arrow(str(path)) as file:
+            return _valid(pq.read_table(file, columns=names))
+
+    with paths.open_arrow(str(path)) as file:
+        return list(pq.read_schema(file).names), read
+
+
+def _open_feather(path: Path) -> tuple[list[str], Any]:
+    from pyarrow import feather
+
+    with paths.open_arrow(str(path)) as file:
+        table = _valid(feather.read_table(file))
+    return table.column_names, table.select
+
+
+def _valid(table: "pa.Table") -> "pa.Table":
+    """The same table; what a damaged file says of lengths and offsets is taken at its word otherwise."""
+    table.validate(full=True)
+    return table
+
+
+def _open_text(path: Path, delimiter: str) -> tuple[list[str], Any]:
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+
+    def read(names: list[str]) -> "pa.Table":
+        with _reaching(path):
+            return _read_text(path, names, parse)
+
+    with _unpack(path) as file, csv.open_csv(file, parse_options=parse) as reader:
+        return list(reader.schema.names), read
+
+
+@contextmanager
+def _unpack(path: Path) -> Iterator[Any]:
+    """A text file to read from, whatever its name and however it is packed."""
+    import pyarrow as pa
+
+    codec = CODECS.get(path.suffix.lower())
+    with paths.open_arrow(str(path)) as file:
+        if codec is None:
+            yield file
+        else:
+            with pa.CompressedInputStream(file, codec) as stream:
+                yield stream
+
+
+def _read_text(path: Path, names: list[str], parse: Any) -> "pa.Table":
+    """Columns of a text table; numbers that would not read back as they stand, such as 007, stay text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    as_text = csv.ConvertOptions(
+        include_columns=names, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
+    )
+    as_found = csv.ConvertOptions(include_columns=names, strings_can_be_null=True)
+    with _unpack(path) as file:
+        text = csv.read_csv(file, parse_options=parse, convert_options=as_text)
+    with _unpack(path) as file:
+        typed = csv.read_csv(file, parse_options=parse, convert_options=as_found)
+    for position, name in enumerate(names):
+        values = typed.column(name)
+        if pa.types.is_integer(values.type):
+            same = pc.all(pc.equal(values.cast(pa.string()), text.column(name)), min_count=0).as_py()
+            typed = typed if same else typed.set_column(position, name, text.column(name))
+    return typed

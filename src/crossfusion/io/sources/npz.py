@@ -1,0 +1,126 @@
+"""NumPy's `.npz` archives: the arrays of rows and of factor values are unpacked side by side, a block at a time."""
+
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import InputError, as_names, check_known, check_length, factors
+from crossfusion.io.sources import chunk, paths
+from crossfusion.io.sources.chunk import Chunk, Source
+from crossfusion.io.sources.npy import Header, check_rows, fill, no_keys, read_header
+
+TROUBLE = "is not a readable .npz file of plain arrays"
+LONGEST = 256 * 2**20  # bytes of a row; more is damage, or an attempt to fill the memory
+
+
+def from_npz(path: str, by: Sequence[str], vectors: Any = None) -> Source:
+    """A `.npz` file: one two-dimensional array of rows, one-dimensional arrays of factor values."""
+    name = paths.show_path(path)
+    named = as_names(vectors, "vectors", "array")
+    headers = _headers(path, [*by, *named], not named)
+    check_known(by, list(headers), "array", name)
+    if not named:
+        flat = [array for array, header in headers.items() if len(header.shape) == 2]
+        if len(flat) != 1:
+            raise InputError(f"{name} has {len(flat)} two-dimensional arrays: name the one with the rows in vectors")
+        named = (flat[0],)
+    if len(named) > 1:
+        raise InputError(f"vectors={vectors!r} must be the name of the array of {name} that holds the rows")
+    check_known(named, list(headers), "array", name)
+    vectors = named[0]
+    chosen = {array: headers[array] for array in (vectors, *by)}
+    _check(chosen, vectors, by, name)
+    rows = chosen[vectors].shape[0]
+    return Source(name, [partial(_blocks, path, chosen, vectors, by)], rows, columns=tuple(headers))
+
+
+def _headers(path: str, needed: Sequence[str], searched: bool) -> dict[str, Header]:
+    """Headers of the arrays; members that hold something else do not matter unless they are needed, or searched for."""
+    found: dict[str, Header] = {}
+    others: dict[str, Exception] = {}
+    with paths.open_binary(path) as file, paths.translate_errors(path, TROUBLE), zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
+            array = entry.filename.removesuffix(".npy")
+            try:
+                found[array] = _header(archive, entry)
+            except Exception as problem:
+                others[array] = problem
+        missed = not any(len(header.shape) == 2 for header in found.values()) if searched else False
+        for array, trouble in others.items():
+            if array in needed or missed:
+                raise ValueError(f"{array!r}: {trouble}") from trouble
+    return found
+
+
+def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Header:
+    with archive.open(entry) as member:
+        header = read_header(member)
+    if entry.file_size != header.offset + header.size:
+        raise ValueError(f"its shape needs {header.offset + header.size} bytes, but it holds {entry.file_size}")
+    return header
+
+
+def _check(chosen: Mapping[str, Header], vectors: str, by: Sequence[str], name: str) -> None:
+    """Refuse, before anything is read, arrays that cannot be rows or factor values."""
+    check_rows(chosen[vectors], name)
+    for factor in by:
+        header = chosen[factor]
+        factors.as_column(np.zeros((1,) * len(header.shape), header.dtype), factor)
+        check_length(header.shape[0], chosen[vectors].shape[0], factor, name)
+    longest = sum(header.row_bytes for header in chosen.values())
+    if longest > LONGEST:
+        raise InputError(
+            f"{name} has rows of {longest} bytes, more than the {LONGEST} that are read: split the features"
+        )
+
+
+def _blocks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequence[str]) -> Iterator[Chunk]:
+    """Stretches of all arrays at once; at the end of each, its checksum is compared."""
+    rows = chosen[vectors].shape[0]
+    step = max(1, chunk.BLOCK // max(1, sum(header.row_bytes for header in chosen.values())))
+    with ExitStack() as stack:
+        stack.enter_context(paths.translate_errors(path, "is damaged: write it again"))
+        archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(paths.open_binary(path))))
+        streams = {array: stack.enter_context(_stream(archive, array, header)) for array, header in chosen.items()}
+        for start in range(0, rows, step):
+            stop = min(rows, start + step)
+            part = {array: _stretch(streams[array], header, start, stop) for array, header in chosen.items()}
+            if stop == rows:
+                _check_ends(streams)
+            keys = factors.as_table({factor: part[factor] for factor in by}) if by else no_keys()
+            yield Chunk(part[vectors], keys, start)
+
+
+def _stream(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:
+    """An array of the archive at its first value; one that lies by columns goes to a temporary file, to be mapped."""
+    member = f"{array}.npy" if f"{array}.npy" in archive.NameToInfo else array
+    stream = archive.open(member)
+    stream.seek(header.offset)
+    if not header.columns:
+        return stream
+    with stream:
+        spilt = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
+        while piece := stream.read(2**20):
+            spilt.write(piece)
+    return spilt
+
+
+def _stretch(stream: IO[bytes], header: Header, start: int, stop: int) -> NDArray[Any]:
+    if header.columns:
+        stream.flush()
+        return np.memmap(stream, header.dtype, "r", shape=header.shape, order="F")[start:stop]
+    values = np.empty((stop - start, *header.shape[1:]), header.dtype)
+    fill(stream, values)
+    return values
+
+
+def _check_ends(streams: Mapping[str, IO[bytes]]) -> None:
+    for array, stream in streams.items():
+        if isinstance(stream, zipfile.ZipExtFile) and stream.read(1):
+            raise ValueError(f"{array!r} is longer than it says")

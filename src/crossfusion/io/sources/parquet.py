@@ -1,0 +1,177 @@
+"""Parquet files, of which each part is some row groups."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import InputError, LazyRows, rows_per_chunk
+from crossfusion.io.sources import chunk, paths
+from crossfusion.io.sources.chunk import Chunk, Source, split_runs
+from crossfusion.io.sources.columns_to_rows import (
+    fixed_size,
+    from_lists,
+    is_float,
+    is_number,
+    is_vector,
+    lazy_numbers,
+    list_of,
+)
+from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, check_errors, keys_of
+from crossfusion.io.sources.parquet_wide import columnwise_chunks, fits_columnwise
+from crossfusion.io.sources.vector_columns import is_one_feature_each, make_chunk, vector_columns
+from crossfusion.summary import KEY
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+TROUBLE = "is not a readable Parquet file"
+KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
+PEEK = 16  # rows that tell how long vectors are
+LOOKS = 8  # row groups that are asked for them
+PIECES = 4  # of a block of lists, since decoding these takes several times their memory
+LARGEST = 2**24  # rows of a batch, whatever a file says of their size
+
+
+def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
+    """A Parquet file with one list column of vectors, or many numeric columns."""
+    name = paths.show_path(path)
+    opened = ParquetFile(path)
+    with paths.translate_errors(path, TROUBLE), opened.file() as file:
+        schema, about = file.schema_arrow, file.metadata
+        if KEY in (schema.metadata or {}):
+            raise InputError(f"{name} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
+        columns = vector_columns(schema, by, vectors, name)
+        row_bytes = _row_bytes(file, columns, name)
+        parts = [
+            partial(_blocks, opened, by, columns, groups, first, row_bytes)
+            for groups, first in split_runs(
+                [about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes
+            )
+        ]
+    opened.expect(len(parts))
+    features = tuple(columns) if len(columns) > 1 else ()
+    vector = columns[0] if vectors is None else ""
+    return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
+
+
+def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
+    """Bytes of the vector of a row once it is decoded, whatever the encoding in the file.
+
+    Looks at types and, where these do not tell, at a few rows: what the footer says of single columns is not asked for,
+    since a damaged one ends the process there.
+    """
+    schema = file.schema_arrow
+    kinds = [schema.field(column).type for column in columns]
+    if is_one_feature_each(schema, columns):
+        return sum(max(1, int(kind.bit_width) // 8) for kind in kinds)
+    entries, size = list_of(kinds[0]), fixed_size(kinds[0])
+    if entries is not None and size is not None and is_number(entries):
+        return max(1, size * max(1, int(entries.bit_width) // 8))
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    filled = [number for number, group in enumerate(groups) if group.num_rows][:LOOKS]
+    for number in filled:
+        rows = _head(file, [number], columns[0], name, sum(group.num_rows for group in groups[:number]))
+        if rows is not None:
+            return max(1, int(rows.shape[1]) * rows.itemsize)
+    sizes = [int(group.total_byte_size) // max(1, int(group.num_rows)) for group in groups]
+    return max([8, *sizes])
+
+
+def _head(file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str, first: int) -> NDArray[Any] | None:
+    """The first vectors; None where there are none."""
+    table = next(batches(file, groups, [column], PEEK), None)
+    if table is None or table.column(0).null_count == table.num_rows:
+        return None
+    return from_lists(table.column(0), column, name, first)
+
+
+def _blocks(
+    opened: ParquetFile, by: Sequence[str], columns: Sequence[str], groups: Sequence[int], first: int, row_bytes: int
+) -> Iterator[Chunk]:
+    path = opened.path
+    with ExitStack() as stack:
+        stack.callback(opened.part_done)
+        stack.enter_context(paths.translate_errors(path, DAMAGED))
+        file = stack.enter_context(opened.file())
+        schema, sizes = file.schema_arrow, [file.metadata.row_group(group).num_rows for group in groups]
+        number, wide = sum(sizes), is_one_feature_each(schema, columns)
+        if not wide and number <= KEYS:
+            rows = _decode_late(file, opened, columns[0], groups, first, row_bytes)
+            if rows is not None:
+                yield Chunk(rows, keys_of(file, groups, by), first)
+                return
+        if wide and fits_columnwise(schema, columns, sizes):
+            yield from columnwise_chunks(file, opened, by, columns, groups, first)
+            return
+        most = max(1, chunk.BLOCK // (1 if wide else PIECES) // row_bytes)
+        wanted, size = [*by, *columns], _split_evenly(number, min(most, LARGEST))
+        for table in batches(file, groups, wanted, size):
+            keys = check_errors(table, by)
+            if wide:
+                yield Chunk(lazy_numbers([table.column(name) for name in columns]), keys, first)
+            else:
+                yield make_chunk(table, by, columns, paths.show_path(path), first)
+            first += table.num_rows
+
+
+def _decode_late(
+    file: "pq.ParquetFile", opened: ParquetFile, column: str, groups: Sequence[int], first: int, row_bytes: int
+) -> LazyRows | None:
+    """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
+    kind = file.schema_arrow.field(column).type
+    if not is_vector(kind):
+        return None
+    dim, entries = fixed_size(kind), list_of(kind)
+    if dim is not None and entries is not None and is_float(entries):
+        dtype = np.dtype(entries.to_pandas_dtype())
+    else:
+        rows = _head(file, groups, column, paths.show_path(opened.path), first)
+        if rows is None:
+            return None
+        dim, dtype = int(rows.shape[1]), rows.dtype
+    shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
+    size = rows_per_chunk(row_bytes)
+    return LazyRows(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape, dtype))
+
+
+def _stretches(
+    opened: ParquetFile,
+    column: str,
+    groups: Sequence[int],
+    first: int,
+    size: int,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+) -> Iterator[NDArray[Any]]:
+    (number, dim), start, name = shape, first, paths.show_path(opened.path)
+    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+        pages = opened.pages(file)
+        plain = None if pages is None else pages.lists(groups, column, dim, dtype)
+        if plain is not None:
+            yield from plain
+            return
+        for table in batches(file, groups, [column], size):
+            rows = from_lists(table.column(0), column, name, first)
+            if rows.shape[1] != dim:
+                if table.column(0).null_count < table.num_rows:
+                    raise InputError(
+                        f"column {column!r} of {name} holds vectors of unequal length, {dim} entries"
+                        f" before row {first} and {rows.shape[1]} from there on: pad or drop them"
+                    )
+                rows = np.full((len(rows), dim), np.nan)
+            first += len(rows)
+            if first - start > number:
+                break
+            yield rows
+        if first - start != number:
+            raise ValueError(f"{first - start} vectors or more for {number} rows")
+
+
+def _split_evenly(rows: int, most: int) -> int:
+    """Rows of a batch, so that all are of about the same size and none has more than `most`."""
+    batches = max(1, -(-rows // most))
+    return max(1, -(-rows // batches))

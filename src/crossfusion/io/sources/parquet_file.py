@@ -1,0 +1,130 @@
+"""A Parquet file that several parts read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion._base import FileError
+from crossfusion.io.sources import paths
+from crossfusion.io.sources.pages import Pages
+from crossfusion.moments import kernel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+DAMAGED = "is damaged: write it again"
+FOOTER = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
+
+
+class ParquetFile:
+    """A file whose parts share its footer and, where it is local, its map in memory, until all of them are read.
+
+    Readers are not for several threads at once: who reads has one alone, which the next one takes over.
+    """
+
+    def __init__(self, path: str, footer: "pq.FileMetaData | None" = None) -> None:
+        self.path, self._footer = path, footer
+        self._mapped: Any = None
+        self._idle: list[pq.ParquetFile] = []  # readers of the map
+        self._pages: Pages | None = None
+        self._parts = self._users = 0  # parts to come, and who reads now
+        self._stamp: tuple[int, int, int] | None = None  # of the file that was opened first
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        small = self._footer is not None and self._footer.serialized_size <= FOOTER
+        return ParquetFile, (self.path, self._footer if small else None)
+
+    @contextmanager
+    def file(self) -> "Iterator[pq.ParquetFile]":
+        """A reader of the file."""
+        with ExitStack() as closing:
+            with self._lock:
+                reader = self._idle.pop() if self._idle else self._reader(closing)
+                self._users += 1
+                closing.callback(self._done, users=1)
+            yield reader
+            with self._lock:
+                if self._mapped is not None:
+                    self._idle.append(reader)
+
+    def _reader(self, closing: ExitStack) -> "pq.ParquetFile":
+        """A new reader, of the map if the file has one."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with ExitStack() as stack:
+            source = self._mapped or stack.enter_context(paths.open_arrow(self.path, mapped=True))
+            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
+            self._footer = reader.metadata
+            if isinstance(source, pa.MemoryMappedFile):
+                self._check_unchanged()
+                self._mapped = source
+                stack.pop_all()  # readers keep the map, and the last of them lets go of it
+            closing.push(stack.pop_all())
+        return reader
+
+    def _check_unchanged(self) -> None:
+        """Refuse a file that is not the one that was opened first: its parts would be those of another."""
+        about = os.stat(self.path)
+        stamp = about.st_ino, about.st_size, about.st_mtime_ns
+        if self._stamp not in (None, stamp):
+            raise FileError(f"{paths.show_path(self.path)} has changed since it was opened: start again")
+        self._stamp = stamp
+
+    def pages(self, reader: "pq.ParquetFile") -> Pages | None:
+        """Where the pages are, of a mapped file that is large enough for a compiler to be worth its start."""
+        with self._lock:
+            if self._pages is None and self._mapped is not None and self._mapped.size() >= kernel.SMALL:
+                self._mapped.seek(0)
+                self._pages = Pages.of(np.frombuffer(self._mapped.read_buffer(), np.uint8), reader)
+            return self._pages
+
+    def expect(self, parts: int) -> None:
+        """Keep the map, once there is one again, until so many parts are done."""
+        self._parts = parts
+
+    def part_done(self) -> None:
+        """Let go of the file after the last part."""
+        self._done(parts=1)
+
+    def _done(self, parts: int = 0, users: int = 0) -> None:
+        with self._lock:
+            self._parts -= parts
+            self._users -= users
+            if self._parts <= 0 and not self._users:
+                self._mapped, self._idle, self._pages = None, [], None
+                if self._footer is not None and self._footer.serialized_size > FOOTER:
+                    self._footer = None  # of many files, these would fill the memory
+
+
+def batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":
+    """Columns of some row groups, so many rows at a time."""
+    import pyarrow as pa
+
+    if sum(file.metadata.row_group(group).num_rows for group in groups) <= size:
+        yield file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+        return
+    for batch in file.iter_batches(size, row_groups=list(groups), columns=list(columns), use_threads=False):
+        yield pa.Table.from_batches([batch])
+
+
+def keys_of(file: "pq.ParquetFile", groups: Sequence[int], by: Sequence[str]) -> "pa.Table":
+    """The factors of some row groups, one value for each row."""
+    keys = check_errors(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
+    number = sum(file.metadata.row_group(group).num_rows for group in groups)
+    if keys.num_rows != number and by:
+        raise ValueError(f"{keys.num_rows} values of factors for {number} rows")
+    return keys
+
+
+def check_errors(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+    """The factors, whose bytes a damaged file may have mixed up."""
+    keys = table.select(list(by))
+    keys.validate(full=True)
+    return keys

@@ -1,0 +1,97 @@
+"""Parquet files with a column for each feature, of which a few are decoded and reduced before the next."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.io.sources import chunk, paths
+from crossfusion.io.sources.chunk import Chunk
+from crossfusion.io.sources.columns_to_rows import lazy_numbers, read_numbers
+from crossfusion.io.sources.pages import Pages
+from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, keys_of
+from crossfusion.moments import FEATURES_AT_ONCE, ColumnwiseRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+FEW = 8  # columns that are decoded by one call, and stay in the cache while they are
+TALL = 2**14  # rows from which a row group is worth a call for each few columns
+
+
+def fits_columnwise(schema: "pa.Schema", columns: Sequence[str], rows: Sequence[int]) -> bool:
+    """Whether all columns are floats of one type, and row groups of so many rows neither too short nor too long."""
+    import pyarrow as pa
+
+    kinds = {schema.field(column).type for column in columns}
+    if len(columns) <= FEATURES_AT_ONCE or len(kinds) > 1 or not kinds <= {pa.float32(), pa.float64()}:
+        return False
+    return min(rows) >= TALL and max(rows) * FEATURES_AT_ONCE * kinds.pop().bit_width // 8 <= chunk.BLOCK
+
+
+def columnwise_chunks(
+    file: "pq.ParquetFile",
+    opened: ParquetFile,
+    by: Sequence[str],
+    columns: Sequence[str],
+    groups: Sequence[int],
+    first: int,
+) -> Iterator[Chunk]:
+    """A block for each row group."""
+    dtype = np.dtype(file.schema_arrow.field(columns[0]).type.to_pandas_dtype())
+    for group in groups:
+        number = int(file.metadata.row_group(group).num_rows)
+        rows = ColumnwiseRows(
+            (number, len(columns)),
+            dtype,
+            partial(_stretches, opened, columns, group, number, dtype),
+            partial(_strips, opened, columns, group, number, dtype),
+        )
+        yield Chunk(rows, keys_of(file, [group], by), first)
+        first += number
+
+
+def _stretches(
+    opened: ParquetFile, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
+) -> Iterator[NDArray[Any]]:
+    size = max(1, chunk.BLOCK // (len(columns) * dtype.itemsize))
+    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+        for table in batches(file, [group], columns, size):
+            yield from lazy_numbers([table.column(name) for name in columns])
+            number -= table.num_rows
+        if number:
+            raise ValueError(f"{number} rows are not there, or too many")
+
+
+def _strips(
+    opened: ParquetFile, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
+) -> Iterator[list[NDArray[Any]]]:
+    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+        pages = opened.pages(file)
+        for start in range(0, len(columns), FEATURES_AT_ONCE):
+            strip = columns[start : start + FEATURES_AT_ONCE]
+            found = None if pages is None else _plain(pages, strip, group, number, dtype)
+            if found is None:
+                pages = None  # the next ones will not be plain either
+            yield found or _decode(file, strip, group, number)
+
+
+def _plain(
+    pages: Pages, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
+) -> list[NDArray[Any]] | None:
+    space = np.empty((len(columns), number), dtype)
+    return list(space) if pages.columns(group, columns, space) else None
+
+
+def _decode(file: "pq.ParquetFile", columns: Sequence[str], group: int, number: int) -> list[NDArray[Any]]:
+    found: list[NDArray[Any]] = []
+    for start in range(0, len(columns), FEW):
+        few = list(columns[start : start + FEW])
+        table = file.read_row_group(group, columns=few, use_threads=False)
+        if table.num_rows != number:
+            raise ValueError(f"{table.num_rows} values of {few[0]!r} for {number} rows")
+        found += [read_numbers(table.column(name)) for name in few]
+    return found

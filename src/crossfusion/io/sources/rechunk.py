@@ -1,0 +1,82 @@
+"""Small pieces of rows put together to blocks, copied as they come so that no piece is kept."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion._base import InputError, factors
+from crossfusion.io.sources import chunk
+from crossfusion.io.sources.chunk import Chunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rechunk(pieces: Iterable[Chunk], name: str) -> Iterator[Chunk]:
+    """Blocks of about `BLOCK` bytes; a piece of at least half that goes through as it is."""
+    waiting = _Waiting()
+    dim = None
+    for piece in pieces:
+        rows = piece.rows
+        if dim not in (None, rows.shape[1]) and not _is_all_missing(rows):
+            raise InputError(
+                f"{name} holds vectors of unequal length, {dim} entries up to row {piece.first - 1} and"
+                f" {rows.shape[1]} from row {piece.first}: pad or drop them"
+            )
+        if rows.nbytes >= chunk.BLOCK // 2:
+            yield from waiting.flush()
+            yield piece
+        else:
+            if not waiting.has_place_for(rows):
+                yield from waiting.flush()
+            waiting.add(piece)
+        dim = rows.shape[1] if dim is None and not _is_all_missing(rows) else dim
+    yield from waiting.flush()
+
+
+def _is_all_missing(rows: Any) -> bool:
+    """Whether there is no vector from which the number of features could be known."""
+    return bool(rows.shape[1] == 1 and np.isnan(rows[:1]).any() and np.isnan(rows).all())
+
+
+def _own(keys: "pa.Table") -> "pa.Table":
+    """Keys in memory of their own, since those of a batch that another library made keep all of the batch alive."""
+    if not keys.num_columns:
+        return keys
+    columns = {name: factors.as_plain(keys.column(name), name) for name in keys.column_names}
+    return type(keys).from_pydict(columns).take(np.arange(keys.num_rows))
+
+
+class _Waiting:
+    """Rows that wait until there are enough of them."""
+
+    _space: Any = None  # as many rows as a block takes
+    _first = _filled = 0
+
+    def __init__(self) -> None:
+        self._keys: list[pa.Table] = []
+
+    def has_place_for(self, rows: Any) -> bool:
+        """Whether these rows are of the same kind and fit in."""
+        if self._space is None:
+            return True
+        same = self._space.dtype == rows.dtype and self._space.shape[1] == rows.shape[1]
+        return same and self._filled + len(rows) <= len(self._space)
+
+    def add(self, piece: Chunk) -> None:
+        """Copy a piece."""
+        rows = piece.rows
+        if self._space is None:
+            number = max(len(rows), chunk.BLOCK // max(1, rows.shape[1] * rows.itemsize))
+            self._space, self._first = np.empty((number, rows.shape[1]), rows.dtype), piece.first
+        self._space[self._filled : self._filled + len(rows)] = rows
+        self._filled += len(rows)
+        self._keys.append(_own(piece.keys))
+
+    def flush(self) -> Iterator[Chunk]:
+        """The block, if there is any row, and start anew."""
+        if self._space is not None:
+            full = Chunk(self._space[: self._filled], factors.concat(self._keys, "one batch and another"), self._first)
+            self._space, self._keys, self._filled = None, [], 0
+            yield full

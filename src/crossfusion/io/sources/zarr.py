@@ -1,0 +1,116 @@
+"""Zarr stores of format 2 and 3: folders, zip files, or whatever fsspec opens."""
+
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import FileError, InputError, optional
+from crossfusion.io.sources import chunk, paths
+from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
+from crossfusion.io.sources.chunk import Source
+from crossfusion.io.sources.factor_columns import encoding
+from crossfusion.io.sources.h5ad import from_anndata
+
+OWN = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")  # files that say what a folder is
+FILLED = 100  # an array of which less than 1 in 100 chunks is stored was declared, not written
+
+
+class Zarr(Store):
+    """Zarr through zarr-python."""
+
+    what = "a Zarr store"
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[Any]:
+        """The root group or array."""
+        zarr = optional.load("zarr", "zarr", "zarr", "reading Zarr")
+        if path.endswith(".zip"):
+            if paths.is_remote(path):
+                raise InputError(
+                    f"{paths.show_path(path)} is a zip file elsewhere: copy it to this machine, or unpack it"
+                )
+            zipfile.ZipFile(path).close()  # what is none cannot be closed as a store
+            store = zarr.storage.ZipStore(path, mode="r")
+            try:
+                yield zarr.open(store, mode="r")
+            finally:
+                store.close()
+        else:
+            yield zarr.open(path, mode="r")
+
+    def names(self, group: Any) -> Iterable[str]:
+        """Names below a group; the library's own list opens everything at once, and prints what goes wrong."""
+        listed = getattr(group.store, "list_dir", None)
+        if listed is None or getattr(group.metadata, "consolidated_metadata", None) is not None:
+            return list(group)
+        sync = optional.load("zarr.core.sync", "zarr", "zarr", "reading Zarr").sync
+
+        async def collected() -> list[str]:
+            return [name async for name in listed(group.path)]
+
+        return sorted(set(sync(collected())).difference(["", *OWN]))
+
+    def check(self, array: Any, holder: str) -> None:
+        """Refuse pickled objects, and chunks that do not fit in memory."""
+        if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in _filters(array)):
+            raise InputError(f"{holder} holds pickled objects, which are not read: store plain values")
+        if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
+            raise FileError(f"{holder} has chunks of more than {LARGEST // 2**30} GB: write it in smaller ones")
+
+    def check_written(self, array: Any, holder: str) -> None:
+        """Refuse an array of which almost nothing is stored; some chunks may be missing, being zero throughout."""
+        pieces = zip(array.shape, getattr(array, "shards", None) or array.chunks, strict=True)
+        expected = math.prod(-(-extent // size) for extent, size in pieces)
+        needed = expected // FILLED
+        if sum(1 for _ in islice(_stored(array), needed)) < needed:
+            raise FileError(f"{holder} has {array.shape[0]} rows, almost all of which were never written: write them")
+
+    def step(self, array: Any) -> int:
+        """Rows of a shard if these fit in a block, or of a chunk."""
+        axis = -2 if len(array.shape) > 1 else 0
+        row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
+        shard = getattr(array, "shards", None)
+        if shard is not None and shard[axis] * row_bytes <= chunk.BLOCK:
+            return int(shard[axis])
+        return int(array.chunks[axis])
+
+    def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
+        """Values of a stretch."""
+        return np.asarray(array[start:stop])
+
+
+def _filters(array: Any) -> list[Any]:
+    """What chunks pass through when they are read, besides compression."""
+    return [*(getattr(array, "filters", None) or ()), *getattr(getattr(array, "metadata", None), "codecs", ())]
+
+
+def _stored(array: Any) -> Iterator[str]:
+    """Names of the files that hold chunks of an array; without end where they cannot be listed cheaply."""
+    store, inside = array.store, array.path.strip("/")
+    kind = type(store).__name__
+    names: Iterable[str]
+    if kind == "ZipStore":
+        with zipfile.ZipFile(store.path) as archive:
+            names = [name for name in archive.namelist() if name.startswith(inside)]
+    elif kind in ("LocalStore", "DirectoryStore", "NestedDirectoryStore"):
+        folder = os.path.join(str(getattr(store, "root", None) or store.path), inside)
+        names = (name for _, _, files in os.walk(folder) for name in files)
+    else:
+        names = repeat("0")
+    return (name for name in names if not name.endswith(("/", *OWN)))
+
+
+def from_zarr(path: str, by: Sequence[str], vectors: Any = None) -> Source:
+    """A two-dimensional array of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
+    store = Zarr()
+    with translate_errors(path, store.what), store.open(path) as root:
+        if encoding(root) == "anndata":
+            return from_anndata(store, root, path, by, vectors)
+        return from_group(store, root, path, by, vectors)

@@ -1,0 +1,21 @@
+"""Count, mean and centered sum of squares of each group: the monoid, and the kernel that computes it."""
+
+from crossfusion.moments import kernel
+from crossfusion.moments.columnwise import FEATURES_AT_ONCE, ColumnwiseRows
+from crossfusion.moments.influence import PRODUCTS, influence_sums
+from crossfusion.moments.moments import Moments, concat, reduce_groups, squared_distance_to_mean
+from crossfusion.moments.transpose import interleave, interleave_chunks
+
+__all__ = [
+    "FEATURES_AT_ONCE",
+    "PRODUCTS",
+    "ColumnwiseRows",
+    "Moments",
+    "concat",
+    "influence_sums",
+    "interleave",
+    "interleave_chunks",
+    "kernel",
+    "reduce_groups",
+    "squared_distance_to_mean",
+]

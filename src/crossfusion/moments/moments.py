@@ -1,0 +1,263 @@
+"""Count, mean and centred sum of squares: the commutative monoid behind everything else."""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import (
+    CodeArray,
+    FiniteCheck,
+    FloatArray,
+    InputError,
+    as_frequency,
+    as_rows,
+    check_same_dim,
+    finite_rows,
+    split_rows,
+)
+from crossfusion.moments import kernel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """Count, mean and centred sum of squares per feature, of one group of rows or of many groups at once.
+
+    Moments add: the sum of the moments of two sets of rows is the moments of their union, in any order and any number
+    of pieces. ``Moments.empty(dim)`` is the exact identity.
+
+    Parameters
+    ----------
+    count : float or array of shape (groups,)
+        Number of rows.
+    mean : array of shape (dim,) or (groups, dim)
+        Mean of each feature.
+    sumsq : array of the shape of `mean`
+        Sum of squared deviations from the mean, of each feature.
+
+    References
+    ----------
+    .. [1] T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance: analysis and
+       recommendations", The American Statistician 37, 1983.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> left = cf.Moments.of(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    >>> right = cf.Moments.of(np.array([[4.0, 4.0]]))
+    >>> left + right
+    Moments(count=3, dim=2)
+    >>> (left + right).mean
+    array([2., 2.])
+    >>> sum([left, right]).sumsq
+    array([8., 6.])
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    sumsq: FloatArray
+
+    def __post_init__(self) -> None:
+        """Take float64 and make it read-only."""
+        for name in ("count", "mean", "sumsq"):
+            values = np.asarray(getattr(self, name), np.float64)
+            if values.flags.writeable:
+                values = values.view()
+                values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        if self.mean.shape != self.sumsq.shape or self.mean.shape[:-1] != self.count.shape:
+            raise InputError(
+                f"count, mean and sumsq have shapes {self.count.shape}, {self.mean.shape} and {self.sumsq.shape}:"
+                " mean and sumsq take the shape of count and one axis of features"
+            )
+
+    @classmethod
+    def of(cls, rows: Any, frequency: Any = None) -> "Moments":
+        """Moments of rows.
+
+        Parameters
+        ----------
+        rows : array of shape (rows, dim)
+            Numbers of any float or integer type, in any memory layout; whatever NumPy can view as an array, such as
+            CPU tensors; or a SciPy sparse matrix.
+        frequency : array of shape (rows,), optional
+            How often each row counts; 0 leaves a row out.
+
+        Returns
+        -------
+        Moments
+            Of one group.
+
+        Examples
+        --------
+        >>> import crossfusion as cf
+        >>> cf.Moments.of([[1.0], [5.0]], frequency=[3, 1]).mean
+        array([2.])
+        """
+        values = as_rows(rows, "rows")
+        if frequency is None:
+            total, finite = reduce_groups(values, None, 1, name="rows")
+        else:
+            total, finite = _expand_weights(values, as_frequency(frequency, values.shape[0]), name="rows")
+        check = FiniteCheck("rows")
+        check.see(values, finite)
+        check.settle("raise", way_out="give those rows frequency 0")
+        return total[0]
+
+    @classmethod
+    def empty(cls, dim: int) -> "Moments":
+        """Moments of no rows, which add nothing.
+
+        Parameters
+        ----------
+        dim : int
+            Number of features.
+
+        Returns
+        -------
+        Moments
+            The identity of addition.
+
+        Examples
+        --------
+        >>> import crossfusion as cf
+        >>> cf.Moments.empty(2) + cf.Moments.empty(2)
+        Moments(count=0, dim=2)
+        """
+        return cls(*kernel.empty(1, dim))[0]
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.mean.shape[-1])
+
+    @property
+    def dispersion(self) -> FloatArray:
+        """Mean squared distance of the rows from their mean, summed over features (σ² in the mathematics)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sumsq.sum(axis=-1) / self.count)
+
+    def is_finite(self) -> bool:
+        """Whether no value overflowed or was not finite to begin with."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.sumsq).all())
+
+    def merge(self, codes: NDArray[Any], groups: int) -> "Moments":
+        """Add up the groups that share a code.
+
+        Parameters
+        ----------
+        codes : array of int
+            The new group of each present one; negative: left out.
+        groups : int
+            Number of new groups.
+
+        Returns
+        -------
+        Moments
+            Of the new groups.
+        """
+        return Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
+
+    def __getitem__(self, index: Any) -> "Moments":
+        return Moments(self.count[index], self.mean[index], self.sumsq[index])
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not isinstance(other, Moments):
+            return NotImplemented
+        check_same_dim({"the left side": self.dim, "the right side": other.dim})
+        if self.count.shape != other.count.shape:
+            raise InputError(f"{self} and {other} have different numbers of groups: merge them to the same ones first")
+        left, right = (self.count, self.mean, self.sumsq), (other.count, other.mean, other.sumsq)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = Moments(*kernel.add(left, right))
+        _check_range(total, "the sum")
+        return total
+
+    def __radd__(self, other: Any) -> "Moments":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        fields = operator.attrgetter("count", "mean", "sumsq")
+        return all(np.array_equal(a, b) for a, b in zip(fields(self), fields(other), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        count = f"{self.count:g}" if self.count.ndim == 0 else f"{len(self)} groups"
+        return f"Moments(count={count}, dim={self.dim})"
+
+
+def concat(parts: Sequence[Moments]) -> Moments:
+    """Moments of single groups or of many, one after the other."""
+    return Moments(
+        np.concatenate([np.atleast_1d(part.count) for part in parts]),
+        np.concatenate([np.atleast_2d(part.mean) for part in parts]),
+        np.concatenate([np.atleast_2d(part.sumsq) for part in parts]),
+    )
+
+
+def reduce_groups(
+    rows: Any,
+    codes: CodeArray | None,
+    groups: int,
+    *,
+    name: str,
+    threads: int | None = None,
+    large: bool = False,
+) -> tuple[Moments, NDArray[np.bool_] | None]:
+    """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
+    total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
+    finite = None if total.is_finite() else finite_rows(rows)
+    if finite is not None and not finite.all():
+        codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
+        total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
+    if not total.is_finite() or _has_underflowed(total):  # squares beyond the range of float32: once more in float64
+        total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, wide=True, large=large))
+    _check_range(total, name)
+    return total, None if finite is None or finite.all() else finite
+
+
+def squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> FloatArray:
+    """Squared distance of each row from the mean of its group."""
+    found = np.zeros(rows.shape[0])
+    for start, block in split_rows(rows):
+        dense = block if isinstance(block, np.ndarray) else block.toarray()
+        stop = start + dense.shape[0]
+        gap = dense.astype(np.float64) - mean[codes[start:stop]]
+        found[start:stop] = np.einsum("ij,ij->i", gap, gap)
+    return found
+
+
+def _expand_weights(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
+    """Moments of one group whose rows count more or less than once; and which rows are finite, if not all."""
+    total = kernel.empty(1, rows.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start, block in split_rows(rows):
+            dense = block if isinstance(block, np.ndarray) else block.toarray()
+            part = kernel.merge(weight[start : start + len(dense)], dense, None, None, 1)
+            total = kernel.add(total, part)
+    moments = Moments(*total)
+    finite = None if moments.is_finite() else finite_rows(rows) | (weight == 0)
+    if finite is None or finite.all():
+        _check_range(moments, name)
+    return moments, finite
+
+
+def _has_underflowed(moments: Moments) -> bool:
+    """Whether squares may have been lost below float32; the spread of constant features is exactly zero instead."""
+    mean_square = np.abs(moments.sumsq)
+    return bool(np.any((mean_square > 0) & (mean_square < 1e-33 * moments.count[:, None])))
+
+
+def _check_range(moments: Moments, name: str) -> None:
+    if not moments.is_finite():
+        raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")

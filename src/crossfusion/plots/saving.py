@@ -1,0 +1,25 @@
+"""Figures as files."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crossfusion._base import FileError, files
+from crossfusion.plots import style
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file that is no figure, before any work."""
+    if path.suffix.lower() not in ENDINGS:
+        raise FileError(f"{path} has an ending that is no figure's: use {' or '.join(ENDINGS)}")
+    files.check_folder(path)
+
+
+def write(drawn: Any, path: Path, dpi: int = 300) -> None:
+    """Write a figure, whole or not at all, the same bytes from the same numbers."""
+    ending = path.suffix.lower()[1:]
+    options = {"format": ending, "dpi": dpi, "metadata": style.nameless(ending)}
+    with style.matplotlib().rc_context({"svg.hashsalt": style.BASE["svg.hashsalt"]}):
+        files.write_whole(path, partial(drawn.savefig, **options))

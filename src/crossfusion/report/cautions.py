@@ -1,0 +1,279 @@
+"""What could mislead in the data at hand, each with what to do about it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import factors, label_text
+from crossfusion.fusion import SPREAD, Attribution, Fusion
+from crossfusion.io import Rows
+from crossfusion.report.evidence import Evidence, Tested
+from crossfusion.report.html.markup import isolated, number, percent
+from crossfusion.report.names import crossed, listed
+from crossfusion.summary import Summary
+
+IMBALANCE = 5  # times as many rows in the largest group as in the smallest
+FEW_ROWS = 30  # in a group
+FEW_UNITS = 5  # in a group
+CONFOUNDED = 0.3  # Cramér's V of the compared factor and the one that is held fixed
+SHARED = 0.9  # of the weight in strata that several groups share
+FLAT = 1e-6  # of the median variance of features
+DOMINANT = 0.5  # of the variance between the groups, by one unit
+DUPLICATED = 0.001  # of the rows
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One thing that could mislead."""
+
+    kind: str
+    serious: bool
+    title: str
+    text: str
+    advice: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON."""
+        return asdict(self)
+
+
+def concerns(
+    evidence: Evidence,
+    main: Fusion,
+    balanced: Fusion,
+    tested: Tested | None,
+    units: Attribution | None,
+    lost: Sequence[str] = (),
+) -> list[Concern]:
+    """All that is found, what is serious first; what was said of lost groups is repeated."""
+    found = [
+        *_confounded(evidence, main),
+        *_no_units(evidence),
+        *_crossed_units(evidence, tested),
+        *_nameless(evidence),
+        *_small(evidence),
+        *_imbalance(evidence, main, balanced),
+        *_shape(main),
+        *_dominant(units, main),
+        *_duplicates(evidence),
+        *_flat(evidence.summary),
+        *_dropped(evidence.summary),
+        *_lost(lost),
+    ]
+    return sorted(found, key=lambda concern: not concern.serious)
+
+
+def _confounded(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
+    """Strata that hold one group only, and groups of a different mix of them."""
+    asked = evidence.question
+    if not asked.given:
+        return
+    between, given = crossed(asked.between), crossed(asked.given)
+    if main.overlap < SHARED:
+        share = percent(main.overlap)
+        yield Concern(
+            "overlap",
+            main.overlap < SHARED / 2,
+            f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
+            f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
+            " nothing.",
+            f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
+        )
+    association = _association(evidence.summary, asked.between, asked.given)
+    if association >= CONFOUNDED and main.overlap > 0:
+        yield Concern(
+            "mix",
+            False,
+            f"The {between} groups hold a different mix of {given}",
+            f"Cramér’s V of {between} and {given} is {association:.2f} (0 is the same mix, 1 is one {given} each).",
+            f"Trust the distance within one {given}, not the plain one.",
+        )
+
+
+def _association(summary: Summary, between: Sequence[str], given: Sequence[str]) -> float:
+    """Cramér's V of two sets of factors, by rows."""
+    cells = summary.rollup([*between, *given])
+    row, rows = factors.encode(cells.keys.select(list(between)))
+    column, columns = factors.encode(cells.keys.select(list(given)))
+    table = np.zeros((rows.num_rows, columns.num_rows))
+    table[row, column] = cells.moments.count / cells.moments.count.sum()
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    least = min(table.shape) - 1
+    return float(np.sqrt(np.sum((table - expected) ** 2 / expected) / least)) if least else 0.0
+
+
+def _no_units(evidence: Evidence) -> Iterator[Concern]:
+    if not evidence.question.units:
+        yield Concern(
+            "units",
+            True,
+            "Rows are counted as if they were independent",
+            "No units are named. Tiles of one slide, or cells of one patient, are alike: intervals by rows are then too"
+            " narrow and p-values too small.",
+            "Name what is independent, such as the patient, in units.",
+        )
+
+
+def _crossed_units(evidence: Evidence, tested: Tested | None) -> Iterator[Concern]:
+    """Units that have several groups, among units that do not."""
+    if tested is None or not tested.partial:
+        return
+    between, units = crossed(evidence.question.between), crossed(evidence.question.units)
+    yield Concern(
+        "crossed units",
+        True,
+        f"{tested.number:,} of {tested.total:,} {units} units have several {between} groups",
+        f"Labels can be exchanged within these only, so that the test says nothing of the other {units} units. The"
+        " interval counts all of them.",
+        f"Mend or leave out rows that give a {units} another {between} by accident; else trust the interval.",
+    )
+
+
+def _nameless(evidence: Evidence) -> Iterator[Concern]:
+    """Rows without a value of a factor, which make up a group of their own."""
+    asked, summary = evidence.question, evidence.summary
+    for name in dict.fromkeys([*asked.between, *asked.given]):
+        count = summary.moments.count[summary.keys.column(name).is_null().to_numpy()].sum()
+        if count:
+            yield Concern(
+                "missing",
+                True,
+                f"{count:,.0f} of {evidence.total:,} rows have no {isolated(name)}",
+                f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
+                f"Find out where they belong, or leave rows without {isolated(name)} out.",
+            )
+
+
+def _small(evidence: Evidence) -> Iterator[Concern]:
+    """Groups of few rows, or of few units."""
+    asked, summary = evidence.question, evidence.summary
+    groups = summary.rollup(asked.between)
+    labels = factors.labels(groups.keys.select(list(asked.between)))
+    numbers: dict[str, tuple[Any, int]] = {"rows": (groups.moments.count, FEW_ROWS)}
+    if asked.units:
+        both = summary.rollup(list(dict.fromkeys([*asked.between, *asked.units])))
+        code, _ = factors.encode(both.keys.select(list(asked.between)))
+        numbers = {"units": (np.bincount(code), FEW_UNITS)} | numbers
+    for what, (count, least) in numbers.items():
+        few = np.flatnonzero(count < least).tolist()
+        if few:
+            said = listed([f"{isolated(labels[k])} ({int(count[k]):,})" for k in few])
+            yield Concern(
+                f"small {what}",
+                what == "units",
+                f"{len(few):,} of {len(labels):,} groups have fewer than {least} {what}",
+                f"{said}. Their means are known poorly, and so are their distances.",
+                "Read the unbiased distances with their intervals, collect more, or leave these groups out.",
+            )
+
+
+def _imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
+    count = main.counts
+    largest, smallest = max(count, key=lambda name: count[name]), min(count, key=lambda name: count[name])
+    ratio = count[largest] / count[smallest]
+    if ratio >= IMBALANCE and evidence.question.weights == "pooled":
+        yield Concern(
+            "imbalance",
+            False,
+            f"The largest group has {ratio:,.0f} times as many rows as the smallest",
+            f"{isolated(largest)} has {count[largest]:,.0f} rows, {isolated(smallest)} {count[smallest]:,.0f}. Pooled"
+            f" weights follow the rows: the distance is {number(value(main))} as weighted here and"
+            f" {number(value(balanced))} with the same weight for every group.",
+            "Use balanced weights where the sizes of the groups are an accident of sampling.",
+        )
+
+
+def value(fusion: Fusion) -> float | None:
+    """The unbiased distance, or the plug-in where that is undefined; None where nothing is compared."""
+    if fusion.overlap == 0:
+        return None
+    return fusion.distance if fusion.unbiased is None else fusion.unbiased
+
+
+def _shape(main: Fusion) -> Iterator[Concern]:
+    if main.caution:
+        what = "spread" if main.caution.startswith(SPREAD) else "shape"
+        yield Concern(
+            what,
+            True,
+            f"The groups differ in {what} more than in position",
+            "Cross-Fusion Distance compares means: groups of equal means are at distance 0, however different they are"
+            " otherwise.",
+            "Compare with dispersion_test and distance('energy') before calling them alike.",
+        )
+
+
+def _dominant(units: Attribution | None, main: Fusion) -> Iterator[Concern]:
+    if units is None or len(units.share) < 3 or not (value(main) or 0) > 0:
+        return
+    top = units.top(1)[0]
+    if abs(units.share[top]) > DOMINANT:
+        yield Concern(
+            "one unit",
+            False,
+            f"One {isolated(units.over)} makes up {percent(units.share[top])} of the variance between the groups",
+            f"Without {isolated(units.labels[top])} the distance is {number(units.without[top])}.",
+            "Look at this one: is it mislabelled, or of another kind?",
+        )
+
+
+def _duplicates(evidence: Evidence) -> Iterator[Concern]:
+    """Rows that are there twice, among those that were looked at."""
+    if evidence.rows is None:
+        return
+    repeated, looked_at, total = _repeated(evidence.rows), len(evidence.rows.x), evidence.total
+    if repeated and repeated >= DUPLICATED * looked_at * looked_at / total:  # a copy is seen if both are looked at
+        more = "" if evidence.whole else f" Of all {total:,} rows it is a larger share: copies of these were not seen."
+        yield Concern(
+            "duplicates",
+            repeated >= 10 * DUPLICATED * looked_at * looked_at / total,
+            "Some rows are there more than once",
+            f"Of {looked_at:,} rows looked at, {repeated:,} repeat another one exactly.{more}",
+            "Remove copies: they make groups look better known than they are.",
+        )
+
+
+def _repeated(rows: Rows) -> int:
+    """Rows that are equal to an earlier one in every feature."""
+    plain = np.ascontiguousarray(rows.x) + np.zeros(1, rows.x.dtype)  # of two zeros, the plain one
+    seen = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
+    return len(seen) - len(np.unique(seen))
+
+
+def _flat(summary: Summary) -> Iterator[Concern]:
+    """Features that hardly vary."""
+    whole = summary.moments.merge(np.zeros(len(summary), int), 1)
+    variance = whole.sumsq[0] / whole.count[0]
+    flat = np.flatnonzero(variance <= FLAT * np.median(variance)).tolist()
+    if flat and len(flat) < len(variance) + (np.median(variance) == 0):
+        yield Concern(
+            "variance",
+            False,
+            f"{len(flat):,} of {len(variance):,} features hardly vary",
+            f"Features {listed(flat)} have no variance to speak of, so they add nothing to any distance.",
+            "Check that the encoder and the file are whole; leave these features out if they are known to be empty.",
+        )
+
+
+def _dropped(summary: Summary) -> Iterator[Concern]:
+    if summary.dropped:
+        yield Concern(
+            "dropped",
+            False,
+            f"{summary.dropped:,} rows are left out",
+            "They hold NaN or infinite values.",
+            "Find out why: rows that fail in one group only bias its mean.",
+        )
+
+
+def _lost(said: Sequence[str]) -> Iterator[Concern]:
+    for text in said:
+        yield Concern(
+            "lost groups",
+            True,
+            "Some groups are not on this page",
+            f"{text[0].upper()}{text[1:]}.",
+            "Find out why none of their rows is finite before saying anything about all groups.",
+        )

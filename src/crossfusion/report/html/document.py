@@ -1,0 +1,95 @@
+"""A whole page: self-contained, no network, and no script but its own."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from crossfusion.report.html.markup import element, escaped
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+UNSAFE = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})  # what could end a script, or a line of one
+
+
+def document(
+    title: str,
+    parts: Sequence[str],
+    footer: str = "",
+    *,
+    style: str = "",
+    script: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> str:
+    """The page around its parts.
+
+    Parameters
+    ----------
+    title : str
+        Of the window.
+    parts : list of str
+        HTML of what the page shows, one after the other.
+    footer : str
+        HTML below it.
+    style : str
+        CSS beyond what all pages have.
+    script : str
+        What runs on the page; nothing else may.
+    data : mapping, optional
+        What the script finds as JSON in the element ``data``.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{escaped(title)}</title>",
+        f"<style>\n{_colours()}{_file('page.css')}{style}</style>",
+        "</head>",
+        "<body>",
+        "<main>",
+        *parts,
+        "</main>",
+        footer,
+        *([] if data is None else [element("script", as_json(data), type="application/json", id="data")]),
+        *([f"<script>{script}</script>"] if script else []),
+        "</body>",
+        "</html>\n",
+    ]
+    return "\n".join(lines)
+
+
+def _file(name: str) -> str:
+    return files("crossfusion.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def _colours() -> str:
+    """Light colours, and dark ones where the reader's system or the page's switch asks for them; print is light."""
+    light, dark = _file("light.css"), _file("dark.css")
+    return f""":root {{\n{light}}}
+@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{\n{dark}}} }}
+@media screen {{ :root[data-theme="dark"] {{\n{dark}}} }}
+"""
+
+
+def _policy(script: str) -> str:
+    """What the browser may do: show the page, and run this script alone."""
+    if not script:
+        return POLICY
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"{POLICY}; script-src 'sha256-{digest}'"
+
+
+def as_json(data: Mapping[str, Any]) -> str:
+    """JSON that nothing in it can end."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(UNSAFE)

@@ -1,0 +1,33 @@
+"""Files of an evaluation: tables as Markdown, numbers as JSON, the figure; each whole or not at all."""
+
+import json
+
+from crossfusion._base import files
+from crossfusion.evaluation import scatter
+from crossfusion.study import output
+from crossfusion.study.evaluation import tables
+from crossfusion.study.evaluation.model import Evaluated
+
+
+def write_files(found: Evaluated) -> None:
+    """Write ``rdr.md``, ``appendix.md``, ``results.json``, and where there is a study its tables and figure.
+
+    Parameters
+    ----------
+    found : Evaluated
+        What was found, and its folder.
+    """
+    folder = output.make_folder(found.folder)
+    texts = {"rdr": tables.ratio_tables(found), "appendix": tables.within_tables(found)}
+    if found.study is not None:
+        texts |= {
+            "cddr": [tables.degradation_table(found)],
+            "study": [tables.study_table(found)],
+            "correlations": tables.correlation_tables(found),
+        }
+        for ending in ("png", "svg"):
+            scatter.save(found.study, folder / f"scatter.{ending}")
+    for name, content in texts.items():
+        files.write_text(folder / f"{name}.md", tables.markdown(content))
+    numbers = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+    files.write_text(folder / "results.json", numbers + "\n")

@@ -1,0 +1,196 @@
+"""A data set to evaluate distances on, the settings, and what was found."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import InputError, plain_value
+from crossfusion.evaluation import Rdr, Study
+
+NONE = "none"
+Rows = NDArray[np.floating[Any]]
+
+UNLABELLED = (  # those of the registry that are neither another one's square nor many times as slow
+    "cfd",
+    "cfd_unbiased",
+    "cfd_balanced",
+    "wasserstein",
+    "mmd",
+    "mmd2_unbiased",
+    "energy",
+    "hausdorff",
+    "chamfer",
+    "gaussian_wasserstein",
+    "sliced_wasserstein",
+    "classifier",
+)
+LABELLED = ("cfd_given_label", "cfd_given_label_unbiased")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows of several domains, and the versions of them that are compared.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, ``_`` and ``-``: also the folder of the results.
+    versions : mapping of str to array or str
+        Corrected rows in the order of `x`, such as embeddings of normalised images; or the name of a correction of
+        ``crossfusion.corrections``, which is made of `x`. ``none`` comes first, whether it is named or not.
+    x : array of shape (rows, dim)
+        The rows as they are.
+    domain : sequence of str
+        The domain of each row.
+    label : sequence of str, optional
+        What a model predicts; without it, only ratios are found.
+    units : sequence of str, optional
+        What is independent; equal values are one unit in all domains.
+    note : str
+        What to know when reading its tables, in sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfusion.experiments.evaluation import Dataset
+    >>> x, site = np.random.default_rng(0).normal(size=(8, 2)), ["A", "B"] * 4
+    >>> list(Dataset("small", {"centred": "centre"}, x, site, label=["u", "u", "v", "v"] * 2).all_versions)
+    ['none', 'centred']
+    """
+
+    name: str
+    versions: Mapping[str, Rows | str]
+    x: Rows
+    domain: Sequence[str]
+    label: Sequence[str] | None = None
+    units: Sequence[str] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a name that is no folder's."""
+        if not re.fullmatch(r"[A-Za-z0-9][\w-]*", self.name, re.ASCII):
+            raise InputError(f"name={self.name!r} is no data set's: use letters, digits, _ and -")
+
+    @property
+    def all_versions(self) -> dict[str, Rows | str]:
+        """Every version, the rows as they are first."""
+        return {NONE: self.x} | {name: value for name, value in self.versions.items() if name != NONE}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a data set is evaluated.
+
+    Parameters
+    ----------
+    distances : sequence of str
+        Those of ratios and of the study.
+    within_labels : sequence of str
+        Those that need labels, of the study only.
+    halves : int
+        Random halves for the ratios.
+    rows : int
+        Most rows of a domain in a distance, of a half in a ratio.
+    repeats : int
+        Samples of so many rows that a distance of the study is the average of.
+    folds, draws, permutations, level, metric, seed
+        As in ``degradation_study``.
+
+    Examples
+    --------
+    >>> from crossfusion.experiments.evaluation import Plan
+    >>> Plan.quick(seed=1).seed
+    1
+    """
+
+    distances: Sequence[str] = UNLABELLED
+    within_labels: Sequence[str] = LABELLED
+    halves: int = 50
+    rows: int = 250
+    repeats: int = 5
+    folds: int = 5
+    draws: int = 999
+    permutations: int = 999
+    level: float = 0.95
+    metric: str = "f1_macro"
+    seed: int = 0
+
+    @classmethod
+    def quick(cls, **choices: Any) -> "Plan":
+        """Small settings, for a first look.
+
+        Parameters
+        ----------
+        **choices
+            Fields to set otherwise.
+
+        Returns
+        -------
+        Plan
+            Fewer distances, rows and repeats.
+        """
+        few: dict[str, Any] = {
+            "distances": ("cfd", "cfd_unbiased", "wasserstein", "mmd", "hausdorff", "chamfer"),
+            "halves": 5,
+            "rows": 60,
+            "repeats": 2,
+            "folds": 3,
+            "draws": 99,
+            "permutations": 99,
+        }
+        return cls(**few | choices)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What was found on one data set.
+
+    Parameters
+    ----------
+    name, note : str
+        As in the data set.
+    plan : Plan
+        The settings.
+    counts : mapping of str to int
+        Rows of each domain.
+    rdr : mapping of str to Rdr
+        Ratios of each version that is rows.
+    study : Study, optional
+        Distances and degradation; None without labels.
+    cautions : tuple of str
+        What was warned of on the way.
+    folder : path
+        Where its files are.
+    """
+
+    name: str
+    note: str
+    plan: Plan
+    counts: Mapping[str, int]
+    rdr: Mapping[str, Rdr]
+    study: Study | None
+    cautions: tuple[str, ...] = field(default=())
+    folder: Path = field(default=Path(), compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; undefined numbers become null.
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {
+            "name": self.name,
+            "note": self.note,
+            "plan": plain_value(asdict(self.plan)),
+            "counts": dict(self.counts),
+            "rdr": {version: found.to_dict() for version, found in self.rdr.items()},
+            "study": None if self.study is None else self.study.to_dict(),
+            "cautions": list(self.cautions),
+        }

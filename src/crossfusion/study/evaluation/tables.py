@@ -1,0 +1,107 @@
+"""Tables of an evaluation, each with the paper's numbers where it has such."""
+
+from collections.abc import Sequence
+
+from crossfusion._base import label_text, number_text
+from crossfusion.evaluation import SCORES
+from crossfusion.report import Table
+from crossfusion.study import published_tables
+from crossfusion.study.evaluation.model import Evaluated
+
+WIDEST = 6  # sides of pairs beside one another; more stand below one another
+SCALES = {
+    "ratio": ("as it stands", "ratios of the distances as they stand"),
+    "ratio_root": ("as root", "all distances brought to the first power (CFD and squared MMD by their roots)"),
+    "ratio_squared": ("as square", "all distances brought to the second power"),
+}
+
+
+def ratio_tables(found: Evaluated) -> list[Table]:
+    """Relative distance ratios of each version, as they stand, as roots and as squares."""
+    tables = []
+    for version, ratios in found.rdr.items():
+        for what, (short, scale) in SCALES.items():
+            cells = published_tables.rdr_cells if len(ratios.sides) <= WIDEST else published_tables.rdr_columns
+            spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
+            tables.append(Table(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what)))
+    return tables
+
+
+def within_tables(found: Evaluated) -> list[Table]:
+    """Distances of halves of one domain and of two domains, of each version."""
+    return [
+        Table(f"Distances within and across domains, {version}", "mean ± sd", *published_tables.distances_cells(ratios))
+        for version, ratios in found.rdr.items()
+    ]
+
+
+def degradation_table(found: Evaluated) -> Table:
+    """Scores and degradation of every directed pair after every correction."""
+    study = found.study
+    assert study is not None
+    interval = f"{study.level:.4g} interval"
+    header = ["correction", "train", "test", "within", "cross", "CDDR", interval]
+    rows = [
+        [
+            outcome.correction,
+            label_text(outcome.train),
+            label_text(outcome.test),
+            *map(number_text, (outcome.within, outcome.cross, outcome.cddr)),
+            f"{number_text(outcome.lower)} to {number_text(outcome.upper)}",
+        ]
+        for outcome in study.outcomes
+    ]
+    return Table("Degradation of a model", f"{SCORES[study.metric]} within a domain and on another", header, rows)
+
+
+def study_table(found: Evaluated) -> Table:
+    """The paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
+    study = found.study
+    assert study is not None
+    pairs = len({(outcome.train, outcome.test) for outcome in study.outcomes})
+    caption = f"averages over {pairs} directed pairs, {study.rows:,} rows a domain in every distance"
+    return Table("Distances and degradation", caption, *published_tables.study_cells(study))
+
+
+def correlation_tables(found: Evaluated) -> list[Table]:
+    """Correlations with degradation: over pairs of each version, over versions, over both."""
+    study = found.study
+    assert study is not None
+    asked: list[tuple[str, str | None, str]] = [("pairs", name, f"over pairs, {name}") for name in study.corrections]
+    if len(study.corrections) > 1:
+        asked[1:1] = [
+            ("all", None, "over pairs and corrections"),
+            ("corrections", None, "over corrections, averaged over pairs"),
+        ]
+    if len(study.domains) < 3:  # two points, between which everything correlates
+        asked = [entry for entry in asked if entry[0] != "pairs"]
+    return [
+        Table(f"Correlation with CDDR {text}", study.caution, *study.correlations(over, name))
+        for over, name, text in asked
+    ]
+
+
+def main_tables(found: Evaluated) -> list[Table]:
+    """What a page shows at once."""
+    first = ratio_tables(found)[: len(SCALES)]
+    if found.study is None:
+        return first
+    return [study_table(found), *correlation_tables(found)[:2], *first]
+
+
+def other_tables(found: Evaluated) -> list[Table]:
+    """What a page shows when it is asked for."""
+    rest = [*ratio_tables(found)[len(SCALES) :], *within_tables(found)]
+    if found.study is None:
+        return rest
+    return [*correlation_tables(found)[2:], degradation_table(found), *rest]
+
+
+def markdown(tables: Sequence[Table], level: int = 2) -> str:
+    """Tables as Markdown, under headings of a level."""
+    return "\n".join(
+        f"{'#' * level} {table.title}\n\n"
+        + (f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n" if table.caption else "")
+        + published_tables.markdown(table.header, table.rows)
+        for table in tables
+    )

@@ -1,0 +1,115 @@
+"""One self-contained page of evaluations: tables, and figures inside of it; no network, no scripts."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from crossfusion._base import files as storage
+from crossfusion._version import __version__
+from crossfusion.report import Table, document, element, escaped, table
+from crossfusion.study import published
+from crossfusion.study.evaluation import tables
+from crossfusion.study.evaluation.model import Evaluated
+
+PAPER = (
+    "Rows and columns named “paper” are printed in {source}: other data and another encoder, so order and size can be"
+    " compared, values cannot."
+)
+
+
+def write_page(
+    out: Path,
+    title: str,
+    found: Sequence[Evaluated],
+    *,
+    command: str,
+    file: str = "index.html",
+    lead: Sequence[str] = (),
+    points: Sequence[str] = (),
+    figures: Mapping[str, str] | None = None,
+    extra: Mapping[str, Sequence[Table]] | None = None,
+    paper: str = PAPER,
+) -> Path:
+    """Write a page of what was found.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+    title : str
+        Of the page.
+    found : sequence of Evaluated
+        A section each.
+    command : str
+        What makes this page again.
+    file : str
+        Name of the file.
+    lead : sequence of str
+        Paragraphs below the title.
+    points : sequence of str
+        A list below those.
+    figures : mapping of str to str, optional
+        Files of figures (SVG or PNG, in `out`) that stand below the lead, with their captions.
+    extra : mapping of str to sequence of Table, optional
+        Further tables at the top of the section of a data set, by its name; other names are sections of their own, and
+        "" stands before all.
+    paper : str
+        What to know of the paper's numbers, with ``{source}`` where they are printed.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    more = extra or {}
+    names = [result.name for result in found]
+    header = element("h1", escaped(title)) + "".join(element("p", escaped(text)) for text in lead)
+    header += element("ul", "".join(element("li", escaped(text)) for text in points)) if points else ""
+    header += "".join(_figure(out / name, caption) for name, caption in (figures or {}).items())
+    header += _tables(more.get("", ()))
+    parts = [element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]
+    parts += [_plain(name, own) for name, own in more.items() if name and name not in names]
+    source = paper.format(source=published.tables()["source"])
+    footer = element(
+        "footer", f"{escaped(source)} Made by {element('code', escaped(command))}, crossfusion {__version__}."
+    )
+    style = files(__package__).joinpath("evaluation.css").read_text(encoding="utf-8")
+    path = out / file
+    storage.write_text(path, document(title, parts, footer, style=style))
+    return path
+
+
+def _section(result: Evaluated, own: Sequence[Table]) -> str:
+    rows = ", ".join(f"{name} {count:,}" for name, count in result.counts.items())
+    text = element("p", escaped(f"{result.note} Rows: {rows}.".strip()))
+    text += "".join(element("p", escaped(f"Caution: {said}."), class_="note") for said in result.cautions)
+    text += _tables([*own, *tables.main_tables(result)])
+    if result.study is not None:
+        caption = "Distance against CDDR: a point a directed pair, a colour a correction, bars 95 % intervals"
+        text += _figure(result.folder / "scatter.svg", caption.replace("95", f"{100 * result.study.level:g}"))
+    rest = tables.other_tables(result)
+    if rest:
+        text += element("details", element("summary", f"{len(rest)} further tables") + _tables(rest))
+    return element("section", element("h2", escaped(result.name)) + text, id=result.name)
+
+
+def _plain(name: str, own: Sequence[Table]) -> str:
+    return element("section", element("h2", escaped(name)) + _tables(own))
+
+
+def _tables(entries: Sequence[Table]) -> str:
+    found = []
+    for entry in entries:
+        header, *rows = [[escaped(cell) for cell in row] for row in (entry.header, *entry.rows)]
+        shown = table(escaped(entry.caption), header, rows)
+        found.append(element("h3", escaped(entry.title)) + shown)
+    return "".join(found)
+
+
+def _figure(path: Path, caption: str) -> str:
+    """A picture inside of the page, so that its names and styles are its own."""
+    kind = "svg+xml" if path.suffix == ".svg" else "png"
+    content = base64.b64encode(path.read_bytes()).decode("ascii")
+    picture = f'<img src="data:image/{kind};base64,{content}" alt="{escaped(caption)}">'
+    return element("figure", picture + element("figcaption", escaped(caption)))

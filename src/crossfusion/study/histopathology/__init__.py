@@ -1,0 +1,8 @@
+"""The paper's study of tissue on any slides: encoders, stain normalisers, ratios, degradation, one page."""
+
+from crossfusion.study.histopathology.choices import Choices
+from crossfusion.study.histopathology.design import check_plan
+from crossfusion.study.histopathology.run import Encoded, Ready, encode, evaluate, prepare
+from crossfusion.study.histopathology.writing import NAME, write
+
+__all__ = ["NAME", "Choices", "Encoded", "Ready", "check_plan", "encode", "evaluate", "prepare", "write"]

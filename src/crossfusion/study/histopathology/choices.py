@@ -1,0 +1,67 @@
+"""What is asked of a study of tissue."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crossfusion._base import FileError, InputError, check_known
+from crossfusion.evaluation import corrections as known_corrections
+from crossfusion.study.histopathology.versions import PLAIN, named, needs_reference
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is asked for.
+
+    Parameters
+    ----------
+    layout : str
+        Of the data: its usual factors.
+    encoder : str
+        As ``crossfusion embed`` takes it.
+    normalizers : sequence of str
+        SPEC or NAME=SPEC each; ``none`` is always there.
+    between, label, units : sequence of str
+        Factors, where they are not those of the layout; ``none`` for no label or no units.
+    reference : str, optional
+        A file, or FACTOR=VALUE.
+    corrections : sequence of str
+        Of the embeddings, names of ``crossfusion.corrections``.
+    embeddings : mapping of str to path
+        Files made elsewhere of the same tiles, by the names that tables are to show.
+    device, precision : str
+        As in ``encoder``.
+    batch, workers
+        As in ``embed``; as many processes evaluate.
+    """
+
+    layout: str
+    encoder: str
+    normalizers: Sequence[str] = ()
+    between: Sequence[str] = ()
+    label: Sequence[str] = ()
+    units: Sequence[str] = ()
+    reference: str | None = None
+    corrections: Sequence[str] = ()
+    embeddings: Mapping[str, Path] = field(default_factory=dict)
+    device: str = "auto"
+    precision: str = "auto"
+    batch: int = 32
+    workers: int | None = None
+
+    def specs(self) -> dict[str, str]:
+        """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
+        found = named(self.normalizers)
+        check_known(
+            self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion"
+        )
+        names = [*found, *self.embeddings, *self.corrections]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"two versions are called {twice!r}: tell them apart as NAME=SPEC or NAME=FILE")
+        for name, path in self.embeddings.items():
+            if not path.is_file():
+                raise FileError(f"{path} does not exist: check the path after --embeddings {name}=")
+        if self.reference is not None and not needs_reference(found):
+            raise InputError("--reference goes with the normalizers reinhard and macenko: leave it out")
+        return found

@@ -1,0 +1,164 @@
+"""What a study of tissue compares: which factor is the domain, which the label, and what is independent."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import crossfusion as cf
+from crossfusion._base import InputError, check_known, check_whole, label_text
+from crossfusion.evaluation import as_measures, check_options
+from crossfusion.pathology import Tile
+from crossfusion.study.evaluation import Plan
+
+NONE = ("none",)  # asked for instead of a factor: there is none
+KNOWN: Mapping[str, Mapping[str, Sequence[str]]] = {  # of each layout the first factor that is there
+    "midog": {"between": ["scanner"], "label": ["label"], "units": ["slide"]},
+    "camelyon16": {"between": ["centre"], "label": ["label", "kind"], "units": ["slide"]},
+    "slides": {"label": ["label"], "units": ["slide"]},
+    "folder": {"between": ["group"], "label": ["label"], "units": ["slide"]},
+    "manifest": {"label": ["label"], "units": ["slide"]},
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """Factors that a study goes by.
+
+    Parameters
+    ----------
+    between : tuple of str
+        Factors whose combinations are the domains.
+    label : tuple of str
+        What a model predicts; without any, there is no model.
+    units : tuple of str
+        What is independent; without any, each tile is.
+    """
+
+    between: tuple[str, ...]
+    label: tuple[str, ...]
+    units: tuple[str, ...]
+
+    def values(self, tiles: Sequence[Tile]) -> dict[str, list[str] | None]:
+        """Domain, label and unit of each tile, as text; None where there is no such factor.
+
+        Parameters
+        ----------
+        tiles : sequence of Tile
+            All tiles.
+
+        Returns
+        -------
+        dict
+            By the names domain, label and units.
+        """
+        named = {"domain": self.between, "label": self.label, "units": self.units}
+        return {what: _joined(tiles, names) if names else None for what, names in named.items()}
+
+    def __str__(self) -> str:
+        named = {"domains": self.between, "labels": self.label, "units": self.units}
+        return ", ".join(f"{what} by {' and '.join(names)}" for what, names in named.items() if names)
+
+
+def _joined(tiles: Sequence[Tile], names: Sequence[str]) -> list[str]:
+    return [label_text(tuple(tile.factors[name] for name in names)) for tile in tiles]
+
+
+def design_of(
+    layout: str,
+    tiles: Sequence[Tile],
+    *,
+    between: Sequence[str] = (),
+    label: Sequence[str] = (),
+    units: Sequence[str] = (),
+) -> Design:
+    """The factors of a study: those that are asked for, else those that the layout is known to have.
+
+    Parameters
+    ----------
+    layout : str
+        Of the data.
+    tiles : sequence of Tile
+        All tiles.
+    between, label, units : sequence of str
+        Factors; ``none`` for a label or units that there are not.
+
+    Returns
+    -------
+    Design
+        Checked against the tiles.
+    """
+    there = list(tiles[0].factors)
+    found = {}
+    for what, asked in {"between": between, "label": label, "units": units}.items():
+        names = tuple(asked) or _usual(layout, what, there)
+        if names == NONE and "none" not in there:
+            names = ()
+        check_known(names, there, "factor", "the data")
+        found[what] = names
+    if not found["between"]:
+        raise InputError(f"--between is missing: name the factor whose values are compared, of {', '.join(there)}")
+    if not found["units"] and tuple(units) != NONE:
+        raise InputError(
+            f"--units is missing: name what is independent, such as the slide, of {', '.join(there)}; or"
+            " --units none if every tile is"
+        )
+    return Design(**found)
+
+
+def _usual(layout: str, what: str, there: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in KNOWN[layout].get(what, ()) if name in there)[:1]
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse settings of an evaluation that are none.
+
+    Parameters
+    ----------
+    plan : Plan
+        The settings.
+    """
+    as_measures(plan.distances)
+    check_options(plan.metric, plan.folds, plan.level, plan.draws, plan.seed)
+    check_whole(plan.rows, "rows", 2)
+    check_whole(plan.halves, "repeats", 2)
+
+
+def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
+    """Go through the protocols with made-up rows, so that what they refuse is refused before any tile is encoded.
+
+    Parameters
+    ----------
+    design : Design
+        The factors.
+    tiles : sequence of Tile
+        All tiles.
+    plan : Plan
+        The settings.
+    """
+    values: dict[str, Any] = design.values(tiles)
+    for what, names in {"domain": design.between, "label": design.label}.items():
+        _check_two(values[what], names, what)
+    if design.label == ("kind",) and "test" in values["label"]:
+        raise InputError(
+            "the kind of some slides is 'test', which is no label: give their kind in --centres, or --label none"
+        )
+    x = np.random.default_rng(0).normal(size=(len(tiles), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when it is done in earnest
+        cf.rdr(x, values["domain"], units=values["units"], repeats=2, rows=plan.rows)
+        if values["label"] is not None:
+            options: dict[str, Any] = {"units": values["units"], "folds": plan.folds, "metric": plan.metric}
+            cf.cddr(x, values["label"], values["domain"], draws=2, **options)
+
+
+def _check_two(values: Any, names: Sequence[str], what: str) -> None:
+    if values is not None and len(set(values)) < 2:
+        option = "--between" if what == "domain" else "--label"
+        others = "" if what == "domain" else ", or none"
+        raise InputError(
+            f"all {len(values):,} tiles have the {', '.join(names)} {values[0]!r}, so there is nothing to compare:"
+            f" name another factor by {option}{others}, or add tiles"
+        )

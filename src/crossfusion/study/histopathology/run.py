@@ -1,0 +1,229 @@
+"""From tiles to tables: encode after each normalisation, then ratios, degradation and correlations of all of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossfusion.pathology import Encoder, Normalizer, Tile, find_reference, normalizer
+from crossfusion.pathology import encoder as encoder_by_name
+from crossfusion.study import output
+from crossfusion.study.evaluation import Dataset, Evaluated, Plan, evaluate_all
+from crossfusion.study.histopathology import samples
+from crossfusion.study.histopathology.choices import Choices
+from crossfusion.study.histopathology.design import Design, design_of, rehearse
+from crossfusion.study.histopathology.versions import (
+    PLAIN,
+    Bar,
+    Made,
+    Rows,
+    embed_versions,
+    needs_reference,
+    quiet,
+    rows_of,
+)
+
+TILES = "tiles"  # appended to the name of a data set whose halves are of tiles, as in the paper, not of units
+
+
+AS_PAPER = (
+    "Halves are random halves of the tiles, as in the paper: tiles of one slide lie in both, so that halves are more"
+    " alike than slides are."
+)
+ABBREVIATED = {  # by the layout of the data
+    "midog": ["In print, ACS, HS and HX are Aperio CS2, Hamamatsu S360 and Hamamatsu XR."],
+    "camelyon16": ["In print, RAD and UNI are Radboud and Utrecht."],
+}
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Everything that encoding takes, checked.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        What is encoded.
+    design : Design
+        The factors of the study.
+    encoder : Encoder
+        One for all versions.
+    normalizers : mapping of str to Normalizer
+        By name.
+    embeddings : mapping of str to array
+        Ready-made vectors, in the order of the tiles.
+    reference : str, optional
+        What Reinhard and Macenko match.
+    pictures : Path
+        What the normalisers make of an ordinary tile of each domain.
+    """
+
+    tiles: Sequence[Tile]
+    design: Design
+    encoder: Encoder
+    normalizers: Mapping[str, Normalizer]
+    embeddings: Mapping[str, Rows]
+    reference: str | None
+    pictures: Path
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Versions of the tiles.
+
+    Parameters
+    ----------
+    ready : Ready
+        What they were made of.
+    made : sequence of Made
+        Files, in the order of the versions.
+    versions : mapping of str to array or str
+        Vectors in the order of the tiles, or the name of a correction; ``none`` is first.
+    """
+
+    ready: Ready
+    made: Sequence[Made]
+    versions: Mapping[str, Rows | str]
+
+
+def prepare(
+    tiles: Sequence[Tile],
+    out: Path,
+    choices: Choices,
+    plan: Plan,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> Ready:
+    """Check everything that can be checked before a tile is encoded.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        What ``read_layout`` gave.
+    out : Path
+        Folder of the study.
+    choices : Choices
+        What is asked for.
+    plan : Plan
+        Settings of the evaluation to come, for which there must be units and labels enough.
+    tell : callable, optional
+        Shown a line about each step.
+
+    Returns
+    -------
+    Ready
+        With the encoder loaded, and a picture of what the normalisers do.
+    """
+    say = tell or (lambda _: None)
+    specs = choices.specs()
+    design = design_of(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
+    say("checking domains, labels and units")
+    rehearse(design, tiles, plan)
+    ready = {name: rows_of(path, tiles) for name, path in choices.embeddings.items()}
+    say("looking for a reference")
+    reference = find_reference(choices.reference, tiles) if needs_reference(specs) else None
+    normalizers = {name: normalizer(spec, reference, device=choices.device) for name, spec in specs.items()}
+    say(f"loading {choices.encoder}")
+    encoder = encoder_by_name(choices.encoder, device=choices.device, precision=choices.precision)
+    say("drawing samples")
+    shown = samples.ordinary(tiles, design.values(tiles)["domain"] or [])
+    pictures = samples.save(output.make_folder(out) / "samples.png", shown, normalizers)
+    return Ready(tiles, design, encoder, normalizers, ready, _named(reference, design), pictures)
+
+
+def _named(reference: Path | Tile | None, design: Design) -> str | None:
+    """A reference as people read it."""
+    if not isinstance(reference, Tile):
+        return None if reference is None else str(reference)
+    return f"the tile {reference.key} of {(design.values([reference])['domain'] or [''])[0]}"
+
+
+def encode(
+    ready: Ready,
+    out: Path,
+    choices: Choices,
+    *,
+    bar: Bar = quiet,
+    tell: Callable[[str], None] | None = None,
+) -> Encoded:
+    """Encode tiles after each normalisation; files of the same work are taken over.
+
+    Parameters
+    ----------
+    ready : Ready
+        What ``prepare`` gave.
+    out : Path
+        Folder of the study.
+    choices : Choices
+        What is asked for.
+    bar : callable
+        Context of a bar, given its text and the number of tiles.
+    tell : callable, optional
+        Shown a line about each file.
+
+    Returns
+    -------
+    Encoded
+        Everything that is evaluated.
+    """
+    options: dict[str, Any] = {"batch": choices.batch, "workers": choices.workers, "bar": bar, "tell": tell}
+    made = embed_versions(
+        ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
+    )
+    versions: dict[str, Rows | str] = {entry.name: rows_of(entry.path, ready.tiles) for entry in made}
+    versions |= {**ready.embeddings, **{name: name for name in choices.corrections}}
+    return Encoded(ready, made, versions)
+
+
+def evaluate(
+    encoded: Encoded,
+    out: Path,
+    name: str,
+    plan: Plan,
+    *,
+    workers: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> list[Evaluated]:
+    """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        The versions.
+    out : Path
+        Folder of the study; each part has one of its own in it.
+    name : str
+        Of the data set.
+    plan : Plan
+        Settings of the evaluation.
+    workers : int, optional
+        Processes; by default one a core.
+    tell : callable, optional
+        Shown a line about each piece.
+
+    Returns
+    -------
+    list of Evaluated
+        By units; and where there are units, ratios once more by tiles.
+    """
+    values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
+    x: Any = encoded.versions[PLAIN]
+    tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design, name)), plan)]
+    if encoded.ready.design.units:
+        alone = Dataset(f"{name}_{TILES}", _images(encoded.versions), x, values["domain"], note=AS_PAPER)
+        tasks.append((alone, plan))
+    return evaluate_all(tasks, out, workers=workers, progress=tell)
+
+
+def _images(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
+    return {name: value for name, value in versions.items() if not isinstance(value, str)}
+
+
+def _note(design: Design, layout: str) -> str:
+    said = str(design)
+    text = [f"{said[:1].upper()}{said[1:]}."]
+    if design.units:
+        text.append(f"Each {' × '.join(design.units)} goes whole to one half, and to training or to testing.")
+    if not design.label:
+        text.append("Without a label there is no model, so there are ratios only.")
+    return " ".join([*text, *ABBREVIATED.get(layout, ())])

@@ -1,0 +1,85 @@
+"""What normalisers make of tissue, to look at: an ordinary tile of each domain, after each of them."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crossfusion._base import InputError, files
+from crossfusion.pathology import Normalizer, Tile, choose_reference
+from crossfusion.study import output
+
+LOOKED_AT = 50  # tiles of a domain that the ordinary one is chosen of
+MOST = 8  # domains that are shown
+SIDE = 1.7  # inches of a picture
+LONGEST = 18  # letters of a name beside or above pictures, on one line
+
+
+def ordinary(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, Tile]:
+    """The most ordinary tile of each domain, of the first few domains.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        All tiles.
+    domain : sequence of str
+        The domain of each.
+
+    Returns
+    -------
+    dict
+        Domain to tile.
+    """
+    found = {}
+    for name in sorted(set(domain))[:MOST]:
+        own = [tile for tile, value in zip(tiles, domain, strict=True) if value == name]
+        try:
+            found[name] = choose_reference(own, sample=LOOKED_AT)
+        except InputError:  # no tissue in any of them
+            found[name] = own[0]
+    return found
+
+
+def save(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normalizer]) -> Path:
+    """Draw a tile a row, a normaliser a column.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file to write, whole or not at all.
+    shown : mapping of str to Tile
+        Rows by name.
+    normalizers : mapping of str to Normalizer
+        Columns by name.
+
+    Returns
+    -------
+    Path
+        The same.
+    """
+    with output.matplotlib().rc_context({**output.STYLE, "axes.grid": False, "axes.titlelocation": "center"}):
+        drawn = output.figure(SIDE * len(normalizers) + 0.6, (SIDE + 0.12) * len(shown) + 0.3)
+        grid = drawn.subplots(len(shown), len(normalizers), squeeze=False)
+        for line, (name, tile) in zip(grid, shown.items(), strict=True):
+            pixels = tile.read()
+            for axes, normalize in zip(line, normalizers.values(), strict=True):
+                _show(axes, normalize(pixels))
+            line[0].set_ylabel(_short(name), fontsize=10)
+        for axes, name in zip(grid[0], normalizers, strict=True):
+            axes.set_title(_short(name), fontsize=10)
+        options: dict[str, Any] = {"format": "png", "dpi": 130, "metadata": {"Software": None}}
+        files.write_whole(path, partial(drawn.savefig, **options))
+    return path
+
+
+def _show(axes: Any, pixels: Any) -> None:
+    axes.imshow(pixels)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def _short(name: str) -> str:
+    text = name.replace("$", "\\$")  # which would begin a formula
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

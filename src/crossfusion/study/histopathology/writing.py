@@ -1,0 +1,177 @@
+"""What a study of tissue leaves behind: a page, the same tables as Markdown, and all numbers as JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crossfusion._base import files as storage
+from crossfusion._base import plain_value
+from crossfusion.evaluation import Study, associations
+from crossfusion.report import Table
+from crossfusion.study import published_tables
+from crossfusion.study.evaluation import Evaluated, tables, write_page
+from crossfusion.study.histopathology.choices import Choices
+from crossfusion.study.histopathology.run import Encoded
+
+TITLE = "Histopathology: distances between domains, and what a model loses"
+NAME = "histopathology"
+PAPERS = ("midog", "camelyon16")  # layouts of the paper's data
+PIVOT = {"midog": "Aperio CS2"}  # the paper averages over the pairs of this scanner
+SAME = (
+    "Rows and columns named “paper” are printed in {source}: the same encoder, and for this data set the same data, but"
+    " which tiles were taken and how models were trained is not printed, so values will differ."
+)
+SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
+
+
+def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluated], *, command: str) -> list[Path]:
+    """Write the page, the tables and the numbers, each whole or not at all.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the study.
+    choices : Choices
+        What was asked for.
+    encoded : Encoded
+        What was encoded.
+    found : sequence of Evaluated
+        What was found, the part with the units first.
+    command : str
+        What makes all of it again.
+
+    Returns
+    -------
+    list of Path
+        The files for people, the page first.
+    """
+    lead = _lead(choices, encoded)
+    about = [_encoded_table(encoded), _tiles_table(encoded)]
+    own = _as_printed(choices.layout, found[0])
+    extra = {"": about, found[0].name: own}
+    figures = {encoded.ready.pictures.name: SAMPLES}
+    options: dict[str, Any] = {"lead": lead, "figures": figures, "extra": extra}
+    if choices.layout in PAPERS and choices.encoder.partition(":")[0] == "virchow":
+        options["paper"] = SAME
+    page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", **options)
+    text = out / f"{NAME}.md"
+    storage.write_text(text, _markdown(lead, about, own, found, encoded.ready.pictures.name))
+    numbers = out / f"{NAME}.json"
+    facts = _facts(choices, encoded) | {"found": [result.to_dict() for result in found]}
+    storage.write_text(numbers, json.dumps(plain_value(facts), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return [page, text, numbers]
+
+
+def _lead(choices: Choices, encoded: Encoded) -> list[str]:
+    files = len({tile.file for tile in encoded.ready.tiles})
+    said = [f"{len(encoded.ready.tiles):,} tiles of {files:,} files ({choices.layout}) through {choices.encoder}."]
+    if encoded.ready.reference is not None:
+        said[0] += f" Reinhard and Macenko match every domain with {encoded.ready.reference}."
+    names = [name for name in encoded.versions if name != "none"]
+    if names:
+        said.append(f"Compared with the tiles as they are: {', '.join(names)}.")
+    return said
+
+
+def _encoded_table(encoded: Encoded) -> Table:
+    rows = [
+        [entry.name, str(entry.facts.get("normalizer", "–")), f"{entry.facts.get('dim', 0):,}", _left(entry.facts)]
+        for entry in encoded.made
+    ]
+    made = {entry.name for entry in encoded.made}
+    for name, value in encoded.versions.items():
+        if name not in made:
+            what = "a correction of the vectors" if isinstance(value, str) else "ready-made"
+            dim = encoded.versions["none"] if isinstance(value, str) else value
+            rows.append([name, what, f"{dim.shape[1] if not isinstance(dim, str) else 0:,}", "–"])
+    header = ["version", "normaliser", "features", "tiles left as they are"]
+    return Table("Versions", "tiles in which a normaliser finds no tissue are left as they are", header, rows)
+
+
+def _left(facts: Any) -> str:
+    return "–" if facts.get("normalizer") == "none" else f"{facts.get('unchanged', 0):,}"
+
+
+def _tiles_table(encoded: Encoded) -> Table:
+    """A row a domain: its tiles by label, and its units."""
+    design = encoded.ready.design
+    values = design.values(encoded.ready.tiles)
+    domain = values["domain"] or []
+    label = values["label"] or ["tiles"] * len(domain)
+    counts = Counter(zip(domain, label, strict=True))
+    names = sorted(set(label))
+    header, rows = [" and ".join(design.between), *names], []
+    units = set(zip(domain, values["units"] or [], strict=False))
+    header += [f"units ({' and '.join(design.units)})"] if units else []
+    for name in sorted(set(domain)):
+        row = [name, *(f"{counts[name, own]:,}" for own in names)]
+        rows.append([*row, f"{sum(name == of for of, _ in units):,}"] if units else row)
+    return Table("Tiles", "by domain and label" if design.label else "by domain", header, rows)
+
+
+def paper_pairs(study: Study, pivot: str) -> Study | None:
+    """A study over the pairs of one domain only, as the paper averages them; None if there are no such pairs.
+
+    Parameters
+    ----------
+    study : Study
+        Over all pairs.
+    pivot : str
+        The domain.
+
+    Returns
+    -------
+    Study or None
+        The same outcomes, fewer of them; correlations over those.
+    """
+    own = tuple(outcome for outcome in study.outcomes if pivot in (outcome.train, outcome.test))
+    if not own:
+        return None
+    linked = associations(own, study.domains, level=study.level, permutations=1, seed=0)
+    return replace(study, outcomes=own, associations=linked)
+
+
+def _as_printed(layout: str, found: Evaluated) -> list[Table]:
+    pivot = PIVOT.get(layout)
+    study = None if pivot is None or found.study is None else paper_pairs(found.study, pivot)
+    if study is None:
+        return []
+    others = " and ".join(str(name) for name in study.domains if name != pivot)
+    caption = f"averages over the pairs of {pivot} with {others}, in both directions, as the paper's table 3 has them"
+    return [Table("Distances and degradation, pairs of the paper", caption, *published_tables.study_cells(study))]
+
+
+def _markdown(
+    lead: Sequence[str], about: Sequence[Table], own: Sequence[Table], found: Sequence[Evaluated], picture: str
+) -> str:
+    parts = [f"# {TITLE}\n", *(f"{text}\n" for text in lead), f"![{SAMPLES}]({picture})\n", tables.markdown(about)]
+    for number, result in enumerate(found):
+        parts.append(f"## {result.name}\n\n{result.note}\n")
+        parts += [f"Caution: {said}.\n" for said in result.cautions]
+        shown = [*(own if not number else ()), *tables.main_tables(result), *tables.other_tables(result)]
+        parts.append(tables.markdown(shown, level=3))
+        if result.study is not None:
+            parts.append(f"![Distance against CDDR]({result.folder.name}/scatter.png)\n")
+    return "\n".join(parts)
+
+
+def _facts(choices: Choices, encoded: Encoded) -> dict[str, Any]:
+    return {
+        "layout": choices.layout,
+        "encoder": choices.encoder,
+        "tiles": len(encoded.ready.tiles),
+        "between": encoded.ready.design.between,
+        "label": encoded.ready.design.label,
+        "units": encoded.ready.design.units,
+        "reference": encoded.ready.reference,
+        "versions": {
+            name: value if isinstance(value, str) else [int(side) for side in value.shape]
+            for name, value in encoded.versions.items()
+        },
+        "embeddings": [
+            {"name": entry.name, "file": f"embeddings/{entry.path.name}", **entry.facts} for entry in encoded.made
+        ],
+    }

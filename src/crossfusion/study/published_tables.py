@@ -1,0 +1,151 @@
+"""Our tables beside the paper's, as Markdown: ratios (table 2 and appendix C), degradation (table 3).
+
+The paper's numbers come from other data (Camelyon16 and MIDOG21 through Virchow), so what can be compared is their
+order and size, not their values.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from crossfusion._base import label_text, number_text
+from crossfusion.evaluation import Rdr, Study, pair_text
+from crossfusion.study import published
+
+Cells = tuple[list[str], list[list[str]]]
+POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are brought to; None: as they stand
+IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
+
+
+def rdr_table(found: Rdr, what: str = "ratio") -> str:
+    """Relative distance ratios, ours and those of the paper's table 2.
+
+    Parameters
+    ----------
+    found : Rdr
+        Ours.
+    what : str
+        A column of ours, such as ``ratio_squared``.
+
+    Returns
+    -------
+    str
+        A Markdown table: distances by sides of pairs, ours first.
+    """
+    return markdown(*rdr_cells(found, what))
+
+
+def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
+    """Header and rows of `rdr_table`."""
+    header, rows = found.table(what)
+    both = [*header, *(f"paper: {column}" for column in published.COLUMNS)]
+    return both, [[*row, *_printed_ratios(found, row[0], what)] for row in rows]
+
+
+def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
+    """The same with a column a distance and a row a side, for many pairs."""
+    header, rows = found.table(what)
+    own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
+    columns = [_printed_ratios(found, name, what) for name in found.distances]
+    theirs = [[f"paper: {side}", *(column[k] for column in columns)] for k, side in enumerate(published.COLUMNS)]
+    return ["side", *found.distances], [*own, *theirs]
+
+
+def distances_table(found: Rdr) -> str:
+    """Distances within and across domains, ours and those of the paper's appendix C.
+
+    Parameters
+    ----------
+    found : Rdr
+        Ours.
+
+    Returns
+    -------
+    str
+        A Markdown table: a row for what was compared, ours first; mean ± standard deviation.
+    """
+    return markdown(*distances_cells(found))
+
+
+def distances_cells(found: Rdr) -> Cells:
+    """Header and rows of `distances_table`."""
+    header = ["", *found.distances]
+    rows = []
+    for pair, domain in found.sides:
+        own = {e.distance: e for e in found.ratios if (e.pair, e.domain) == (pair, domain)}
+        title = f"within {label_text(domain)}, as many rows as in {pair_text(pair)}"
+        rows.append([title, *(_spread(own[d].within, own[d].within_sd) for d in found.distances)])
+    for pair in dict.fromkeys(entry.pair for entry in found.ratios):
+        own = {e.distance: e for e in found.ratios if e.pair == pair}
+        title = f"across {pair_text(pair)}"
+        rows.append([title, *(_spread(own[d].across, own[d].across_sd) for d in found.distances)])
+    for kind in ("within", "across"):
+        for name, values in published.tables()[kind]["values"].items():
+            cells = [values.get(IN_PRINT.get(d, ""), "–").replace("±", " ± ") for d in found.distances]
+            rows.append([f"paper: {kind} {name}", *cells])
+    return header, rows
+
+
+def study_table(found: Study) -> str:
+    """Distances, scores, degradation and their correlation, ours and those of the paper's table 3.
+
+    Parameters
+    ----------
+    found : Study
+        Ours.
+
+    Returns
+    -------
+    str
+        A Markdown table: a row a correction, ours first, each part ending in its correlations.
+    """
+    return markdown(*study_cells(found))
+
+
+def study_cells(found: Study) -> Cells:
+    """Header and rows of `study_table`."""
+    header, rows = found.table()
+    paper = published.tables()["degradation"]
+    cross = [paper["f1"] if found.metric == "f1_macro" else None, paper["cddr"]]
+    columns = [paper["distances"].get(IN_PRINT.get(name, "")) for name in found.distances]
+    for k, method in enumerate(paper["methods"]):
+        values = [None if column is None else column[k] for column in [*columns, *cross]]
+        rows.append([f"paper: {method}", *map(number_text, values)])
+    last = [paper["correlation"].get(IN_PRINT.get(name, "")) for name in found.distances]
+    rows.append(["paper: correlation with CDDR, four points", *map(number_text, last), "–", "–"])
+    return header, rows
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequences of str
+        Cells; a vertical bar in one is escaped.
+
+    Returns
+    -------
+    str
+        Lines, the last of them ended.
+    """
+    lines = [[escape(cell, quote=False).replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    lines.insert(1, ["---"] * len(header))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _printed_ratios(found: Rdr, distance: str, what: str) -> list[str]:
+    """The paper's ratios of a distance, on the scale that ours are brought to."""
+    values = published.RDR.get(IN_PRINT.get(distance, ""))
+    if values is None or what not in POWERS:
+        return ["–"] * len(published.COLUMNS)
+    order = next(entry.order for entry in found.ratios if entry.distance == distance)
+    wanted = POWERS[what] or order
+    return [number_text(value ** (wanted / order)) for value in values]
+
+
+def _spread(mean: float, spread: float) -> str:
+    return "–" if np.isnan(mean) else f"{number_text(mean)} ± {number_text(spread)}"

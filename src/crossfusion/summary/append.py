@@ -1,0 +1,123 @@
+"""New rows for a summary on disk, whoever else is writing to it, and whatever happens meanwhile."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from crossfusion._base import FileError, InputError, check_same_factors, check_same_tags, check_wait, files
+from crossfusion.summary import storage
+from crossfusion.summary.merge import check_different, count_known_batches
+from crossfusion.summary.summary import Summary, combine, read_summary, write_summary
+
+WAIT = 60.0  # seconds
+MARK = "append-"  # in the names of temporary files that are written under the lock
+NEW = "what is new"
+
+
+def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT) -> Summary:
+    """Add a summary of new rows to the one in a file; many processes may do so at once.
+
+    Parameters
+    ----------
+    summary : Summary
+        Of rows that the file does not hold yet.
+    path : path
+        The file of a summary of the same features, factors and tags; made if there is none.
+    wait : float
+        Seconds to wait while others write to the file.
+
+    Returns
+    -------
+    Summary
+        What the file holds now.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, is still being written to after `wait` seconds, cannot be written, or holds these rows
+        already.
+    InputError
+        If features, factors or tags differ.
+
+    Notes
+    -----
+    A lock, on the file ``.NAME.lock`` beside it, is held while the file is read, added to and replaced; `Summary.write`
+    does not wait for it. A process that is killed at any point leaves the old file or the new one, and at most a
+    temporary file, which the next append removes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import crossfusion as cf
+    >>> monday = cf.summarize([[0.0], [2.0]], by={"site": ["A", "B"]})
+    >>> tuesday = cf.summarize([[4.0], [5.0]], by={"site": ["B", "C"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for day in (monday, tuesday):
+    ...         total = cf.append_summary(day, Path(folder) / "week.parquet")
+    >>> total
+    Summary of 3 groups by site: 4 rows × 1 features (float64)
+    site  count  dispersion
+    A         1      0.0000
+    B         2      1.0000
+    C         1      0.0000
+    """
+    check_wait(wait)
+    if not isinstance(summary, Summary):
+        raise InputError(f"summary must be a Summary, not a {type(summary).__name__}: pass what summarize returns")
+    new = count_known_batches(summary)
+    with _lock(path, wait):
+        _remove_leftovers(path)
+        total = _add(new, path) if os.path.exists(path) else new
+        write_summary(total, path, MARK)
+    return total
+
+
+def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags: Mapping[str, str]) -> None:
+    """Refuse, before rows are read, what could not be added to a file in the end."""
+    if os.path.exists(path):
+        check_same_factors({NEW: factors, str(path): storage.read_factors(path)})
+        check_same_tags({NEW: tags, str(path): storage.read_header(path)["tags"]})
+
+
+def _add(new: Summary, path: str | os.PathLike[str]) -> Summary:
+    old = count_known_batches(read_summary(path))
+    if set(old.batches) & set(new.batches):
+        raise FileError(f"{path} holds these rows already: nothing was added")
+    check_different([old, new], [str(path), NEW])
+    return combine([old, new], [str(path), NEW])
+
+
+@contextmanager
+def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
+    """Nobody else appends to the file meanwhile; if its process dies, the system gives the lock back."""
+    from filelock import FileLock, Timeout
+
+    target = Path(os.path.realpath(path))
+    files.check_folder(target)
+    place = files.temporary_prefix(target, "lock")
+    lock = FileLock(place)
+    try:
+        os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o666))  # what is in the way of this is not worth a wait
+        lock.acquire(timeout=wait)
+    except Timeout as problem:
+        raise FileError(
+            f"{path} is being written to by another process, and still was after wait={wait:g} seconds: wait longer,"
+            " or try again"
+        ) from problem
+    except OSError as problem:
+        raise files.unwritable_error(path, problem) from problem
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Delete temporary files of processes that were killed: under the lock, none is in use."""
+    start = Path(files.temporary_prefix(Path(os.path.realpath(path)), MARK))
+    with suppress(OSError):  # what is in the way of that will be in the way of writing, and said there
+        for file in start.parent.iterdir():
+            if file.name.startswith(start.name):
+                file.unlink()

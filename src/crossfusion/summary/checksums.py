@@ -1,0 +1,92 @@
+"""Checksums of the cells of a summary, of its file, and of a batch of rows that was added to it.
+
+They tell accidents, such as a bad copy or a cell edited by hand. Whoever changes a file on purpose can make new ones.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion.moments import Moments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DIGITS = 6  # of the numbers that tell batches apart: the same rows on other threads agree far beyond that
+ROUNDING = 1e-20  # share of the squared mean below which a squared deviation is the rounding of float64
+
+
+def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
+    """Of each cell: its factor values, then count, mean and sumsq as little-endian float64."""
+    parts = [np.ascontiguousarray(part, "<f8") for part in (moments.count[:, None], moments.mean, moments.sumsq)]
+    found = []
+    for position, key in enumerate(_key_bytes(keys)):
+        cell = blake2b(key, digest_size=8)
+        for part in parts:
+            cell.update(part[position].data)
+        found.append(cell.hexdigest())
+    return found
+
+
+def _key_bytes(keys: "pa.Table") -> list[bytes]:
+    """Factor values of each cell as text with its type, such as ``str:A``, each after its length in four bytes."""
+    columns = [keys.column(name).to_pylist() for name in keys.column_names]
+    texts = [[f"{type(value).__name__}:{value}".encode() for value in column] for column in columns]
+    return [b"".join(len(text).to_bytes(4, "little") + text for text in cell) for cell in zip(*texts, strict=True)]
+
+
+def hash_file(facts: Mapping[str, Any], factors: Sequence[str], cells: Sequence[str]) -> str:
+    """Of all cells, in whatever order, the names of the factors, and the facts beside them."""
+    said = json.dumps([{**facts, "checksum": None}, list(factors)], sort_keys=True)
+    return blake2b("\n".join([said, *sorted(cells)]).encode(), digest_size=16).hexdigest()
+
+
+def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> str:
+    """Of a summary: the same for the same rows, whatever the threads, blocks and order that they were read in.
+
+    Factors, groups, counts and tags go in as they are; of the moments, whose last digits depend on how the rows were
+    read, four rounded numbers.
+    """
+    names = sorted(keys.column_names)
+    values = _key_bytes(keys.select(names))
+    order = np.array(sorted(range(len(values)), key=values.__getitem__))
+    said = [
+        names,
+        sorted(tags.items()),
+        moments.dim,
+        moments.count[order].tolist(),
+        _traits(moments, np.argsort(order)),
+    ]
+    return blake2b(b"".join([json.dumps(said).encode(), *(values[k] for k in order)]), digest_size=8).hexdigest()
+
+
+def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
+    """Of each cell of several different rows, and its position: the same for the same rows, but for rare rounding."""
+    values = _key_bytes(keys.select(sorted(keys.column_names)))
+    spread = moments.sumsq.sum(axis=1)
+    feature = np.cos(np.arange(1, moments.dim + 1))
+    mixture = moments.mean @ feature
+    return {
+        f"{values[k].hex()} {moments.count[k]:.0f} {spread[k]:.{DIGITS - 1}e} {mixture[k]:.{DIGITS - 1}e}": k
+        for k in np.flatnonzero((moments.count > 1) & (spread > 0)).tolist()
+    }
+
+
+def _traits(cells: Moments, rank: NDArray[Any]) -> list[str]:
+    """What tells rows from others of the same counts: their spread, its share within cells, two mixtures of means."""
+    rows = cells.count.sum()
+    centre = cells.count @ cells.mean / rows
+    gap = cells.mean - centre
+    within = cells.sumsq.sum()
+    spread = within + np.einsum("ij,ij->i", gap, gap) @ cells.count
+    if spread < ROUNDING * rows * (centre @ centre):  # nothing but rounding: rows that are all the same
+        within = spread = 0.0
+    unit = np.sqrt(spread / rows) or np.sqrt(centre @ centre) or 1.0
+    feature, weight = np.cos(np.arange(1, cells.dim + 1)), np.cos(rank) * cells.count / rows
+    mixtures = centre @ feature / unit, weight @ (gap @ feature) / unit
+    shares = (within / spread if spread else 0.0), *mixtures
+    return [f"{spread:.{DIGITS - 1}e}", *(f"{round(share, DIGITS) + 0.0:.{DIGITS}f}" for share in shares)]

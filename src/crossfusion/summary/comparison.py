@@ -1,0 +1,352 @@
+"""Which correction helps: the distances of several versions of the same rows, side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion import plots
+from crossfusion._base import (
+    FloatArray,
+    InputError,
+    as_names,
+    check_known,
+    check_level,
+    check_seed,
+    check_whole,
+    data_frame,
+    factors,
+    interval_text,
+    label_text,
+    percent,
+    plain_value,
+    text_table,
+    warn,
+)
+from crossfusion.fusion import Design, Fusion
+from crossfusion.inference import (
+    Side,
+    UnitMoments,
+    compute_replicates,
+    count_ranks,
+    draw_multiplicities,
+    estimate_unit_errors,
+    exceeds_rounding,
+    half_widths,
+)
+from crossfusion.summary.designs import make_design, unit_moments
+from crossfusion.summary.moment_table import Factors
+from crossfusion.summary.summary import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Methods:
+    """Versions of the same rows, such as corrections, by how far they leave groups apart.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The methods, in the order they were given.
+    reference : str
+        The method that the others are compared with.
+    batch : tuple of Fusion
+        Distance between the groups for each method, given the strata: what a correction is to bring down.
+    biology : tuple of Fusion, optional
+        Distance between the strata given the groups, which a correction is to keep; None without ``given``.
+    rank : array of int
+        1 for the method whose groups are closest.
+    difference : array
+        Unbiased distance of each method less that of the reference.
+    level : float, optional
+        Confidence level of all intervals; None without ``units``.
+    lower, upper : array, optional
+        Confidence limits of the difference. They account for what the methods share, their units.
+    stability : array, optional
+        Share of resamples of the units in which the method has its rank.
+    best : array, optional
+        Share of resamples in which it is first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> patient = np.repeat(np.arange(12), 20)
+    >>> by = {"site": patient // 6, "patient": patient}
+    >>> x = rng.normal(size=(240, 8)) + 0.3 * rng.normal(size=(12, 8))[patient]
+    >>> far, near = x + by["site"][:, None], x + 0.5 * by["site"][:, None]
+    >>> raw, corrected = cf.summarize(far, by=by), cf.summarize(near, by=by)
+    >>> found = cf.compare_methods({"raw": raw, "corrected": corrected}, between="site", units="patient")
+    >>> found.rank
+    array([2, 1])
+    >>> bool(found.upper[1] < 0)  # closer than raw, beyond doubt
+    True
+    """
+
+    names: tuple[str, ...]
+    reference: str
+    batch: tuple[Fusion, ...]
+    biology: tuple[Fusion, ...] | None
+    rank: Any
+    difference: FloatArray
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    stability: FloatArray | None = None
+    best: FloatArray | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        for name in ("batch", "biology"):
+            plain[name] = plain[name] and [fusion.to_dict() for fusion in plain[name]]
+        return {name: plain_value(value) for name, value in plain.items()}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a method.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns method, rank, batch, biology, difference, and with units batch_lower, batch_upper, biology_lower,
+            biology_upper, lower, upper, stability, best. Batch and biology are unbiased.
+        """
+        columns: dict[str, Any] = {"method": list(self.names), "rank": self.rank}
+        for name in ("batch", "biology"):
+            fusions: Sequence[Fusion] | None = getattr(self, name)
+            if fusions is not None:
+                columns[name] = [fusion.unbiased for fusion in fusions]
+                intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
+                if intervals:
+                    columns[f"{name}_lower"], columns[f"{name}_upper"] = map(list, zip(*intervals, strict=True))
+        columns["difference"] = self.difference
+        for name in ("lower", "upper", "stability", "best"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return data_frame(columns)
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw batch against biology, a point a method; without ``given`` the batch alone.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        order = np.argsort(self.rank, kind="stable").tolist()
+        names = [self.names[k] for k in order]
+        batch, limits = _draw([self.batch[k] for k in order])
+        if self.biology is None:
+            return plots.forest(names, batch, *(limits if limits is not None else (None, None)), axes=axes)
+        biology, kept = _draw([self.biology[k] for k in order])
+        return plots.plane(names, batch, biology, limits, kept, axes=axes)
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        return f"Methods against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of a table for people, the most fused method first.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and rows of text.
+        """
+        header = ["method", "batch", *(["biology"] if self.biology else []), "difference"]
+        header += [] if self.stability is None else ["rank holds in"]
+        rows = []
+        for k in np.argsort(self.rank, kind="stable").tolist():
+            row = [label_text(self.names[k]), interval_text(self.batch[k].unbiased, self.batch[k].interval)]
+            if self.biology:
+                row.append(interval_text(self.biology[k].unbiased, self.biology[k].interval))
+            limits = None if self.lower is None or self.upper is None else (self.lower[k], self.upper[k])
+            is_reference = self.names[k] == self.reference
+            row.append("reference" if is_reference else interval_text(self.difference[k], limits))
+            rows.append(row + ([] if self.stability is None else [percent(self.stability[k])]))
+        return header, rows
+
+
+def _draw(fusions: Sequence[Fusion]) -> tuple[FloatArray, FloatArray | None]:
+    """Unbiased distances, and their limits where there are some."""
+    values = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions])
+    intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
+    return values, np.array(intervals).T if len(intervals) == len(fusions) else None
+
+
+def compare_methods(
+    methods: Mapping[str, Summary],
+    *,
+    between: Factors,
+    given: Factors | None = None,
+    units: Factors | None = None,
+    weights: str = "pooled",
+    level: float = 0.95,
+    reference: str | None = None,
+    draws: int = 999,
+    seed: int = 0,
+) -> Methods:
+    """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
+
+    Parameters
+    ----------
+    methods : mapping of str to Summary
+        The rows after each correction, summarized by the same factors.
+    between : str or list of str
+        What should not matter, such as the scanner.
+    given : str or list of str, optional
+        What should, such as the label: groups are compared within it, and it is compared within groups.
+    units : str or list of str, optional
+        What is independent, such as the patient. Without it there are no intervals.
+    weights : {"pooled", "balanced"}
+        Groups weigh as their rows do, or all the same.
+    level : float
+        Confidence level of the intervals.
+    reference : str, optional
+        The method that the others are compared with; the first one if it is not named.
+    draws : int
+        Resamples of the units, for the stability of ranks.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    found : Methods
+        For each method CFD(between | given), CFD(given | between), the difference from the reference, and its rank.
+
+    Notes
+    -----
+    All methods see the same units, so their errors go together, and a difference is known better than either distance.
+    A correction can bring the first distance to zero by removing everything: look at the second one beside it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> rng = np.random.default_rng(0)
+    >>> patient = np.repeat(np.arange(12), 20)
+    >>> by = {"site": patient // 6, "label": np.tile([0, 1], 120), "patient": patient}
+    >>> x = rng.normal(size=(240, 8)) + by["label"][:, None] + by["site"][:, None]
+    >>> raw = cf.summarize(x, by=by)
+    >>> half = cf.summarize(x - 0.5 * by["site"][:, None], by=by)
+    >>> cf.compare_methods({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    Methods against raw, the most fused first
+    method                      batch                    biology                    difference  rank holds in
+    half    0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
+    raw     0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
+    """
+    names = _check_summaries(methods, reference)
+    asked: dict[str, Any] = {"weights": weights, "level": level, "draws": draws, "seed": seed}
+    return compare_summaries(methods, between, given, units, names[0] if reference is None else reference, **asked)
+
+
+def compare_summaries(
+    methods: Mapping[str, Summary],
+    between: Factors,
+    given: Factors | None,
+    units: Factors | None,
+    reference: str,
+    *,
+    weights: str,
+    level: float,
+    draws: int,
+    seed: int,
+) -> Methods:
+    """Compare methods, of which there may be one; `compare_methods` says what is asked."""
+    check_level(level, needed=True)
+    check_whole(draws, "draws")
+    check_seed(seed)
+    by_units = bool(as_names(units, "units"))
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
+
+    def ask(groups: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
+        return tuple(summary.cfd(groups, given=strata, **options) for summary in methods.values())
+
+    _check_same(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
+    batch = ask(between, given)
+    biology = ask(given, between) if given is not None and as_names(given, "given") else None
+    unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
+    names = tuple(methods)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        difference = exceeds_rounding(unbiased - unbiased[names.index(reference)], unbiased)
+    found = Methods(names, reference, batch, biology, count_ranks(unbiased[None])[0], difference)
+    if not by_units:
+        return found
+    asked = {
+        name: (make_design(summary, between, given), unit_moments(summary, between, given, units, "level"))
+        for name, summary in methods.items()
+    }
+    return _add_unit_errors(found, asked, weights, level, draws, seed)
+
+
+def _add_unit_errors(
+    found: Methods, asked: Mapping[str, tuple[Design, UnitMoments]], weights: str, level: float, draws: int, seed: int
+) -> Methods:
+    """The same with the limits of differences, and how often ranks hold among resampled units."""
+    sides = {
+        name: Side(estimate_unit_errors(pieces, design, design.weights(weights)), fusion)
+        for (name, (design, pieces)), fusion in zip(asked.items(), found.batch, strict=True)
+    }
+    widths = np.array([half_widths(side, sides[found.reference], level) for side in sides.values()])
+    distances = np.array([fusion.unbiased for fusion in found.batch], np.float64)
+    below, above = exceeds_rounding(widths, distances).T
+    design, pieces = asked[found.reference]
+    times = draw_multiplicities(pieces, design, draws, seed)
+    placed = count_ranks(
+        np.array([compute_replicates(own, d, d.weights(weights), times) for d, own in asked.values()]).T
+    )
+    return replace(
+        found,
+        level=level,
+        lower=found.difference - below,
+        upper=found.difference + above,
+        stability=np.mean(placed == found.rank, axis=0),
+        best=np.mean(placed == 1, axis=0),
+    )
+
+
+def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
+    """Names of the methods."""
+    if not isinstance(methods, Mapping) or not all(isinstance(summary, Summary) for summary in methods.values()):
+        raise InputError("methods must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}")
+    if len(methods) < 2:
+        raise InputError(f"there is {len(methods) or 'nothing'} to compare: name at least two methods")
+    names = tuple(methods)
+    if reference is not None:
+        check_known([reference], names, "method", "methods")
+    return names
+
+
+def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
+    """Refuse methods that did not see the same groups and units."""
+    first = next(iter(methods))
+    seen: list[Any] = []
+    for name, summary in methods.items():
+        check_known(by, summary.factors, "factor", f"method {name!r}")
+        fine = summary.rollup(by)
+        seen.append((factors.labels(fine.keys.select(by)), fine.moments.count))
+        if seen[-1][0] != seen[0][0]:
+            raise InputError(
+                f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
+            )
+        if not np.array_equal(seen[-1][1], seen[0][1]):
+            warn(
+                f"methods {first!r} and {name!r} have different numbers of rows in the same groups: their difference"
+                " is also one of rows, so compare corrections of the same rows"
+            )

@@ -1,0 +1,78 @@
+"""From the names of factors to the cells that are compared and the units within them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crossfusion._base import InputError, as_names, factors, warn
+from crossfusion.fusion import Design
+from crossfusion.inference import UnitMoments
+from crossfusion.summary.moment_table import Factors, MomentTable
+
+FEW_CROSSED = 0.25  # of the units with several groups: fewer look like a mistake, and leave the others out of a test
+
+
+def make_design(table: MomentTable, between: Factors, given: Factors | None) -> Design:
+    """Cells of `between` within `given`."""
+    compared, strata = table._names(between, "between"), as_names(given, "given")
+    both = set(compared) & set(strata)
+    if both:
+        raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
+    cells = table.rollup([*compared, *strata])
+    group, groups = factors.encode(cells.keys.select(list(compared)))
+    part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+    return Design(cells.moments, group, part, factors.labels(groups))
+
+
+def unit_moments(
+    table: MomentTable, between: Factors, given: Factors | None, units: Factors | None, wanted: str
+) -> UnitMoments:
+    """Moments of units in the cells of a design, which something that is wanted needs."""
+    compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
+    if not names:
+        raise InputError(
+            f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
+            " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
+        )
+    table._check_factors(names)
+    both = {*names} & {*compared}
+    if both:
+        raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
+    fine = table.rollup([*compared, *names])
+    factors.check_units(fine.keys, names)
+    cell, _ = factors.encode(fine.keys.select(compared))
+    unit, _ = factors.encode(fine.keys.select(list(names)))
+    return UnitMoments(fine.moments, cell, unit)
+
+
+def have_several(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> bool:
+    """Whether some units have several of the compared groups."""
+    return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))
+
+
+def count_exchanged(table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> int:
+    """Units whose labels a test can exchange: in strata of several groups or, within units, with several groups."""
+    fine = table.rollup(list(dict.fromkeys([*units, *between, *given])))
+    unit, group = (factors.encode(fine.keys.select(list(names)))[0] for names in (units, between))
+    held = [*given, *(units if have_several(table, between, units) else [])]
+    place = factors.encode(fine.keys.select(list(dict.fromkeys(held))))[0] if held else np.zeros(len(fine), np.int32)
+    present = np.unique(np.stack([place, group]), axis=1)
+    return len(np.unique(unit[np.isin(place, np.flatnonzero(np.bincount(present[0]) > 1))]))
+
+
+def warn_about_few_crossed(
+    table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]
+) -> None:
+    """Warn where labels are exchanged within units of which most have one group only."""
+    number, total = count_exchanged(table, between, given, units), len(table.rollup(units))
+    if have_several(table, between, units) and number < FEW_CROSSED * total:
+        warn(
+            f"{number:,} of {total:,} units have several of the compared groups, so that labels are exchanged within"
+            " these only, and the test says nothing of the others: leave out rows that are in a group by accident"
+        )
+
+
+def describe_exchange(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> str:
+    """What a test by units exchanges, in words: units as wholes, or labels within them."""
+    wholes = " × ".join(units)
+    return f"{' × '.join(between)} within {wholes}" if have_several(table, between, units) else wholes

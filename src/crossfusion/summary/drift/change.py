@@ -1,0 +1,69 @@
+"""Where a series of periods breaks into two: the split that leaves most of the variance between the two sides.
+
+Of all splits into what comes before and what after, the one with the largest variance between the two, B, is the least
+squares estimate of a single change. How large B gets without drift is drawn from the same distribution that the alarm
+has, K of `null` averaged over what the reference leaves open.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crossfusion._base import FloatArray
+from crossfusion.summary.drift.null_distribution import RHO, History, Null
+
+DRAWS = 499
+WIDEST = 64  # directions that are drawn; with fewer than there are, chance is taken to reach farther
+LONGEST = 400  # periods up to which a p-value is drawn
+
+
+@dataclass(frozen=True)
+class Split:
+    """The first period after the change, the variance between before and after, and the p-value."""
+
+    period: int
+    between: float
+    pvalue: float | None
+
+
+def locate_change(history: History, count: FloatArray, null: Null | None, seed: int) -> Split:
+    """The change in periods of so many rows."""
+    contrast = _contrasts(count)
+    between = np.einsum("si,ij,sj->s", contrast, history.products, contrast)
+    best = int(between.argmax())
+    largest = float(between[best])
+    pvalue = None
+    if null is not None and len(count) <= LONGEST:
+        drawn = _draw_null(history, contrast, null, seed)
+        pvalue = float(1 + np.sum(drawn >= largest)) / (DRAWS + 1)
+    return Split(best + 1, largest, pvalue)
+
+
+def _contrasts(count: FloatArray) -> FloatArray:
+    """For each split the weights whose sum of means has B as its square: √(w_l w_r) (mean of right − of left)."""
+    number, whole = len(count), count.sum()
+    after = np.arange(number)[None, :] >= np.arange(1, number)[:, None]
+    right = np.where(after, count, 0.0)
+    left = np.where(after, 0.0, count)
+    size = np.sqrt(left.sum(axis=1) * right.sum(axis=1)) / whole
+    return np.asarray(
+        size[:, None] * (right / right.sum(axis=1, keepdims=True) - left / left.sum(axis=1, keepdims=True))
+    )
+
+
+def _draw_null(history: History, contrast: FloatArray, null: Null, seed: int) -> FloatArray:
+    """The largest B of series without drift."""
+    draw = np.random.default_rng(seed)
+    chosen, times = np.unique(draw.choice(null.weight.size, DRAWS, p=null.weight.ravel()), return_counts=True)
+    lag = np.abs(history.place[:, None] - history.place[None, :])
+    error = np.diag(np.maximum(history.error, 1e-9 * null.error))
+    found = []
+    for node, repeats in zip(chosen.tolist(), times.tolist(), strict=True):
+        direction, rho, variance = np.unravel_index(node, null.weight.shape)
+        effects = null.variance[variance] * np.power(RHO[int(rho)], lag, dtype=np.float64)
+        number = min(max(round(float(null.directions[direction])), 1), WIDEST)
+        noise = draw.standard_normal((len(lag), repeats * number))
+        drawn = (contrast @ np.linalg.cholesky(effects + error)) @ noise
+        squares = (drawn**2).reshape(len(contrast), repeats, number).sum(axis=2)
+        found.append(squares.max(axis=0) / number)
+    return np.concatenate(found)

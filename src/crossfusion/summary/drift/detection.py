@@ -1,0 +1,258 @@
+"""Each period beside the reference: distance, interval, alarm, and what a jump is made of."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import (
+    FloatArray,
+    InputError,
+    as_names,
+    check_level,
+    check_option,
+    check_rate,
+    check_seed,
+    factors,
+    warn,
+)
+from crossfusion.fusion import FEATURES, Attribution, Design, Fusion, attribute_to_features, attribute_to_units, fuse
+from crossfusion.inference import METHODS, add_unit_errors, adjusted_pvalues
+from crossfusion.summary.drift.change import locate_change
+from crossfusion.summary.drift.null_distribution import Null
+from crossfusion.summary.drift.periods import PREVIOUS, Window, choose_reference, make_windows
+from crossfusion.summary.drift.result import Change, Drift
+from crossfusion.summary.drift.series import SIDES, Series, make_series
+from crossfusion.summary.moment_table import Factors, MomentTable
+
+Flags = NDArray[np.bool_]
+LEAST = 3  # periods whose scatter says anything about others
+PAST = 32  # periods before a window that are looked at, if it is compared with the one before
+MOST = 64  # periods of the reference whose scatter is looked at, the last ones: more would tell hardly more
+
+
+@dataclass(frozen=True)
+class Request:
+    """The question, checked."""
+
+    table: MomentTable
+    time: str
+    given: tuple[str, ...]
+    weights: str
+    level: float | None
+    rate: float | None
+    adjust: str | None
+    over: tuple[str, ...]
+    seed: int
+
+
+def compare_periods(
+    table: MomentTable,
+    time: str,
+    *,
+    reference: Any,
+    given: Factors | None,
+    units: Factors | None,
+    weights: str,
+    level: float | None,
+    alarm: float | None,
+    adjust: str | None,
+    window: int,
+    step: int,
+    over: Factors,
+    seed: int,
+) -> Drift:
+    """Drift of the periods of a table; `Questions.drift` says what the arguments are."""
+    check_level(level)
+    check_rate(alarm, "alarm")
+    check_seed(seed)
+    if adjust is not None:
+        check_option(adjust, METHODS, "adjust")
+    chosen = as_names(over, "over")
+    table._check_factors([name for name in chosen if name != FEATURES])
+    for name in chosen:
+        if name in (time, *as_names(given, "given")):
+            raise InputError(f"over={name!r} is the time, or in given: name another factor, or {FEATURES!r}")
+    asked = Request(
+        table, time, as_names(given, "given"), weights, level if units else None, alarm, adjust, chosen, seed
+    )
+    series = make_series(table, time, given, units)
+    compared = choose_reference(reference, series.periods, time)
+    if alarm is not None and compared is not None and len(compared) < LEAST:
+        raise InputError(
+            f"reference={reference!r} has {len(compared)} periods, and an alarm needs {LEAST} or more, to see how far"
+            " periods differ without drift: name more, or pass alarm=None for distances alone"
+        )
+    return _make_result(asked, series, make_windows(len(series.periods), compared, window, step), compared)
+
+
+def _make_result(asked: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
+    designs = [series.design(window.reference, window.periods) for window in windows]
+    fusions = _fusions(asked, series, windows, designs)
+    distance = np.array([fusion.distance for fusion in fusions])
+    pvalue, threshold, alarm = _alarms(asked, series, windows, reference, fusions)
+    jump = _jump(distance, pvalue, alarm)
+    limits = [(np.nan, np.nan) if fusion.interval is None else fusion.interval for fusion in fusions]
+    lower, upper = np.array(limits).T if asked.level is not None else (None, None)
+    return Drift(
+        time=asked.time,
+        reference=PREVIOUS if reference is None else _labels(series, reference),
+        periods=_labels(series, [window.periods[-1] for window in windows]),
+        starts=_labels(series, [window.periods[0] for window in windows]),
+        count=np.array([float(fusion.counts[SIDES[1]]) for fusion in fusions]),
+        distance=distance,
+        unbiased=np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions]),
+        alarm=alarm,
+        rate=asked.rate,
+        adjust=asked.adjust,
+        pvalue=pvalue,
+        threshold=threshold,
+        level=asked.level,
+        lower=lower,
+        upper=upper,
+        **_attribute_to_labels(asked, series, windows, designs),
+        change=_change(asked, series, reference),
+        jump=series.periods[windows[jump].periods[-1]],
+        attributions={name: _attribution(asked, name, windows[jump], designs[jump]) for name in asked.over},
+    )
+
+
+def _alarms(
+    asked: Request,
+    series: Series,
+    windows: list[Window],
+    reference: tuple[int, ...] | None,
+    fusions: list[Fusion],
+) -> tuple[FloatArray | None, FloatArray | None, Flags]:
+    """P-values of the windows, the distances at which there is an alarm, and whether there is."""
+    if asked.rate is None:
+        return None, None, np.zeros(len(windows), bool)
+    known: dict[Any, Null] = {}
+    judged = [_judge(series, *pair, reference, asked.rate, known) for pair in zip(windows, fusions, strict=True)]
+    pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
+    if np.isnan(pvalue).all():
+        raise InputError(_no_alarm(asked, reference))
+    tested = pvalue if asked.adjust is None else adjusted_pvalues(pvalue, method=asked.adjust)
+    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= asked.rate
+
+
+def _labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
+    return tuple(series.periods[number] for number in numbers)
+
+
+def _fusions(asked: Request, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
+    """The distance of each window, with what its units imply; with a warning where some have too few."""
+    found, problems = [], []
+    for window, design in zip(windows, designs, strict=True):
+        fusion = fuse(design, weights=asked.weights, dropped=asked.table.dropped)
+        if series.unit is not None:
+            pieces = series.pieces(window.reference, window.periods)
+            try:
+                fusion = add_unit_errors(fusion, pieces, design, design.weights(asked.weights), asked.level)
+            except InputError as problem:
+                problems.append(problem)
+        found.append(fusion)
+    if len(problems) == len(windows):
+        raise problems[0]
+    if problems:
+        warn(f"windows without an interval ({len(problems)} of {len(windows)}): {problems[0]}")
+    return found
+
+
+def _judge(
+    series: Series,
+    window: Window,
+    fusion: Fusion,
+    reference: tuple[int, ...] | None,
+    rate: float,
+    known: dict[Any, Null],
+) -> tuple[float, float]:
+    """The p-value of a window, and the distance that would have the rate of alarms; NaN where nothing can be told."""
+    start = min(window.periods)
+    past = max(PAST, len(window.periods))
+    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MOST:]
+    strata = series.shared(history, window.periods) if len(history) >= LEAST else ()
+    if not strata:
+        return np.nan, np.nan
+    weight = series.weights(strata, history)
+    if (history, strata) not in known:
+        known[history, strata] = Null(series.history(history, strata, weight))
+    null = known[history, strata]
+    square = series.squared_gap(window.periods, window.reference, strata, weight)
+    if null.error == 0:
+        return float(square == 0), 0.0
+    chance = null.chance(series.ahead(window.periods, window.reference, history, strata, weight))
+    scale = fusion.between / square / fusion.within if square > 0 and fusion.within > 0 else np.nan
+    return chance.beyond(square), float(np.log1p(scale * chance.quantile(rate)))
+
+
+def _no_alarm(asked: Request, reference: tuple[int, ...] | None) -> str:
+    if reference is None:
+        return (
+            f"no window of {asked.time} has {LEAST} periods before it, to see how far periods differ without drift:"
+            " pass more periods, or alarm=None for distances alone"
+        )
+    return (
+        f"no stratum of {', '.join(asked.given)} is in all periods of the reference and in one that is judged, so an"
+        " alarm has nothing to go by: pass coarser strata, or alarm=None for distances alone"
+    )
+
+
+def _jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
+    """Number of the first alarm, or where there is none, of the least likely window."""
+    if alarm.any():
+        return int(alarm.argmax())
+    return int(distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin())
+
+
+def _attribute_to_labels(
+    asked: Request, series: Series, windows: list[Window], designs: list[Design]
+) -> dict[str, FloatArray]:
+    """The distance without strata, what their change adds to it, and by how much their shares changed."""
+    if not asked.given:
+        return {}
+    plain, added = [], []
+    for design in designs:
+        sides = design.cells.merge(design.group, 2)
+        whole = fuse(Design(sides, np.arange(2), np.zeros(2, int), SIDES), weights=asked.weights)
+        within = fuse(design, weights=asked.weights)
+        plain.append(whole.distance)
+        known = whole.unbiased is not None and within.unbiased is not None
+        added.append(whole.unbiased - within.unbiased if known else np.nan)  # type: ignore[operator]
+    shares = [[series.merged(side).count for side in (window.reference, window.periods)] for window in windows]
+    composition = [float(np.abs(a / a.sum() - b / b.sum()).sum() / 2) for a, b in shares]
+    return {"plain": np.array(plain), "label_shift": np.array(added), "composition": np.array(composition)}
+
+
+def _change(asked: Request, series: Series, reference: tuple[int, ...] | None) -> Change | None:
+    """Where the series breaks, in the strata that all periods have."""
+    every = tuple(range(len(series.periods)))
+    strata = series.shared(every)
+    if not strata or len(every) < LEAST:
+        return None
+    weight = series.weights(strata, every)
+    null = None
+    if reference is not None and len(reference) >= LEAST:
+        null = Null(series.history(reference[-MOST:], strata, weight))
+        null = None if null.error == 0 else null
+    count = series.cells.count[series.place[:, list(strata)]].sum(axis=1)
+    split = locate_change(series.history(every, strata, weight), count, null, asked.seed)
+    fusion = fuse(series.design(every[: split.period], every[split.period :]), weights=asked.weights)
+    return Change(series.periods[split.period], fusion.distance, fusion.unbiased, split.pvalue)
+
+
+def _attribution(asked: Request, over: str, window: Window, design: Design) -> Attribution:
+    """What the distance of a window is made of."""
+    if over == FEATURES:
+        return attribute_to_features(design, weights=asked.weights)
+    series = make_series(asked.table, asked.time, asked.given, over, independent=False)
+    pieces = series.pieces(window.reference, window.periods)
+    assert series.unit is not None
+    here = np.isin(series.period, [*window.reference, *window.periods])
+    values = factors.labels(factors.encode(asked.table.keys.select([over]))[1])
+    units = [values[code] for code in np.unique(series.unit[here])]
+    return attribute_to_units(
+        pieces.moments, pieces.cell, pieces.unit, design, over=over, units=units, weights=asked.weights
+    )

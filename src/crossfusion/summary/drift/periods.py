@@ -1,0 +1,164 @@
+"""Periods in order, which of them are the reference, and the windows that are compared with it."""
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import SHOWN, CodeArray, InputError, check_whole, factors, label_text
+from crossfusion.summary.moment_table import MomentTable
+
+MONTHS = ("january", "february", "march", "april", "may", "june",
+          "july", "august", "september", "october", "november", "december")  # fmt: skip
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+CALENDAR = {
+    name: f"{place:02d}"
+    for names in (MONTHS, WEEKDAYS)
+    for place, whole in enumerate(names, 1)
+    for name in (whole, whole[:3])
+}
+PREVIOUS = "previous"
+FIRST = re.compile(r"first:(\d+)")
+FORMS = '"first:4", "previous", a list of periods, or the first and the last as a pair'
+
+
+@dataclass(frozen=True)
+class Window:
+    """Numbers of the periods that are judged together, and of those that they are compared with."""
+
+    periods: tuple[int, ...]
+    reference: tuple[int, ...]
+
+
+def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashable]]:
+    """The number of the period of each group of a table, and the periods in order; numbers in text count as numbers."""
+    if not isinstance(time, str):
+        raise InputError(f"time={time!r} must be the name of one factor, such as 'week'")
+    table._check_factors([time])
+    keys = table.keys.select([time])
+    if keys.column(time).null_count:
+        raise InputError(f"{time} has missing values, which are no period: leave those rows out")
+    codes, distinct = factors.encode(keys)
+    labels = factors.labels(distinct)
+    order = sorted(range(len(labels)), key=lambda code: sort_naturally(labels[code]))
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    if len(labels) < 2:
+        raise InputError(f"{time} has one period only ({labels[0]!r}): drift needs two or more")
+    return place[codes], [labels[code] for code in order]
+
+
+def sort_naturally(label: Any) -> Any:
+    """What a period is sorted by: 'week 9' comes before 'week 10', and 'January' before 'April'."""
+    if not isinstance(label, str):
+        return label
+    parts = re.split(r"(\d+)", CALENDAR.get(label.strip().casefold(), label))
+    digits = ["".join(str(int(digit)) for digit in part).lstrip("0") if k % 2 else "" for k, part in enumerate(parts)]
+    return [(len(number), number, part) for number, part in zip(digits, parts, strict=True)]
+
+
+def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> tuple[int, ...] | None:
+    """Numbers of the reference's periods; None if it is what came before."""
+    if isinstance(reference, str):
+        if reference == PREVIOUS:
+            return None
+        number = FIRST.fullmatch(reference.strip())
+        if number is None or int(number[1]) < 1:
+            raise InputError(f"reference={reference!r} is not known: pass {FORMS}")
+        found = tuple(range(min(int(number[1]), len(periods))))
+    elif isinstance(reference, tuple) and len(reference) == 2:
+        found = _between(reference, periods, time)
+    elif isinstance(reference, Sequence | np.ndarray) and not isinstance(reference, bytes):
+        found = tuple(sorted({_number(factors.python_value(entry), periods, time) for entry in reference}))
+    else:
+        raise InputError(f"reference={reference!r} is not known: pass {FORMS}")
+    if not found:
+        raise InputError(f"reference={reference!r} holds no period of {time}: pass {FORMS}")
+    if len(found) == len(periods):
+        raise InputError(
+            f"reference={reference!r} holds all {len(periods)} periods of {time}, so none is left to judge: name fewer"
+        )
+    return found
+
+
+def _between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> tuple[int, ...]:
+    """Periods from one to another, both included; these need not be there themselves."""
+    try:
+        low, high = (sort_naturally(factors.python_value(end)) for end in pair)
+        return tuple(number for number, label in enumerate(periods) if low <= sort_naturally(label) <= high)
+    except TypeError as problem:
+        raise InputError(
+            f"reference={pair!r} cannot be compared with the periods of {time}, such as {periods[0]!r}: pass two values"
+            " of its type"
+        ) from problem
+
+
+def _number(label: Any, periods: Sequence[Hashable], time: str) -> int:
+    try:
+        return periods.index(label)
+    except ValueError as problem:
+        shown = ", ".join(repr(entry) if isinstance(entry, str) else label_text(entry) for entry in periods[:SHOWN])
+        raise InputError(
+            f"no period of {time} is {label!r}: there are {len(periods)}, such as {shown}; reference takes {FORMS}"
+        ) from problem
+
+
+def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, step: int) -> list[Window]:
+    """Runs of `window` adjacent periods outside of the reference, each `step` after the one before."""
+    check_whole(window, "window")
+    check_whole(step, "step")
+    if reference is None:
+        ends = range(2 * window, periods + 1, step)
+        found = [Window(tuple(range(e - window, e)), tuple(range(e - 2 * window, e - window))) for e in ends]
+    else:
+        found = []
+        for run in _runs(sorted({*range(periods)} - {*reference})):
+            starts = range(0, len(run) - window + 1, step)
+            found += [Window(tuple(run[start : start + window]), reference) for start in starts]
+    if not found:
+        raise InputError(f"window={window} is longer than the periods that can be judged: pass a smaller one")
+    return found
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Numbers that follow each other."""
+    cuts = [k + 1 for k in range(len(numbers) - 1) if numbers[k + 1] > numbers[k] + 1]
+    return [numbers[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(numbers)], strict=True)]
+
+
+def parse_reference(text: str, periods: Sequence[Hashable], time: str) -> Any:
+    """A reference as it is typed: `first:4`, `previous`, `a,b,c` or `start..end`."""
+    if text == PREVIOUS or FIRST.fullmatch(text.strip()):
+        return text
+    known = {label_text(label): label for label in periods}
+    names = [text] if text in known else [name.strip() for name in text.split(",")]
+    if ".." in text and not all(name in known for name in names):
+        low, high = (end.strip() for end in text.split("..", 1))
+        return _parse_value(low, periods[0], time), _last(high, periods[0], time)
+    return [known[name] if name in known else _parse_value(name, periods[0], time) for name in names]
+
+
+def _last(text: str, example: Any, time: str) -> Any:
+    """The end of a stretch: a date among times is the whole day."""
+    value = _parse_value(text, example, time)
+    whole_day = isinstance(value, datetime) and len(text) <= len("2024-01-31")
+    return value + timedelta(days=1, microseconds=-1) if whole_day else value
+
+
+def _parse_value(text: str, example: Any, time: str) -> Any:
+    """A text as a value of the type that an example has, and in its time zone."""
+    if isinstance(example, str | bool):
+        return text
+    try:
+        if not hasattr(example, "isoformat"):
+            return type(example)(text)
+        value = type(example).fromisoformat(text)
+    except (TypeError, ValueError, ArithmeticError) as problem:
+        raise InputError(
+            f"reference: {text!r} is no value of {time}, such as {label_text(example)}: pass {FORMS}"
+        ) from problem
+    zone = getattr(example, "tzinfo", None)
+    return value if zone is None or value.tzinfo is not None else value.replace(tzinfo=zone)

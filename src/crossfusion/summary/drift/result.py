@@ -1,0 +1,268 @@
+"""What was found about drift."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion import plots
+from crossfusion._base import FloatArray, data_frame, label_text, number_text, plain_value, text_table
+from crossfusion.fusion import Attribution
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
+OF_LABELS = ("plain", "label_shift", "composition")
+BLOCKS = " ▁▂▃▄▅▆▇█"
+WIDEST = 40  # periods in a row of blocks
+
+
+@dataclass(frozen=True)
+class Change:
+    """Where the series breaks into two.
+
+    Parameters
+    ----------
+    period : value
+        The first period after the change.
+    distance, unbiased : float
+        Cross-Fusion Distance between all periods before and all from there on; the latter None where undefined.
+    pvalue : float, optional
+        Chance of as large a difference at any split if nothing drifts; None where the reference does not tell.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> summary = cf.summarize([[0.0], [2.0], [0.0], [2.0], [5.0], [7.0]], by={"week": [1, 1, 2, 2, 3, 3]})
+    >>> summary.drift("week", reference=[1], alarm=None).change.period
+    3
+    """
+
+    period: Hashable
+    distance: float
+    unbiased: float | None
+    pvalue: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf".
+
+        Returns
+        -------
+        dict
+            Plain Python values.
+        """
+        return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift:
+    """Distance of each period, or window of periods, to the reference, and whether it is an alarm.
+
+    Parameters
+    ----------
+    time : str
+        The factor whose values are the periods.
+    reference : tuple, or "previous"
+        The periods of the reference; or that each window is compared with the one before.
+    periods, starts : tuple
+        The last and the first period of each window; the same if a window is one period.
+    count : array
+        Rows of each window.
+    distance, unbiased : array
+        Cross-Fusion Distance to the reference, plug-in and unbiased; the latter NaN where it is undefined.
+    lower, upper : array, optional
+        Confidence limits of the distance at `level`, where units were named.
+    level : float, optional
+        Confidence level of the limits.
+    pvalue : array, optional
+        Chance of as large a distance if nothing drifts; NaN where too few periods came before.
+    threshold : array, optional
+        The distance from which on there is an alarm, for a single window.
+    alarm : array of bool
+        Whether there is an alarm: `pvalue`, adjusted if that was asked for, is at most `rate`.
+    rate : float, optional
+        The rate of false alarms that was asked for.
+    adjust : str, optional
+        How p-values were adjusted for the number of windows.
+    plain, label_shift, composition : array, optional
+        Where `given` was named: the distance without it, what the change of labels adds to that (by the chain rule
+        the unbiased `plain` less the unbiased distance, both of rows), and the share of rows whose label would have to
+        change to restore the reference's shares.
+    change : Change, optional
+        Where the whole series breaks into two.
+    jump : value
+        The period whose distance `attributions` splits: the first alarm, or where there is none, the least likely one.
+    attributions : mapping
+        What that distance is made of: features, and the factors that were asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import crossfusion as cf
+    >>> week = np.repeat(np.arange(1, 13), 50)
+    >>> x = np.random.default_rng(0).normal(size=(600, 16)) + np.where(week < 11, 0.0, 0.5)[:, None]
+    >>> drift = cf.summarize(x, by={"week": week}).drift("week", reference="first:8")
+    >>> drift.alarm
+    array([False, False,  True,  True])
+    >>> drift.change.period
+    11
+    """
+
+    time: str
+    reference: tuple[Hashable, ...] | str
+    periods: tuple[Hashable, ...]
+    starts: tuple[Hashable, ...]
+    count: FloatArray
+    distance: FloatArray
+    unbiased: FloatArray
+    alarm: NDArray[np.bool_]
+    rate: float | None = None
+    adjust: str | None = None
+    pvalue: FloatArray | None = None
+    threshold: FloatArray | None = None
+    level: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    plain: FloatArray | None = None
+    label_shift: FloatArray | None = None
+    composition: FloatArray | None = None
+    change: Change | None = None
+    jump: Hashable = None
+    attributions: Mapping[str, Attribution] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
+
+        Returns
+        -------
+        dict
+            Plain Python values; a list has an entry for each window.
+        """
+        found = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
+        found["change"] = None if self.change is None else self.change.to_dict()
+        found["attributions"] = {name: part.to_dict() for name, part in self.attributions.items()}
+        return found
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a window.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns start, period, count, distance, unbiased, and what else was asked for.
+        """
+        columns = {name: getattr(self, name) for name in (*COLUMNS, *OF_LABELS) if getattr(self, name) is not None}
+        return data_frame({"start": list(self.starts), "period": list(self.periods)} | columns)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The windows as text, in time.
+
+        Returns
+        -------
+        tuple
+            Names of the columns, and a list of rows, each a list of texts.
+        """
+        header = [self.time, "rows", "distance", "unbiased"]
+        header += [] if self.level is None else [f"{self.level:.4g} interval"]
+        header += [] if self.plain is None else ["label shift"]
+        header += [] if self.pvalue is None else ["pvalue", "alarm"]
+        return header, [self._row(k) for k in range(len(self.periods))]
+
+    def _row(self, k: int) -> list[str]:
+        row = [self.window(k), f"{self.count[k]:,.12g}", number_text(self.distance[k]), number_text(self.unbiased[k])]
+        if self.lower is not None and self.upper is not None:
+            known = not np.isnan(self.lower[k])
+            row.append(f"{number_text(self.lower[k])} to {number_text(self.upper[k])}" if known else "–")
+        if self.label_shift is not None:
+            row.append(number_text(self.label_shift[k]))
+        if self.pvalue is not None:
+            row += [number_text(self.pvalue[k]), "ALARM" if self.alarm[k] else ""]
+        return row
+
+    def window(self, k: int) -> str:
+        """A window as people read it.
+
+        Parameters
+        ----------
+        k : int
+            Its number.
+
+        Returns
+        -------
+        str
+            Its period, or its first and last one.
+        """
+        first, last = self.starts[k], self.periods[k]
+        return label_text(last) if first == last else f"{label_text(first)} … {label_text(last)}"
+
+    def sparkline(self) -> str:
+        """The distances as a row of blocks, the largest one full; of many windows, the last ones.
+
+        Returns
+        -------
+        str
+            A character a window.
+        """
+        shown = np.nan_to_num(self.distance[-WIDEST:], posinf=np.nan)
+        top = np.nanmax(shown) if np.isfinite(shown).any() else 0.0
+        share = np.nan_to_num(shown / top, nan=1.0) if top > 0 else np.zeros(len(shown))
+        return "".join(BLOCKS[max(1, round(8 * value))] for value in share.tolist())
+
+    def told(self) -> list[str]:
+        """What else was found, in sentences.
+
+        Returns
+        -------
+        list of str
+            Where the series breaks, and what the jump is made of.
+        """
+        lines = []
+        if self.change is not None:
+            chance = "" if self.change.pvalue is None else f", p = {number_text(self.change.pvalue)}"
+            lines.append(
+                f"change: largest before and from {label_text(self.change.period)} on, distance"
+                f" {number_text(self.change.distance)}{chance}"
+            )
+        window = self.window(self.periods.index(self.jump))
+        for name, part in self.attributions.items():
+            top = ", ".join(f"{label_text(part.labels[i])} {part.share[i]:.1%}" for i in part.top(3))
+            lines.append(f"{window} by {name}: {top}")
+        return lines
+
+    def plot(self, *, axes: Any = None) -> "Figure":
+        """Draw the distances in time, the line of the alarm, the alarms and the change.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, one column wide, if it is left out.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            What was drawn on; write it with ``savefig``.
+        """
+        limits = None if self.lower is None or self.upper is None else np.array([self.lower, self.upper])
+        change = None if self.change is None or self.change.period not in self.starts else self.change.period
+        return plots.series(
+            self.periods,
+            self.distance,
+            alarm=self.alarm,
+            limits=limits,
+            threshold=self.threshold,
+            rate=self.rate,
+            change=None if change is None else self.starts.index(change),
+            time=self.time,
+            axes=axes,
+        )
+
+    def __repr__(self) -> str:
+        compared = self.reference if isinstance(self.reference, str) else f"{len(self.reference)} periods"
+        rate = "" if self.rate is None else f", alarm at {self.rate:g}"
+        header, rows = self.table()
+        title = f"Drift over {self.time}, reference: {compared}{rate}   {self.sparkline()}"
+        return "\n".join([title, text_table(header, rows), *self.told()])

@@ -1,0 +1,165 @@
+"""Moments of periods within strata, and what the alarm asks of them: products of their means, and errors of these."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, as_names, factors
+from crossfusion.fusion import Codes, Design, error_of_mean
+from crossfusion.inference import UnitMoments, estimate_cell_errors
+from crossfusion.moments import Moments, concat
+from crossfusion.summary.drift.null_distribution import Ahead, History
+from crossfusion.summary.drift.periods import list_periods
+from crossfusion.summary.moment_table import Factors, MomentTable
+
+SIDES = ("reference", "period")
+Numbers = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Moments of what units have in periods and strata, with the period, stratum and unit of each.
+
+    Without units, everything in a period and stratum is one piece.
+    """
+
+    moments: Moments
+    period: Codes
+    stratum: Codes
+    unit: Codes | None
+    periods: list[Hashable]
+    strata: int
+
+    @cached_property
+    def _cell(self) -> tuple[Codes, Codes]:
+        """The cell of each piece, and the numbers that cells have among all pairs of a period and a stratum."""
+        code = self.period.astype(np.int64) * self.strata + self.stratum
+        return factors.compress(code, len(self.periods) * self.strata)
+
+    @cached_property
+    def cells(self) -> Moments:
+        """Moments of each observed period and stratum."""
+        cell, present = self._cell
+        return self.moments.merge(cell, len(present))
+
+    @cached_property
+    def place(self) -> Codes:
+        """The cell of each period (row) and stratum (column); -1 where there is none."""
+        place = np.full(len(self.periods) * self.strata, -1)
+        place[self._cell[1]] = np.arange(len(self._cell[1]))
+        return place.reshape(len(self.periods), self.strata)
+
+    @cached_property
+    def error(self) -> FloatArray:
+        """Squared error of the mean of each cell, from its units or its rows; of a typical one where it has one."""
+        cells = self.cells
+        if self.unit is not None:
+            found, size = estimate_cell_errors(UnitMoments(self.moments, self._cell[0], self.unit), cells)
+        else:
+            found, size = error_of_mean(cells), 1 / cells.count
+        known = np.isfinite(found)
+        typical = float(np.mean(found[known] / size[known])) if known.any() else 0.0
+        return np.where(known, found, typical * size)
+
+    def merged(self, periods: Numbers) -> Moments:
+        """Moments of some periods together, one entry a stratum; empty where they have none."""
+        key = tuple(periods)
+        if key not in self._merged:
+            period, stratum = np.divmod(self._cell[1], self.strata)
+            kept = np.flatnonzero(np.isin(period, key))
+            self._merged[key] = self.cells[kept].merge(stratum[kept], self.strata)
+        return self._merged[key]
+
+    @cached_property
+    def _merged(self) -> dict[tuple[int, ...], Moments]:
+        """What was merged already: every window is compared with the same reference."""
+        return {}
+
+    def design(self, reference: Numbers, periods: Numbers) -> Design:
+        """Some periods beside others, within strata."""
+        both = concat([self.merged(reference), self.merged(periods)])
+        side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
+        kept = np.flatnonzero(both.count > 0)
+        part = np.unique(stratum[kept], return_inverse=True)[1]
+        return Design(both[kept], side[kept], part, SIDES)
+
+    def pieces(self, reference: Numbers, periods: Numbers) -> UnitMoments:
+        """Moments of units on the two sides, in the cells of `design`."""
+        assert self.unit is not None
+        side = np.full(len(self.periods), -1)
+        side[list(reference)], side[list(periods)] = 0, 1
+        here = np.flatnonzero(side[self.period] >= 0)
+        cell = np.unique(side[self.period[here]] * self.strata + self.stratum[here], return_inverse=True)[1]
+        unit = np.unique(self.unit[here], return_inverse=True)[1]
+        code, present = factors.compress(cell.astype(np.int64) * (int(unit.max()) + 1) + unit, 2**62)
+        cell, unit = np.divmod(present, int(unit.max()) + 1)
+        return UnitMoments(self.moments[here].merge(code, len(present)), cell, unit)
+
+    def shared(self, periods: Numbers, others: Numbers = ()) -> tuple[int, ...]:
+        """Strata that all of some periods have, and others together."""
+        everywhere = (self.place[list(periods)] >= 0).all(axis=0)
+        if len(others):
+            everywhere &= (self.place[list(others)] >= 0).any(axis=0)
+        return tuple(np.flatnonzero(everywhere).tolist())
+
+    def weights(self, strata: tuple[int, ...], periods: Numbers) -> FloatArray:
+        """Share of each stratum in the rows of some periods."""
+        count = self.merged(periods).count[list(strata)]
+        return np.asarray(count / count.sum())
+
+    def history(self, periods: Numbers, strata: tuple[int, ...], weight: FloatArray) -> History:
+        """Periods without drift, in strata that all of them have."""
+        products, centre = np.zeros((len(periods), len(periods))), self.merged(periods).mean
+        for stratum, share in zip(strata, weight, strict=True):
+            mean = self.cells.mean[self.place[list(periods), stratum]]
+            gap = mean - centre[stratum]
+            products += share * (gap @ gap.T)
+        error = self.error[self.place[np.ix_(list(periods), list(strata))]] @ weight
+        return History(np.array(periods), products, error, self.cells.dim * len(strata))
+
+    def ahead(
+        self, periods: Numbers, reference: Numbers, history: Numbers, strata: tuple[int, ...], weight: FloatArray
+    ) -> Ahead:
+        """What is judged beside the reference, or beside those of its periods that are in the history."""
+        reference = [number for number in reference if number in history]
+        of_periods, of_reference = (self._row_shares(numbers, strata) for numbers in (periods, reference))
+        cell = self.place[np.ix_(list(periods), list(strata))]
+        error = np.where(cell >= 0, self.error[cell], 0.0) * of_periods**2
+        within = np.zeros(len(history))
+        within[np.searchsorted(history, reference)] = of_reference @ weight
+        return Ahead(np.array(periods), of_periods @ weight, float(np.sum(error @ weight)), within)
+
+    def _row_shares(self, periods: Numbers, strata: tuple[int, ...]) -> FloatArray:
+        """Share of each period (row) in the rows that all of them have in a stratum (column)."""
+        cell = self.place[np.ix_(list(periods), list(strata))]
+        count = np.where(cell >= 0, self.cells.count[cell], 0.0)
+        return np.asarray(count / count.sum(axis=0))
+
+    def squared_gap(self, periods: Numbers, reference: Numbers, strata: tuple[int, ...], weight: FloatArray) -> float:
+        """Squared distance of the means of two sets of periods, over strata."""
+        chosen = list(strata)
+        gap = self.merged(periods).mean[chosen] - self.merged(reference).mean[chosen]
+        return float(weight @ np.einsum("ij,ij->i", gap, gap))
+
+
+def make_series(
+    table: MomentTable, time: str, given: Factors | None, units: Factors | None, *, independent: bool = True
+) -> Series:
+    """The periods of a table, within the strata of `given`, by units; a missing value is no independent unit."""
+    strata, names = as_names(given, "given"), as_names(units, "units")
+    table._check_factors([*strata, *names])
+    for name in (time, *strata):
+        if name in names or (name == time and name in strata):
+            raise InputError(f"{name!r} is there twice: time, given and units are different factors")
+    list_periods(table, time)
+    fine = table.rollup([time, *strata, *names])
+    period, labels = list_periods(fine, time)
+    stratum = factors.encode(fine.keys.select(list(strata)))[0] if strata else np.zeros(len(fine), np.int32)
+    unit = None
+    if names:
+        if independent:
+            factors.check_units(fine.keys, names)
+        unit = factors.encode(fine.keys.select(list(names)))[0]
+    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1)

@@ -1,0 +1,89 @@
+"""Summaries of several sites become one."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from crossfusion._base import InputError, factors, label_text
+from crossfusion.summary import checksums
+from crossfusion.summary.summary import Summary, combine, read_summary
+from crossfusion.summary.suppression import suppress_small
+
+
+def merge_summaries(
+    parts: Sequence[str | os.PathLike[str] | Summary], *, min_count: int = 0, small: str = "drop"
+) -> Summary:
+    """Add up summaries of different rows, such as those of several hospitals.
+
+    Parameters
+    ----------
+    parts : list of paths or summaries
+        Files that `Summary.write` wrote, or summaries; of the same features, factors and tags.
+    min_count : int
+        Groups that have fewer rows even when all are added up are left out or merged, with a warning that names them.
+    small : {"drop", "merge"}
+        What to do about those. Merged, groups that agree in all factors but the last become one group whose last
+        factor is missing; what is still too small goes on without the factor before it too, and so on; what is too
+        small in the end is left out.
+
+    Returns
+    -------
+    Summary
+        What `summarize` would have made of all rows together.
+
+    Raises
+    ------
+    FileError
+        If a file is missing, damaged or not a summary.
+    InputError
+        If features, factors or tags differ, or two parts hold the same rows; the message says which and whose.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> north = cf.summarize([[0.0], [2.0], [3.0]], by={"label": ["A", "B", "B"]})
+    >>> south = cf.summarize([[4.0], [5.0]], by={"label": ["B", "C"]})
+    >>> cf.merge_summaries([north, south])
+    Summary of 3 groups by label: 5 rows × 1 features (float64)
+    label  count  dispersion
+    A          1      0.0000
+    B          3      0.6667
+    C          1      0.0000
+    """
+    several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes | os.PathLike | Summary | Mapping)
+    given = list(parts) if several else []
+    wrong = [part for part in given if not isinstance(part, str | os.PathLike | Summary)]
+    if not given or wrong:
+        found = "none" if several and not wrong else type(wrong[0] if wrong else parts).__name__
+        raise InputError(f"parts must be a list of paths or summaries, at least one, not {found}")
+    names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(given)]
+    summaries = [count_known_batches(part if isinstance(part, Summary) else read_summary(part)) for part in given]
+    total = combine(summaries, names)
+    check_different(summaries, names)
+    return suppress_small(total, min_count, small)
+
+
+def count_known_batches(summary: Summary) -> Summary:
+    """With the digests of what it was added up from; if it was not, of itself."""
+    if summary.batches:
+        return summary
+    return replace(summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags),))
+
+
+def check_different(parts: Sequence[Summary], names: Sequence[str]) -> None:
+    """Refuse the same rows in two parts."""
+    holder: dict[str, str] = {}
+    cells: dict[str, str] = {}
+    for part, name in zip(parts, names, strict=True):
+        for batch in part.batches:
+            if batch in holder:
+                said = "is named twice" if name == holder[batch] else f"holds rows that {holder[batch]} holds too"
+                raise InputError(f"{name} {said}: leave one of them out")
+            holder[batch] = name
+        for cell, position in checksums.hash_rows_in_cells(part.keys, part.moments).items():
+            if cell in cells:
+                shown = label_text(factors.labels(part.keys.slice(position, 1))[0])
+                raise InputError(
+                    f"{name} has the very same rows as {cells[cell]} in the group {shown}: leave one of them out"
+                )
+            cells[cell] = name

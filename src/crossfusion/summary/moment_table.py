@@ -1,0 +1,162 @@
+"""Groups that named factors define, with their moments: fewer factors, fewer groups, and how it all reads."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crossfusion._base import (
+    SHOWN,
+    InputError,
+    as_names,
+    as_tags,
+    check_known,
+    data_frame,
+    factors,
+    label_text,
+    number_text,
+    plain_number,
+    shorten,
+    text_table,
+)
+from crossfusion.fusion import FEATURES
+from crossfusion.moments import Moments
+from crossfusion.summary import storage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Factors = str | Sequence[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentTable:
+    """What a summary holds; `Summary` says what the fields mean."""
+
+    keys: "pa.Table"
+    moments: Moments
+    dtype: str = "float64"
+    dropped: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+    batches: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse factor names that have a meaning of their own, and tags that are not text."""
+        for name in (*storage.RESERVED, FEATURES):
+            if name in self.factors:
+                raise InputError(f"a factor cannot be called {name!r}, which names something else here: rename it")
+        object.__setattr__(self, "tags", as_tags(self.tags))
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of the factors."""
+        return tuple(self.keys.column_names)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return self.moments.dim
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    def _with(self, keys: "pa.Table", moments: Moments) -> Self:
+        """Other groups; what they were added up from is no longer known by its digests."""
+        return replace(self, keys=keys, moments=moments, batches=())
+
+    def rollup(self, by: Factors) -> Self:
+        """Merge groups that differ only in factors that are not named.
+
+        Parameters
+        ----------
+        by : str or list of str
+            The factors to keep.
+
+        Returns
+        -------
+        Summary
+            With these factors, groups in the order of their values.
+        """
+        names = self._names(by, "by")
+        if names == self.factors:
+            return self
+        return self._with(*merge_cells(self.keys.select(list(names)), self.moments))
+
+    def select(self, /, **values: Any) -> Self:
+        """Keep the groups whose factors have the given values.
+
+        Parameters
+        ----------
+        **values : value or list of values
+            For each named factor what to keep; None is the missing value.
+
+        Returns
+        -------
+        Summary
+            With the same factors.
+        """
+        self._check_factors(values)
+        kept = np.ones(len(self), bool)
+        for name, wanted in values.items():
+            column = self.keys.column(name).to_pylist()
+            several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes)
+            choice = [factors.python_value(entry) for entry in wanted] if several else [factors.python_value(wanted)]
+            known = set(column)
+            for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
+                shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
+                raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
+            chosen = set(choice)
+            kept &= np.array([value in chosen for value in column])
+        index = np.flatnonzero(kept)
+        if not len(index):
+            raise InputError(f"no group has all of {values}: select fewer factors")
+        import pyarrow as pa
+
+        return self._with(self.keys.take(pa.array(index)), self.moments[index])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a group: its factors, count, mean and sumsq.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Factor values keep their types; mean and sumsq hold one array a row.
+        """
+        columns = {name: factors.values(self.keys.column(name)) for name in self.factors}
+        moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
+        return data_frame(columns | moments)
+
+    def _names(self, value: Factors, name: str) -> tuple[str, ...]:
+        """Names of factors, at least one."""
+        names = as_names(value, name, needed=True)
+        self._check_factors(names)
+        return names
+
+    def _check_factors(self, names: Sequence[str] | Mapping[str, Any]) -> None:
+        check_known(names, self.factors, "factor", "the summary")
+
+    def __repr__(self) -> str:
+        head = self.keys.slice(0, SHOWN).to_pylist()
+        rows = [
+            [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", number_text(spread)]
+            for key, count, spread in zip(head, self.moments.count, self.moments.dispersion, strict=False)
+        ]
+        table = text_table([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows))
+        total = plain_number(float(self.moments.count.sum()))
+        tags = ", ".join(f"{label_text(name)}={label_text(value)}" for name, value in self.tags.items())
+        return (
+            f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
+            f" {total:,} rows × {self.dim:,} features ({self.dtype})\n"
+            + (f"tags: {shorten(tags)}\n" if tags else "")
+            + table
+        )
+
+
+def merge_cells(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments]:
+    """Each combination of keys once, in order, and the moments that belong to it."""
+    codes, distinct = factors.encode(keys)
+    if np.array_equal(codes, np.arange(len(codes))):
+        return keys, moments
+    return distinct, moments.merge(codes, distinct.num_rows)

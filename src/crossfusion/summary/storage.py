@@ -1,0 +1,216 @@
+"""A table of moments as one Parquet file: a column for each factor, then count, mean, sumsq and a checksum."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfusion._base import RAN_SHORT, FileError, check_folder, first_line, label_text, ran_short, warn, write_whole
+from crossfusion.moments import Moments
+from crossfusion.summary import checksums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 2  # the first had no checksums, tags and batches
+KEY = b"crossfusion"
+ENDINGS = (".parquet", ".pq")
+MOMENTS = ("count", "mean", "sumsq")
+CHECKSUM = "checksum"
+RESUME = "resume"  # the fact by which the state of an unfinished run is known
+RESERVED = (*MOMENTS, CHECKSUM)
+
+
+def check_target(path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse, before any work, an output that would replace something other than a summary."""
+    if path.suffix.lower() not in ENDINGS:
+        raise FileError(f"{path} has an ending that does not fit a summary: use {' or '.join(ENDINGS)}")
+    check_folder(path)
+    if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
+        raise FileError(f"{path} is one of the inputs: choose another name for the output")
+    if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):
+        raise FileError(f"{path} exists and is not a summary: choose another name, or delete it first")
+
+
+def _is_foreign(path: Path) -> bool:
+    try:
+        return read_facts(path) is None
+    except FileError:
+        return True
+
+
+def to_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
+    """Factor columns and moments side by side."""
+    import pyarrow as pa
+
+    def vectors(values: Any) -> "pa.Array":
+        flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+        return pa.FixedSizeListArray.from_arrays(flat, moments.dim)
+
+    table = keys.append_column("count", pa.array(moments.count))
+    return table.append_column("mean", vectors(moments.mean)).append_column("sumsq", vectors(moments.sumsq))
+
+
+def write(
+    path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, facts: Mapping[str, Any], mark: str = ""
+) -> None:
+    """Write keys, moments and facts about them, with checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = checksums.hash_cells(keys, moments)
+    about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
+    about[CHECKSUM] = checksums.hash_file(about, keys.column_names, cells)
+    table = to_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
+    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    options = {"use_dictionary": keys.column_names, "write_page_checksum": True}
+
+    def write_table(temporary: str) -> None:
+        with open(temporary, "wb") as file:  # under any name, which Arrow by itself cannot
+            pq.write_table(table, file, **options)
+
+    write_whole(path, write_table, mark)
+
+
+def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a summary file says of itself, or None if the file is readable Parquet but not a summary."""
+    metadata = _schema(path).metadata or {}
+    try:
+        facts = json.loads(metadata[KEY]) if KEY in metadata else None
+    except (ValueError, RecursionError) as problem:
+        raise FileError(f"{path} is a damaged summary: what it says of itself is not JSON; write it again") from problem
+    return facts if facts is None or isinstance(facts, dict) else {}
+
+
+def is_summary(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds a summary."""
+    file = Path(path)
+    return file.suffix.lower() in ENDINGS and file.is_file() and read_facts(file) is not None
+
+
+def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
+    import pyarrow.parquet as pq
+
+    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
+        raise FileError(f"{path} is not a plain file, as a summary is: check the path")
+    with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
+        return pq.read_schema(file)
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong with a file into one sentence: damage shows in errors of many kinds."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FileNotFoundError as problem:
+        raise FileError(f"{path} does not exist: check the path") from problem
+    except Exception as problem:
+        if ran_short(problem):
+            raise FileError(f"{path} {RAN_SHORT} ({first_line(problem)})") from problem
+        raise FileError(f"{path} {trouble} ({first_line(problem)}){way_out}") from problem
+
+
+def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Table", Moments, dict[str, Any]]:
+    """Read what `write` wrote; refuse anything else, and the state of an unfinished run unless that is wanted."""
+    import pyarrow.parquet as pq
+
+    facts = read_header(path)
+    if RESUME in facts and not unfinished:
+        raise FileError(f"{path} is the state of an unfinished run, no summary: give the same command again")
+    with _reading(path, "is a damaged summary", ": write it again"), open(path, "rb") as file:
+        reader = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
+        table = reader.read(use_threads=False).combine_chunks()  # a thread of Arrow aborts an exit
+        columns = RESERVED if facts["format"] > 1 else MOMENTS
+        moments, keys = _moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
+        if not keys.num_columns:
+            raise ValueError("there are no factors")
+        if facts["format"] > 1:
+            _check_cells(keys, moments, table.column(CHECKSUM).to_pylist(), facts)
+        _check_possible(moments)
+        np.dtype(facts["dtype"]), int(facts["dropped"])
+    return _rename_reserved(keys, path), moments, facts
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a summary says of itself, complete; anything but a summary of a known format is refused."""
+    facts = read_facts(path)
+    if facts is None:
+        raise FileError(f"{path} is not a crossfusion summary: make one from it with 'crossfusion summarize'")
+    version = facts.get("format")
+    if not isinstance(version, int) or version > FORMAT:
+        raise FileError(f"{path} has format {version}, newer than the {FORMAT} known here: upgrade crossfusion")
+    if version < 1 or (version == 1 and CHECKSUM in facts):
+        raise FileError(f"{path} is a damaged summary (there is no format {version} with these facts): write it again")
+    complete = {"tags": {}, "batches": [], **facts}
+    if not isinstance(complete["tags"], dict) or not isinstance(complete["batches"], list):
+        raise FileError(f"{path} is a damaged summary (its tags or batches are none): write it again")
+    return complete
+
+
+def read_factors(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the factors of a summary, without reading its cells."""
+    reserved = RESERVED if read_header(path)["format"] > 1 else MOMENTS
+    return [name for name in _schema(path).names if name not in reserved]
+
+
+def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], facts: Mapping[str, Any]) -> None:
+    """Compare checksums, and say which cell, or what else, is not what was written."""
+
+    def cell(position: int) -> str:
+        key = keys.slice(position, 1).to_pylist()[0]
+        return "the cell " + ", ".join(f"{name}={label_text(value)}" for name, value in key.items())
+
+    found = checksums.hash_cells(keys, moments)
+    for position, (is_now, was) in enumerate(zip(found, written, strict=True)):
+        if is_now != was:
+            raise ValueError(f"{cell(position)} is not what was written, by its checksum")
+    checksum, times = Counter(found).most_common(1)[0] if found else ("", 0)
+    if times > 1:
+        raise ValueError(f"{cell(found.index(checksum))} is there {times} times")
+    if len(found) != facts["cells"]:
+        raise ValueError(f"{len(found)} cells are there of the {facts['cells']} that were written")
+    if checksums.hash_file(facts, keys.column_names, found) != facts[CHECKSUM]:
+        raise ValueError("its tags, factors' names or other facts are not what was written, by the file's checksum")
+
+
+def _rename_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Table":
+    """Keys of an old file may have a factor called checksum, which now means something else: it gets another name."""
+    names = list(keys.column_names)
+    if CHECKSUM not in names:
+        return keys
+    other = f"{CHECKSUM}_"
+    while other in names:
+        other += "_"
+    warn(f"the factor {CHECKSUM!r} of {path} is called {other!r} here: {CHECKSUM} is a column of every summary now")
+    return keys.rename_columns([other if name == CHECKSUM else name for name in names])
+
+
+def _moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
+    """Moments in a table."""
+    count, mean, sumsq = (table.column(name) for name in MOMENTS)
+    shape = table.num_rows, facts["dim"]
+
+    def vectors(column: Any) -> Any:
+        values = column.combine_chunks()
+        if values.null_count or values.type.list_size != facts["dim"]:
+            raise ValueError("a vector is missing or of another length")
+        return values.flatten().to_numpy(zero_copy_only=False).reshape(shape)
+
+    if str(count.type) != "double":
+        raise ValueError(f"count holds {count.type}")
+    return Moments(count.to_numpy(), vectors(mean), vectors(sumsq))
+
+
+def _check_possible(moments: Moments) -> None:
+    """Refuse numbers that no rows could have."""
+    if not (np.all(moments.count > 0) and np.isfinite(moments.count).all() and moments.is_finite()):
+        raise ValueError("a count is not positive or a moment is not finite")
+    if np.any(moments.sumsq < 0):
+        raise ValueError("a sum of squares is negative")

@@ -1,0 +1,74 @@
+"""Groups of too few rows to be shared: left out, or merged with others that are too small."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfusion._base import SHOWN, InputError, check_option, check_whole, factors, label_text, warn
+from crossfusion.moments import Moments
+from crossfusion.summary.summary import Summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SMALL_GROUPS = ("drop", "merge")  # what can be done about small groups
+Mask = NDArray[np.bool_]
+
+
+def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Summary:
+    """Groups of at least `min_count` rows; a warning names the others.
+
+    With ``small="merge"``, those that agree in all factors but the last become one group whose last factor is missing;
+    what is still too small goes on without the factor before it too, and so on. What stays too small is left out.
+    """
+    check_whole(min_count, "min_count", least=0)
+    check_option(small, SMALL_GROUPS, "small")
+    too_small = summary.moments.count < min_count
+    if not too_small.any():
+        return summary
+    names = summary.factors if small == "merge" else ()
+    keys, moments, target = _merge_small(summary.keys, summary.moments, min_count, names)
+    kept = np.flatnonzero(moments.count >= min_count)
+    if not len(kept):
+        most = "all groups have together" if small == "merge" else "any group has"
+        raise InputError(f"min_count={min_count} is more rows than {most}: lower it")
+    lost = too_small & (moments.count < min_count)[target]
+    _warn_about_small(summary, too_small & ~lost, min_count, f"merged into {len(np.unique(target[too_small & ~lost]))}")
+    _warn_about_small(summary, lost, min_count, "left out")
+    return replace(summary, keys=keys.take(kept), moments=moments[kept])
+
+
+def _merge_small(
+    keys: "pa.Table", moments: Moments, min_count: int, names: Sequence[str]
+) -> tuple["pa.Table", Moments, NDArray[Any]]:
+    """Small groups without the named factors, one more at a time from the last; and where each group has gone."""
+    target: NDArray[Any] = np.arange(len(moments))
+    for name in reversed(names):
+        too_small = moments.count < min_count
+        if not too_small.any():
+            break
+        codes, keys = factors.encode(_drop_small(keys, name, too_small))
+        moments, target = moments.merge(codes, keys.num_rows), codes[target]
+    return keys, moments, target
+
+
+def _drop_small(keys: "pa.Table", name: str, rows: Mask) -> "pa.Table":
+    """Keys of which some rows have a factor missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = keys.column(name)
+    missing = pc.if_else(pa.array(rows), pa.scalar(None, column.type), column)
+    return keys.set_column(keys.column_names.index(name), name, missing)
+
+
+def _warn_about_small(summary: Summary, which: Mask, min_count: int, what: str) -> None:
+    """Warn of groups by their names."""
+    index: Sequence[int] = np.flatnonzero(which).tolist()
+    if index:
+        names = [label_text(label) for label in factors.labels(summary.keys.take(index[:SHOWN]))]
+        shown = ", ".join(names) + (f" and {len(index) - len(names)} more" if len(index) > len(names) else "")
+        warn(f"groups of fewer than {min_count} rows are {what} ({len(index)} of {len(summary)}): {shown}")

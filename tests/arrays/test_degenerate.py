@@ -1,0 +1,240 @@
+"""Where distances are zero, infinite or undefined, and input that has none."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import crossfusion as cf
+from crossfusion.moments import kernel
+
+DTYPES = [np.float32, np.float64]
+draw = np.random.default_rng(0)
+
+
+# ---- clouds that are the same, or have no spread
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", [1, 50, 5000])
+def test_a_cloud_is_at_zero_from_itself(number, dtype, route):
+    rows = draw.normal(5, 1, (number, 17)).astype(dtype)
+    fusion = cf.cfd(rows, rows.copy())
+    assert (fusion.distance, fusion.score, fusion.between) == (0.0, 1.0, 0.0)
+
+
+COPIES = {"stacked": lambda rows: np.concatenate([rows, rows]), "side by side": lambda rows: np.repeat(rows, 2, axis=0)}
+COPY_LABELS = {
+    "stacked": lambda number: np.repeat([0, 1], number),
+    "side by side": lambda number: np.tile([0, 1], number),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("number", [50, 5000])
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float32, 1e-13), (np.float64, 1e-28)])
+@pytest.mark.parametrize("copies", COPIES)
+def test_labelled_copies_of_a_cloud_are_at_zero(copies, dtype, rounding, number, threads, route, monkeypatch):
+    """Exactly with NumPy; on the compiled route tiles and threads cut the groups, so but for rounding."""
+    monkeypatch.setattr(kernel, "thread_count", lambda: threads)
+    rows = COPIES[copies](draw.normal(5, 1, (number, 17)).astype(dtype))
+    distance = cf.cfd(rows, labels=COPY_LABELS[copies](number)).distance
+    assert 0 <= distance <= (rounding if route == "compiled" else 0)
+
+
+@pytest.mark.parametrize("number", [50, 5000])
+def test_sparse_copies_of_a_cloud_are_at_zero(number):
+    own = np.random.default_rng(1)
+    rows = sparse.csr_array(np.where(own.random((number, 5)) < 0.5, own.normal(size=(number, 5)), 0))
+    assert cf.cfd(rows, rows.copy()).distance == 0.0
+    assert cf.cfd(sparse.vstack([rows, rows]), labels=np.repeat([0, 1], number)).distance == 0.0
+
+
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_points_that_all_coincide_are_together(dtype, form, route):
+    rows = FORMS[form](np.full((9000, 3), 0.1, dtype))
+    for fusion in (cf.cfd(rows[:3000], rows[3000:]), cf.cfd(rows, labels=np.arange(9000) % 7)):
+        assert (fusion.distance, fusion.unbiased, fusion.score) == (0.0, 0.0, 1.0)
+        assert (fusion.within, fusion.between, fusion.total) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_groups_without_spread_are_infinitely_far(dtype, form, route):
+    rows = FORMS[form](np.repeat([[0.1, 0.3], [0.7, 0.3]], [3000, 7000], axis=0).astype(dtype))
+    labels = np.repeat(["a", "b"], [3000, 7000])
+    for fusion in (cf.cfd(rows[:3000], rows[3000:]), cf.cfd(rows, labels=labels)):
+        assert (fusion.distance, fusion.unbiased, fusion.score, fusion.within) == (math.inf, math.inf, 0.0, 0.0)
+        assert fusion.between == pytest.approx(0.3 * 0.7 * 0.6**2, rel=1e-6)
+        assert fusion.to_dict()["distance"] == fusion.to_dict()["unbiased"] == "inf"
+        assert json.loads(json.dumps(fusion.to_dict(), allow_nan=False))["score"] == 0.0
+        assert "Distance inf" in repr(fusion)
+
+
+def test_infinity_in_every_question():
+    x = np.repeat([[0.0], [1.0], [1.0]], 2, axis=0)
+    summary = cf.summarize(x, by={"g": np.repeat([0, 1, 2], 2), "h": [0, 0, 1, 1, 1, 1], "u": [0, 1] * 3})
+    pairwise = summary.pairwise("g")
+    np.testing.assert_array_equal(pairwise.distance, [[0, math.inf, math.inf], [math.inf, 0, 0], [math.inf, 0, 0]])
+    np.testing.assert_array_equal(pairwise.unbiased, pairwise.distance)
+    assert pairwise.to_dict()["distance"][0] == [0.0, "inf", "inf"]
+    hierarchy = summary.hierarchy(["h", "g"])
+    assert [level.distance for level in hierarchy.levels] == [math.inf, 0.0]
+    assert [level.share for level in hierarchy.levels] == [None, None]
+    assert (hierarchy.distance, hierarchy.to_dict()["distance"]) == (math.inf, "inf")
+    rest = [fusion.distance for fusion in summary.one_vs_rest("g").values()]
+    assert rest == pytest.approx([math.inf, np.log1p(1 / 3), np.log1p(1 / 3)])
+    assert summary.attribution("g").without.tolist() == [0.0]
+    assert summary.attribution("g", over="u").without.tolist() == [math.inf, math.inf]
+    for result in (pairwise, hierarchy, summary.attribution("g", over="u")):
+        json.dumps(result.to_dict(), allow_nan=False)
+        assert repr(result)
+
+
+# ---- groups of one row, or of none
+
+
+def test_one_row_in_a_group_leaves_the_unbiased_distance_undefined():
+    fusion = cf.cfd([[1.0]], [[2.0], [4.0]])
+    assert fusion.unbiased is None
+    assert fusion.to_dict()["unbiased"] is None
+    assert "undefined" in repr(fusion)
+    assert fusion.distance == pytest.approx(np.log1p((2 / 9) * 4 / (2 / 3)))
+    summary = cf.summarize([[1.0], [2.0], [4.0], [7.0], [8.0]], by={"g": [0, 1, 1, 2, 2], "h": [0, 0, 0, 1, 1]})
+    np.testing.assert_array_equal(np.isnan(summary.pairwise("g").unbiased), [[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    assert summary.pairwise("g").to_dict()["unbiased"][0] == [0.0, None, None]
+    hierarchy = summary.hierarchy(["h", "g"])
+    assert [hierarchy.unbiased, *(level.unbiased for level in hierarchy.levels)] == [None] * 3
+    assert "–" in repr(hierarchy)
+
+
+@pytest.mark.parametrize(
+    ("ask", "pattern"),
+    [
+        (lambda: cf.cfd(np.empty((0, 2)), [[1.0, 2.0]]), "a has no rows"),
+        (lambda: cf.cfd([[1.0, 2.0]], np.empty((0, 2))), "b has no rows"),
+        (lambda: cf.cfd(np.empty((0, 2)), labels=[]), "x has no rows"),
+        (lambda: cf.summarize(np.empty((0, 2)), by={"g": []}), "x has no rows"),
+        (lambda: cf.cfd([[1.0], [2.0]], labels=["a", "a"]), r"only one group .*\('a'\)"),
+        (lambda: cf.cfd([[1.0, 2.0]], [[1.0]]), "a has 2, b has 1"),
+        (lambda: cf.cfd([[1.0]], [[1.0]], weights="even"), "weights='even' is not known"),
+        (lambda: cf.cfd([[1.0]], [[1.0]], nan="keep"), "nan='keep' is not known"),
+        (lambda: cf.summarize([[1.0]], by={"g": [1]}, nan="keep"), "nan='keep' is not known"),
+        (lambda: cf.summarize([[1.0]], by={}), "by is empty"),
+        (lambda: cf.summarize([[1.0], [2.0]], by={"g": [1]}), "g has 1 entries for 2 rows"),
+        (lambda: cf.summarize([[1.0]], by={"g": [1], "h": [1, 2]}), "differ in length.*'h': 2"),
+        (lambda: cf.summarize([[1.0]], by={"g": [1]}, vectors="v"), "vectors"),
+        (lambda: cf.summarize([[1.0]], by="g"), r"by=.*'g'.* names columns, but list has none"),
+        (lambda: cf.cfd([1.0, 2.0], [[1.0]]), "a must be two-dimensional"),
+        (lambda: cf.cfd([[1.0]], [["b"]]), "b must hold numbers"),
+        (lambda: cf.cfd([[1.0], [2.0]], ["p", "q"]), r"one value for each row of a, as labels do: .*labels="),
+        (lambda: cf.cfd([[1.0], [2.0]], np.array([0, 1])), r"one value for each row of a, as labels do: .*labels="),
+        (lambda: cf.cfd([[1.0], [2.0]], np.ones(3)), "b must be two-dimensional"),
+        (lambda: cf.cfd([1.0, 2.0], labels=[1, 2]), "x must be two-dimensional"),
+    ],
+)
+def test_input_without_a_distance_is_refused(ask, pattern, refuses):
+    with refuses(pattern):
+        ask()
+
+
+# ---- values that are not finite
+
+
+def spoiled(dtype, form):
+    """Three of 40 rows are not finite, the first of them row 7, in feature 2."""
+    rows = draw.normal(size=(40, 4)).astype(dtype)
+    rows[7, 2], rows[8, 0], rows[30] = np.nan, np.inf, -np.inf
+    return FORMS[form](rows), np.delete(rows, [7, 8, 30], axis=0)
+
+
+FOUND = r"3 of 40 rows, the first in row 7, feature 2"
+LABELS = np.arange(40) % 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_that_are_not_finite_are_counted_and_located(dtype, form, route, refuses):
+    rows, _ = spoiled(dtype, form)
+    with refuses(f"x has .*{FOUND}", cf.NonFiniteError):
+        cf.cfd(rows, labels=LABELS)
+    with refuses(f"b has .*{FOUND}", cf.NonFiniteError):
+        cf.cfd(np.ones((2, 4)), rows)
+    with refuses(f"x has .*{FOUND}", cf.NonFiniteError):
+        cf.summarize(rows, by={"g": LABELS})
+    with refuses(f"rows has .*{FOUND}", cf.NonFiniteError):
+        cf.Moments.of(rows)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_are_not_finite_can_be_dropped(dtype, form, route):
+    rows, clean = spoiled(dtype, form)
+    labels = np.delete(LABELS, [7, 8, 30])
+    with pytest.warns(cf.CrossfusionWarning, match=f"x has .*{FOUND}"):
+        fusion = cf.cfd(rows, labels=LABELS, nan="drop")
+    expected = cf.cfd(clean, labels=labels)
+    assert (fusion.dropped, fusion.counts) == (3, expected.counts)
+    assert fusion.distance == pytest.approx(expected.distance, rel=1e-6)
+    assert "dropped  3 rows" in repr(fusion)
+    with pytest.warns(cf.CrossfusionWarning, match=FOUND):
+        summary = cf.summarize(rows, by={"g": LABELS}, nan="drop")
+    assert (summary.dropped, summary.cfd("g").dropped, summary.rollup("g").dropped) == (3, 3, 3)
+
+
+def test_dropping_can_empty_a_group(refuses):
+    rows = [[np.nan], [1.0], [2.0]]
+    with pytest.warns(cf.CrossfusionWarning), refuses("only one group"):
+        cf.cfd(rows, labels=["a", "b", "b"], nan="drop")
+    with pytest.warns(cf.CrossfusionWarning), refuses("a has no rows"):
+        cf.cfd([[np.nan]], [[1.0]], nan="drop")
+    with pytest.warns(cf.CrossfusionWarning):
+        summary = cf.summarize(rows, by={"g": ["a", "b", "b"]}, nan="drop")
+    assert summary.keys["g"].to_pylist() == ["b"]
+    with pytest.warns(cf.CrossfusionWarning), refuses("x has no rows"):
+        cf.summarize([[np.inf]], by={"g": [1]}, nan="drop")
+
+
+# ---- values at the ends of the range
+
+
+@pytest.mark.parametrize("scale", [1e-35, 1e-25, 1e25, 1e35])
+def test_float32_whose_squares_leave_its_range(scale, route):
+    a, b = draw.normal(size=(500, 3)), draw.normal(0.5, 1, (500, 3))
+    expected = cf.cfd(a, b)
+    fusion = cf.cfd((a * scale).astype(np.float32), (b * scale).astype(np.float32))
+    assert fusion.distance == pytest.approx(expected.distance, rel=1e-5)
+    assert fusion.unbiased == pytest.approx(expected.unbiased, rel=1e-5)
+
+
+FAR = {
+    "within a group": lambda: cf.cfd([[1e200], [-1e200]], [[0.0]]),
+    "within a labelled group": lambda: cf.cfd([[1e200], [-1e200], [0.0]], labels=[0, 0, 1]),
+    "between groups": lambda: cf.cfd([[0.0], [1.0]], [[1e200], [1e200]]),
+    "in a sum": lambda: cf.cfd(np.full((3, 1), 1.7e308), np.array([[1.7e308], [-1.7e308]])),
+    "with frequencies": lambda: cf.Moments.of([[1e200], [-1e200]], frequency=[1, 2]),
+    "in a summary": lambda: cf.summarize([[1e200], [-1e200]], by={"g": [0, 0]}),
+    "between groups of a summary": lambda: cf.summarize([[1e200], [-1e200]], by={"g": [0, 1]}).cfd("g"),
+    "between pairs": lambda: cf.summarize([[1e200], [-1e200]], by={"g": [0, 1]}).pairwise("g"),
+    "when adding": lambda: cf.Moments.of([[1e200]]) + cf.Moments.of([[-1e200]]),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_values_whose_squares_exceed_float64_are_refused(case, refuses):
+    with refuses("range of float64"):
+        FAR[case]()
+
+
+def test_rows_of_the_smallest_numbers_have_the_interval_of_any_scale():
+    own = np.random.default_rng(2)
+    rows, labels, units = own.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 6
+    with np.errstate(all="raise", under="ignore"):
+        found = [cf.cfd(rows * scale, labels=labels, units=units, level=0.9).interval for scale in (1, 1e-155)]
+    assert found[1] == pytest.approx(found[0], rel=1e-6)

@@ -1,0 +1,50 @@
+"""The benchmarks run and say what they measured; how fast it was is not for a test."""
+
+import numpy as np
+
+from benchmarks import intervals, permutations, scale
+from benchmarks.scale import model
+
+
+def test_intervals_beside_distances(monkeypatch):
+    monkeypatch.setattr(intervals, "SHAPES", ((2000, 8, np.float32), (1000, 4, np.float64)))
+    monkeypatch.setattr(intervals, "ROWS", 4000)
+    found = intervals.run(repeats=1)
+    assert [row[1] for row in found["rows"]] == ["2,000", "1,000", "2,000", "4,000", "4,000"]
+    assert all(float(row[4]) > 0 for row in found["rows"])
+    assert all(len(row) == len(found["header"]) for row in found["rows"])
+
+
+def test_permutations_beside_scikit_bio(monkeypatch):
+    monkeypatch.setattr(permutations, "LARGE", 500)
+    monkeypatch.setattr(permutations, "DIM", 4)
+    monkeypatch.setattr(permutations, "PERMUTATIONS", 9)
+    monkeypatch.setattr(permutations, "SIZES", (40, 30, 60))
+    monkeypatch.setattr(permutations, "MINUTES", 60)
+    found = permutations.run(repeats=1)
+    assert [row[2] for row in found["rows"]] == ["500", "500", "40", "40", "30", "60"]
+    assert all(float(row[6]) < 1e-8 for row in found["rows"][2:])
+
+
+def test_storages_beside_plain_reads(tmp_path):
+    found = scale.run(gigabytes=0.001, large=0.002, dim=8, repeats=1, only=("storages", "memory"), folder=tmp_path)
+    assert [row[0].partition(":")[0] for row in found["rows"][:9]] == [
+        ".npy, mapped and warm",
+        "Parquet, vectors",
+        "Parquet, plain vectors",
+        *["Parquet, columns"] * 2,
+        *["Parquet, plain columns"] * 2,
+        "HDF5, chunked",
+        "Zarr, compressed",
+    ]
+    assert all(float(value) > 0 for _, value, _ in found["rows"])
+    assert not any(tmp_path.iterdir())  # what was made is deleted
+
+
+def test_the_model_counts_what_a_tree_moves():
+    cost = model.Cost(rows=10**6, dim=10, groups=5, workers=2, threads=2)
+    assert cost.read == 4 * 10**7
+    assert cost.tasks == 32
+    assert cost.moved == (32 + 4) * 16 * 5 * 10  # to four, and to one
+    assert model.Cost(rows=10**6, dim=10, groups=5, part=10**7).tasks == 4
+    assert all(len(line) == len(model.HEADER) for line in model.table(1e9))

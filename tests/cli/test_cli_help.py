@@ -1,0 +1,249 @@
+"""Every `--help`: examples that work, the same words for the same option; and commands on the pages of the docs."""
+
+import re
+import shlex
+
+import anndata as ad
+import click
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+from crossfusion.cli.commands import SECTIONS, cli
+from crossfusion.cli.wording import as_options, command_of
+from crossfusion.summary.drift.periods import FORMS
+from tests.helpers import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OWN_WORDS = [
+    "--adjust",
+    "--batch",
+    "--cap",
+    "--data",
+    "--draws",
+    "--folder",
+    "--label",
+    "--normalizer",
+    "--over",
+    "--out",
+    "--output",
+    "--permutations",
+    "--plot",
+    "--quick",
+    "--reference",
+    "--repeats",
+    "--rows",
+    "--seed",
+    "--units",
+    "--workers",
+]  # of what, or for what: by command
+OWN_VALUES = ("--batch", "--data", "--label", "--normalizer", "--over", "--reference")
+ELSEWHERE = ("bench", "reproduce", "tiles", "embed", "demo")  # need minutes, slides or networks: tested by themselves
+ROWS = 240
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),
+    pytest.mark.filterwarnings("ignore:The 'future.infer_string' option"),
+    pytest.mark.filterwarnings("ignore::crossfusion._base.errors.CrossfusionWarning"),  # of so few rows
+]
+
+
+def commands(command=cli, path=()):
+    """All commands and groups of commands, each with the words that call it."""
+    yield path, command
+    for name, own in getattr(command, "commands", {}).items():
+        yield from commands(own, (*path, name))
+
+
+def help_of(path, command):
+    context = click.Context(command, info_name=" ".join(("crossfusion", *path)), terminal_width=100)
+    return command.get_help(context)
+
+
+def calls_in(text):
+    """Calls of the command, without what the shell does to their output; [--option] may be left out, so it is not."""
+    call = ""
+    for line in text.replace("\\\n", " ").splitlines():
+        start = re.match(r"[ $]*crossfusion (.+)", line)
+        call = f"{call}\n{line}" if call else start[1] if start else ""
+        if call.count('"') % 2 == 0 and call:  # a query may take several lines
+            words = [word.strip("[]") for word in shlex.split(call, comments=True)]
+            yield words[: next((k for k, word in enumerate(words) if word in (">", ">>", "|", "&&")), len(words))]
+            call = ""
+
+
+def parse(words):
+    """Read a call as the command would, without running it."""
+    command: click.Command = cli
+    rest = list(words)
+    while isinstance(command, click.Group):
+        command = command.commands[rest.pop(0)]
+    return command.make_context("crossfusion", rest)
+
+
+COMMANDS = dict(commands())
+EXAMPLES = {
+    path: list(calls_in(help_of(path, command).partition("Examples:")[2])) for path, command in COMMANDS.items()
+}
+CALLS = {" ".join(words): words for found in EXAMPLES.values() for words in found}
+OPTIONS = [
+    (" ".join(path), option)
+    for path, command in COMMANDS.items()
+    for option in command.params
+    if isinstance(option, click.Option) and "--version" not in option.opts
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """All files that the examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    rng = np.random.default_rng(3)
+    order = np.arange(ROWS)
+    label = order % 2
+    factors = {
+        "site": np.where(order % 4 < 2, "north", "south"),
+        "scanner": np.array(["S1", "S2"])[order // 2 % 2],
+        "label": label,
+        "tissue": label,
+        "diagnosis": np.array(["benign", "malign"])[label],
+        "patient": order // 4 % 12,
+        "slide": order // 4 % 12,
+        "week": order // 20 + 1,
+        "month": order // 24 + 1,
+        "day": (np.datetime64("2024-01-01") + np.arange(ROWS) // 2).astype("datetime64[D]"),
+        "normaliser": np.array(["none", "macenko"])[order // 120],
+    }
+    x = rng.normal(size=(ROWS, 4)) + label[:, None]
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 4)
+    table = pa.table({name: pa.array(values) for name, values in factors.items()} | {"vector": vectors})
+    for name in ("embeddings", "corrected", "raw", "macenko", "A", "B", "lake/part", "january/1", "february/1"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        own = table.rename_columns([*table.column_names[:-1], "embedding"]) if name in ("A", "B") else table
+        pq.write_table(own, folder / f"{name}.parquet")
+    np.save(folder / "A.npy", x[label == 0])
+    np.save(folder / "B.npy", x[label == 1])
+    for week in (1, 2, 3):
+        frame = pd.DataFrame(rng.normal(size=(20, 3)), columns=["dim_0", "dim_1", "dim_2"]).assign(week=week)
+        frame.to_csv(folder / f"week{week}.csv", index=False)
+    (folder / "features").mkdir()
+    for name in ("one", "two"):
+        with h5py.File(folder / "features" / f"{name}.h5", "w") as file:
+            file["features"] = rng.normal(size=(20, 4))
+    (folder / "slides.csv").write_text("file,scanner\none,S1\ntwo,S2\n")
+    cf.summarize(table, by=[*factors]).write(folder / "summary.parquet")
+    (folder / "sites").mkdir()
+    for name, rows in (("north", x[:100]), ("south", x[100:])):
+        part = cf.summarize(rows, by={"site": [name] * len(rows)})
+        part.write(folder / f"{name}.parquet")
+        part.write(folder / "sites" / f"{name}.parquet")
+    with pd.option_context("future.infer_string", False):  # text as anndata can write it
+        obs = pd.DataFrame({"batch": order // 2 % 2, "cell_type": label, "donor": order // 20}).astype(str)
+        cells = ad.AnnData(x, obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": x, "X_scVI": x[:, :2]})
+        cells.write_h5ad(folder / "cells.h5ad")
+    return folder
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_an_example_of_itself(path):
+    assert EXAMPLES[path]
+    assert all(tuple(words[: len(path)]) == path for words in EXAMPLES[path])
+    for words in EXAMPLES[path]:
+        parse(words)
+
+
+@pytest.mark.parametrize("words", [words for words in CALLS.values() if words[0] not in ELSEWHERE], ids=" ".join)
+def test_examples_run(words, files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    if "--append" in words:
+        cf.summarize(["week1.csv"], by="week", vectors="dim_*").write("weeks.parquet")
+    expanded = [name for word in words for name in (map(str, files.glob(word)) if "sites/*" in word else [word])]
+    try:
+        code = cli.main(expanded, prog_name="crossfusion", standalone_mode=False)
+    except SystemExit as done:
+        code = done.code
+    assert code in ((None, 1) if words[0] == "drift" else (None,))
+    assert capsys.readouterr().out
+
+
+def test_some_examples_run():
+    assert sum(words[0] not in ELSEWHERE for words in CALLS.values()) >= 30
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_on_pages_can_be_typed(page):
+    blocks = re.findall(r"^```(?:text|console|bash|sh)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        for words in calls_in(block):
+            if "..." not in words:
+                parse(words)
+
+
+def test_first_page_names_every_command_and_cuts_none_short():
+    page = help_of((), cli)
+    listed = [command for section in SECTIONS.values() for command in section]
+    assert {command.name for command in listed} == set(cli.commands)
+    assert len(listed) == len(cli.commands)
+    for path, command in COMMANDS.items():
+        room = 80 - 6 - max(len(name) for own, _ in commands() for name in own[-1:] if own[:-1] == path[:-1])
+        assert not command.get_short_help_str(room).endswith("..."), path
+    assert page.index("compare") < page.index("summarize ") < page.index("completion")
+
+
+def test_the_page_of_the_command_line_names_every_command():
+    page = (ROOT / "docs" / "cli.md").read_text()
+    assert [name for name in cli.commands if not re.search(rf"`{name}`|crossfusion {name}\b", page)] == []
+
+
+def test_options_read_alike():
+    words: dict[str, dict[str, str]] = {}
+    metavars: dict[str, str | None] = {}
+    for where, option in OPTIONS:
+        name = option.opts[-1]
+        assert option.help, (where, name)
+        assert option.help.endswith((".", "]")), (where, name)
+        assert "y default" not in option.help, (where, name)
+        if not option.is_flag and name not in OWN_VALUES:
+            assert option.metavar, (where, name)
+            assert metavars.setdefault(name, option.metavar) == option.metavar, (where, name)
+        if name not in OWN_WORDS:
+            words.setdefault(name, {})[re.split(r"[.;:]|, such|, of|, or| that", option.help)[0]] = where
+    for name, texts in words.items():
+        assert len(texts) == 1, (name, texts)
+
+
+SAID = {
+    ("drift --reference 4..0", "reference=(4, 0) holds no period of week"): "--reference 4..0 holds no period of week",
+    ("drift --reference=a,b", "reference=['a', 'b'] is not known"): "--reference a,b is not known",
+    ("drift", "name more, or pass alarm=None for distances alone"): "name more, or pass --alarm 0 for distances alone",
+    ("drift", f"week 3 is none; reference takes {FORMS}"): "week 3 is none; --reference takes first:N, previous, "
+    "A,B,... or A..B",
+    ("compare", "level=2 must be a confidence level"): "--level 2 must be a confidence level",
+    ("compare --test 0", "permutations=0 must be 1 or more"): "--test 0 must be 1 or more",
+    ("compare --permutations 0", "permutations=0 must be 1 or more"): "--permutations 0 must be 1 or more",
+    ("matrix", "leave those rows out with nan='drop'"): "leave those rows out with --nan drop",
+    ("matrix", "nan='keep' is not known: choose 'raise'"): "--nan 'keep' is not known: choose 'raise'",
+    ("drift", "or alarm=None for no alarm"): "or --alarm 0 for no alarm",
+    ("matrix", "'site' is in between and in given: a factor"): "'site' is in --between and in --given: a factor",
+    ("matrix", "level and units need two units or more"): "--level and --units need two units or more",
+    ("matrix", "week in the vectors; vectors names others"): "week in the vectors; --vectors names others",
+    ("summarize", "x.csv has no column 'min_count'"): "x.csv has no column 'min_count'",
+    ("matrix", "level has 3 missing values"): "level has 3 missing values",
+    ("matrix", "no group has level=3"): "no group has level=3",
+    ("matrix", "by={name: values}, engine=<Client>"): "by={name: values}, engine=<Client>",
+    ("integration", "label_key='one' has one value: leave out label_key"): "--label 'one' has one value: leave out "
+    "--label",
+    ("integration", "lower min_cells, such as min_cells=1"): "lower --min-cells, such as --min-cells 1",
+    ("tiles", "say with slide_mpp= what, seed=-1"): "say with --slide-mpp what, --tile-seed -1",
+    ("embed", "seed=-1"): "--tile-seed -1",
+    ("bench moments", "gigabytes=0.1 and dim=-1"): "--gigabytes 0.1 and --dim -1",
+}
+
+
+@pytest.mark.parametrize(("typed", "message"), SAID)
+def test_messages_speak_of_options(typed, message):
+    words = typed.split()
+    assert as_options(message, command_of(cli, words), words) == SAID[typed, message]

@@ -1,0 +1,5 @@
+"""Helpers that several test folders share."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]  # of the project

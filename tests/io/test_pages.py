@@ -1,0 +1,350 @@
+"""Plain pages of Parquet are used as they lie in the file: the same rows as PyArrow's, or PyArrow's word."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+from crossfusion.io.sources import chunk, open_file, pages, parquet_wide
+from crossfusion.io.sources.chunk import concatenate
+from crossfusion.moments import columnwise, kernel
+
+ROWS, DIM = 3000, 19
+rng = np.random.default_rng(8)
+X = rng.normal(size=(ROWS, DIM))
+SITE = rng.choice(["A", "B", "C"], ROWS)
+PLAIN = {"use_dictionary": ["site"], "compression": "none"}
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch):
+    """Small files are read as large ones are."""
+    monkeypatch.setattr(kernel, "SMALL", 0)
+    monkeypatch.setattr(parquet_wide, "TALL", 1)
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """How many of the questions for plain pages were answered by some."""
+    answers = []
+
+    def watched(ask):
+        def asked(self, *arguments):
+            found = ask(self, *arguments)
+            answers.append(found is not None and found is not False)
+            return found
+
+        return asked
+
+    for name in ("columns", "lists"):
+        monkeypatch.setattr(pages.Pages, name, watched(getattr(pages.Pages, name)))
+    return answers
+
+
+def listed(rows, kind=None):
+    entries = pa.array(rows.reshape(-1))
+    if kind is None:
+        return pa.FixedSizeListArray.from_arrays(entries, rows.shape[1])
+    return pa.array(rows.tolist(), kind)
+
+
+def save_lists(path, rows=X, kind=None, **options):
+    pq.write_table(pa.table({"site": SITE[: len(rows)], "vector": listed(rows, kind)}), path, **PLAIN | options)
+    return path, "vector"
+
+
+def save_columns(path, rows=X, required=False, **options):
+    kind = pa.from_numpy_dtype(rows.dtype)
+    features = [pa.field(f"d{k}", kind, nullable=not required) for k in range(rows.shape[1])]
+    columns = [pa.array(SITE[: len(rows)]), *(pa.array(np.ascontiguousarray(column)) for column in rows.T)]
+    schema = pa.schema([pa.field("site", pa.string()), *features])
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, **PLAIN | options)
+    return path, "d*"
+
+
+def assert_same(found, rows=X, rtol=1e-12):
+    expected = cf.summarize(np.asarray(rows, np.float64), by={"site": SITE[: len(rows)]}).moments
+    np.testing.assert_array_equal(found.moments.count, expected.count)
+    np.testing.assert_allclose(found.moments.mean, expected.mean, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(found.moments.sumsq, expected.sumsq, rtol=rtol)
+
+
+WRITTEN = {
+    "as it is": {},
+    "short pages": {"data_page_size": 9000, "write_batch_size": 100},
+    "newer pages": {"data_page_version": "2.0", "data_page_size": 9000, "write_batch_size": 64},
+    "row groups": {"row_group_size": 701},
+    "with an index": {"write_page_index": True, "data_page_size": 9000, "write_batch_size": 100},
+    "checksums": {"write_page_checksum": True},
+    "no statistics": {"write_statistics": False},
+    "version 1": {"version": "1.0"},
+}
+
+
+@pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN.keys())
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("save", [save_lists, save_columns])
+def test_plain_pages_are_used(save, dtype, options, tmp_path, plain):
+    rows = X.astype(dtype)
+    path, vectors = save(tmp_path / "x.parquet", rows, **options)
+    assert_same(cf.summarize(path, by="site", vectors=vectors), rows, 1e-12 if dtype == "float64" else 1e-5)
+    assert plain
+    assert all(plain)
+    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], vectors).chunks())), rows)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7, 8, 9, 64, 300])
+@pytest.mark.parametrize("kind", [None, pa.list_(pa.float64()), pa.large_list(pa.float64())])
+def test_lists_of_any_length(kind, dim, tmp_path, plain):
+    rows = rng.normal(size=(ROWS // 2, dim))
+    path, _ = save_lists(tmp_path / "x.parquet", rows, kind, data_page_size=9000, write_batch_size=77)
+    assert_same(cf.summarize(path, by="site"), rows)
+    assert plain == [True]
+    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], "vector").chunks())), rows)
+
+
+@pytest.mark.parametrize("dim", [columnwise.FEATURES_AT_ONCE + 1, 3 * columnwise.FEATURES_AT_ONCE, 50])
+@pytest.mark.parametrize("required", [False, True])
+def test_columns_of_any_number(dim, required, tmp_path, plain):
+    rows = rng.normal(size=(ROWS, dim))
+    path, _ = save_columns(tmp_path / "x.parquet", rows, required=required, row_group_size=999)
+    assert_same(cf.summarize(path, by="site", vectors="d*"), rows)
+    assert all(plain)
+    backwards = [f"d{k}" for k in range(dim)][::-1]
+    assert_same(cf.summarize(path, by="site", vectors=backwards), rows[:, ::-1])
+
+
+OTHERWISE = {
+    "packed": {"compression": "zstd"},
+    "dictionary": {"use_dictionary": True},
+    "split": {
+        "use_dictionary": False,
+        "use_byte_stream_split": ["vector.list.element", *(f"d{k}" for k in range(DIM))],
+    },
+}
+
+
+@pytest.mark.parametrize("options", OTHERWISE.values(), ids=OTHERWISE.keys())
+@pytest.mark.parametrize("save", [save_lists, save_columns])
+def test_what_is_not_plain_is_decoded(save, options, tmp_path, plain):
+    path, vectors = save(tmp_path / "x.parquet", **options)
+    assert_same(cf.summarize(path, by="site", vectors=vectors))
+    assert plain
+    assert not any(plain)
+
+
+@pytest.mark.parametrize("at", [0, 1700, ROWS - 1])
+def test_missing_values_are_left_to_pyarrow(at, tmp_path, plain, refuses):
+    there = np.arange(ROWS) != at
+    columns = {f"d{k}": pa.array(X[:, k], mask=~there if k == 17 else None) for k in range(DIM)}
+    pq.write_table(pa.table({"site": SITE, **columns}), tmp_path / "wide.parquet", **PLAIN)
+    lists = [[None, *row[1:]] if k == at else row for k, row in enumerate(X.tolist())]
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "lists.parquet", **PLAIN)
+    for name, vectors in (("wide", "d*"), ("lists", "vector")):
+        with refuses(f"in 1 of .*rows, the first in row {at}"):
+            cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors)
+        with pytest.warns(cf.CrossfusionWarning, match="in 1 of 3000 rows"):
+            found = cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors, nan="drop")
+        expected = cf.summarize(X[there], by={"site": SITE[there]}).moments
+        np.testing.assert_allclose(found.moments.mean, expected.mean, rtol=1e-12, atol=1e-12)
+    assert not all(plain)
+
+
+def test_nan_in_plain_pages(tmp_path, plain, refuses):
+    rows = X.copy()
+    rows[1234, 18] = np.nan
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet", rows, row_group_size=800)
+        with refuses("in 1 of .* rows, the first in row 1234, feature 18"):
+            cf.summarize(path, by="site", vectors=vectors)
+    assert all(plain)
+
+
+def test_lists_of_unequal_length_that_add_up(tmp_path, refuses):
+    lists = X.tolist()
+    lists[70], lists[71] = lists[70][:-1], [*lists[71], 0.5]
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet", **PLAIN)
+    with refuses("unequal length, first in row 70"):
+        cf.summarize(tmp_path / "x.parquet", by="site")
+
+
+def test_empty_lists_and_missing_ones_that_add_up(tmp_path, refuses):
+    lists = [*X.tolist()]
+    lists[5], lists[6] = [], lists[5] + lists[6]
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet", **PLAIN)
+    with refuses("unequal length"):
+        cf.summarize(tmp_path / "x.parquet", by="site")
+
+
+@pytest.mark.parametrize("vectors", ["vector", "d*"])
+def test_files_of_other_writers(vectors, tmp_path):
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    columns = {"vector": X.tolist()} if vectors == "vector" else {f"d{k}": X[:, k] for k in range(DIM)}
+    frame = polars.DataFrame({"site": SITE.tolist(), **columns})
+    frame.write_parquet(tmp_path / "polars.parquet", compression="uncompressed", row_group_size=900)
+    rows = frame.to_arrow()
+    duckdb.from_arrow(rows).write_parquet(str(tmp_path / "duckdb.parquet"), compression="uncompressed")
+    for name in ("polars", "duckdb"):
+        assert_same(cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors))
+
+
+@pytest.mark.parametrize("name", ["vector", "v.w", "v"])
+def test_other_columns_beside(name, tmp_path, plain):
+    others = {
+        "v.x": X[:, 0],
+        "a": pa.array([{"b": 1, "c": {"d": [1.5], "e": "t"}}] * ROWS),
+        "m": pa.array([[("k", 1)]] * ROWS, pa.map_(pa.string(), pa.int8())),
+        "tag": pa.array(SITE).dictionary_encode(),
+        name: listed(X),
+        "last": pa.array([[[1.0]]] * ROWS),
+    }
+    pq.write_table(pa.table({"site": SITE, **others}), tmp_path / "x.parquet", use_dictionary=False, compression="none")
+    assert_same(cf.summarize(tmp_path / "x.parquet", by="site", vectors=name))
+    assert plain == [True]
+
+
+def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunk, "BLOCK", 2**15)
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet", X.astype(np.float32), row_group_size=230)
+        found = []
+        for threads in (1, 2, 5):
+            monkeypatch.setattr(kernel, "thread_count", lambda threads=threads: threads)
+            found.append(cf.summarize(path, by="site", vectors=vectors).moments)
+        assert found[0] == found[1] == found[2]
+
+
+def test_rows_may_be_read_after_their_part_is_done(tmp_path, plain):
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).parts)
+        kernel.reduce_rows(entry.rows, None, 1, large=True)
+        assert str(path) not in Path("/proc/self/maps").read_text()
+    assert all(plain)
+    assert len(plain) == 1 + -(-DIM // columnwise.FEATURES_AT_ONCE)
+
+
+def test_one_row_group_read_ahead(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel, "thread_count", lambda: 2)
+    for options in ({}, {"compression": "snappy"}):
+        for save in (save_lists, save_columns):
+            path, vectors = save(tmp_path / "x.parquet", **options)
+            assert_same(cf.summarize(path, by="site", vectors=vectors))
+
+
+def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch, plain):
+    monkeypatch.setattr(kernel, "SMALL", 2**25)
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        assert_same(cf.summarize(path, by="site", vectors=vectors))
+    assert not plain
+
+
+def test_readers_are_taken_over(tmp_path, monkeypatch):
+    made, plain_init = [], pq.ParquetFile.__init__
+
+    def counted(self, *arguments, **options):
+        made.append(1)
+        plain_init(self, *arguments, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "__init__", counted)
+    monkeypatch.setattr(chunk, "BLOCK", 2**14)
+    monkeypatch.setattr(kernel, "thread_count", lambda: 1)
+    path, _ = save_columns(tmp_path / "x.parquet", row_group_size=100)
+    assert_same(cf.summarize(path, by="site", vectors="d*"))
+    assert len(made) <= 3  # to look at the file, for factors, and for strips
+
+
+def test_a_column_that_ends_early(tmp_path):
+    rows = rng.normal(size=(ROWS, columnwise.FEATURES_AT_ONCE + 1))
+    path, _ = save_columns(tmp_path / "x.parquet", rows, data_page_size=9000, write_batch_size=100)
+    at = pq.ParquetFile(path).metadata.row_group(0).column(columnwise.FEATURES_AT_ONCE + 1).data_page_offset
+    with path.open("r+b") as file:
+        file.seek(at + 1)
+        file.write(b"\x02")  # a page of an index, which PyArrow passes over
+    for vectors in ("d*", [f"d{k}" for k in range(columnwise.FEATURES_AT_ONCE + 1)]):
+        with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
+            cf.summarize(path, by="site", vectors=vectors)
+    with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
+        concatenate(list(open_file(path, ["site"], "d*").chunks()))
+
+
+def test_a_file_that_another_one_took_the_place_of(tmp_path):
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        source = open_file(path, ["site"], vectors)
+        save(tmp_path / "y.parquet", X[:2000])[0].replace(path)
+        with pytest.raises(cf.FileError, match=r"x\.parquet has changed since it was opened: start again"):
+            concatenate(list(source.chunks()))
+
+
+FLIPS = """
+import os, random, sys, warnings
+import numpy as np
+import crossfusion as cf
+from crossfusion import kernels, strips
+from crossfusion.sources import opened, pages, wide
+warnings.simplefilter("ignore")
+kernels.SMALL, wide.TALL = 0, 1
+with open(os.environ["WHOLE"], "rb") as file:
+    data = file.read()
+path, vectors = os.environ["WHOLE"].replace("x.", "y."), os.environ["VECTORS"]
+asked = opened.Opened.pages
+
+def outcome(plain):
+    opened.Opened.pages = asked if plain else lambda *_: None
+    try:
+        moments = cf.summarize(path, by="site", vectors=vectors).moments
+        return moments.count, moments.mean, moments.sumsq
+    except cf.CrossfusionError as error:
+        return str(error)
+
+def same(one, other):
+    return all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(one, other))
+
+used = []
+for name in ("columns", "lists"):
+    def watch(self, *arguments, ask=getattr(pages.Pages, name)):
+        found = ask(self, *arguments)
+        used.append(found is not None and found is not False)
+        return found
+    setattr(pages.Pages, name, watched)
+with open(path, "wb") as file:
+    file.write(data)
+whole, draw, both = outcome(True), random.Random(int(os.environ["SEED"])), 0
+first = len(data) - int.from_bytes(data[-8:-4], "little") - 8
+for case in range(int(os.environ["CASES"])):
+    flipped = bytearray(data)
+    place = draw.randrange(8 * first, 8 * len(data)) if case % 2 else draw.randrange(8 * len(data))
+    if case % 5 == 4:
+        flipped[place // 8] = draw.randrange(256)
+        del flipped[place // 8 + 1 : place // 8 + 1 + draw.choice([0, 0, 1, 9])]
+    else:
+        flipped[place // 8] ^= 1 << place % 8
+    with open(path, "wb") as file:
+        file.write(flipped)
+    ours, theirs = outcome(True), outcome(False)
+    if isinstance(theirs, str):
+        assert isinstance(ours, str) or same(ours, whole), (case, place, theirs)
+    else:
+        assert not isinstance(ours, str), (case, place, ours)
+        assert same(ours, theirs), (case, place)
+        both += 1
+assert both > 20, both
+assert used[0], "what is whole has to be read as it lies there"
+assert sum(used) > 20, sum(used)
+print("all read")
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}], ids=["pages", "newer pages"])
+@pytest.mark.parametrize("save", [save_lists, save_columns])
+def test_damaged_files_give_what_pyarrow_gives_or_an_error(save, options, seed, tmp_path, python):
+    rows = X[:300, : 17 if save is save_columns else 5]
+    path, vectors = save(tmp_path / "x.parquet", rows, data_page_size=600, write_batch_size=20, **options)
+    said = python(FLIPS, WHOLE=str(path), VECTORS=vectors, SEED=str(seed), CASES="400")
+    assert said == "all read"

@@ -1,0 +1,478 @@
+"""What a report says: the library's own numbers, in words that fit them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+from crossfusion.io.sources import open_file
+from crossfusion.io.sources.sampling import Sample
+from crossfusion.report.names import plain_text
+from crossfusion.report.ordering import clustered
+
+COMMAND = Path(sys.executable).with_name("crossfusion")
+
+
+def study(rows=1500, sites=3, shift=0.8, seed=0):
+    """Vectors that site, label and patient move, and their factors."""
+    rng = np.random.default_rng(seed)
+    site, label = rng.integers(0, sites, rows), rng.integers(0, 2, rows)
+    patient = site * 8 + rng.integers(0, 8, rows)
+    x = rng.normal(size=(rows, 6)) + 0.2 * rng.normal(size=(sites * 8, 6))[patient]
+    x[:, 0] += shift * site
+    x[:, 1] += label
+    return x.astype(np.float32), {
+        "site": np.array([f"S{k}" for k in site]),
+        "label": np.array([f"L{k}" for k in label]),
+        "patient": np.array([f"P{k:02d}" for k in patient]),
+    }
+
+
+def as_file(path, x, by):
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), x.shape[1])
+    pq.write_table(pa.table({"embedding": vectors} | {name: pa.array(values) for name, values in by.items()}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole():
+    x, by = study()
+    asked: dict[str, Any] = {"between": "site", "given": "label", "units": "patient"}
+    return cf.Report(x, by=by, **asked), cf.summarize(x, by=by)
+
+
+def test_the_numbers_are_those_of_the_summary(whole):
+    report, summary = whole
+    found = report.to_dict()
+    options: dict[str, Any] = {"units": "patient", "level": 0.95}
+    for name, (between, given) in {
+        "plain": ("site", None),
+        "adjusted": ("site", "label"),
+        "biology": ("label", "site"),
+    }.items():
+        expected = summary.cfd(between, given=given, **options).to_dict()
+        for field in ("distance", "unbiased", "interval", "stderr", "within", "between", "overlap"):
+            assert found["distances"][name][field] == pytest.approx(expected[field], rel=1e-9)
+    pairs = summary.pairwise("site", given="label", permutations=999, **options)
+    upper = np.triu_indices(3, 1)
+    for field in ("distance", "unbiased", "lower", "upper", "pvalue", "adjusted"):
+        assert found["pairs"]["adjusted"][field] == pytest.approx(getattr(pairs, field)[upper], rel=1e-5)
+    test = summary.test("site", given="label", units="patient")
+    assert found["test"]["pvalue"] == test.pvalue
+    rank = np.mean(np.array(found["test"]["null"]) >= found["test"]["distance"])
+    assert rank == pytest.approx(np.mean(test.null >= test.statistic))
+    assert found["levels"][1] == summary.hierarchy(["label", "site", "patient"]).to_dict()
+    features = summary.attribution("site", given="label")
+    assert found["features"]["labels"][0] == str(features.top(1)[0])
+    assert sum(found["features"]["share"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_headline_says_what_the_numbers_say(whole):
+    report, _ = whole
+    found, said = report.to_dict(), repr(report)
+    main = found["distances"]["adjusted"]
+    assert f"{main['unbiased']:.4f}" in said
+    assert f"{main['interval'][0]:.4f} to {main['interval'][1]:.4f}" in said
+    assert "clearly apart with label held fixed" in said
+    assert "Chance alone would hardly" in said
+    assert "Counted by 24 patient units, not by the 1,500 rows." in said
+    assert said == "\n".join(plain_text(text) for text in found["headline"])
+
+
+def test_what_was_not_judged_is_not_said_to_be_counted():
+    x, by = study()
+    bare = repr(cf.Report(cf.summarize(x, by=by), between="site"))
+    assert "Neither an interval nor a test could be had, so chance is not ruled out" in bare
+    assert "count as independent" not in bare
+    patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
+    assert "Counted by" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
+
+
+def test_rows_without_a_value_are_told():
+    x, by = study()
+    site = [None if k % 10 == 0 else name for k, name in enumerate(by["site"])]
+    found = cf.Report(x, by=by | {"site": site}, between="site", units="patient").to_dict()["warnings"]
+    assert [entry["title"] for entry in found if entry["kind"] == "missing"] == [
+        "150 of 1,500 rows have no \u2068site\u2069"
+    ]
+    assert "missing" not in [entry["kind"] for entry in cf.Report(x, by=by, between="site").to_dict()["warnings"]]
+
+
+def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
+    x, by = study(shift=0.0)
+    report = cf.Report(x, by=by, between="site", units="patient")
+    assert report.to_dict()["test"]["pvalue"] > 0.05
+    assert "together, as far as one can tell" in repr(report)
+    assert "Chance could have done that" in repr(report)
+
+
+def crossed(stray=0):
+    """Two sites of twelve patients each, apart; the first rows of some patients are of the other site."""
+    draw, patient = np.random.default_rng(0), np.arange(240) // 10
+    site = np.where(patient < 12, "A", "B")
+    x = draw.normal(size=(240, 5)) + 0.3 * draw.normal(size=(24, 5))[patient] + (site == "B")[:, None]
+    site[: 10 * stray : 10] = "B"
+    return x, {"site": site, "patient": patient}
+
+
+def test_a_test_that_sees_one_unit_only_decides_nothing():
+    x, by = crossed(stray=1)
+    found = cf.Report(x, by=by, between="site", units="patient").to_dict()
+    said = [plain_text(sentence) for sentence in found["headline"]]
+    assert found["verdict"] == "far apart"
+    assert any(entry.startswith("A test sees only the 1 of 24 patient units that have several") for entry in said)
+    assert "Counted by 24 patient units, not by the 240 rows." in said
+    assert found["warnings"][0]["kind"] == "crossed units"
+    x, by = crossed()
+    found = cf.Report(x, by=by, between="site", units="patient").to_dict()
+    assert "crossed units" not in [entry["kind"] for entry in found["warnings"]]
+
+
+def test_units_in_strata_of_one_group_are_not_counted():
+    x, by = crossed()
+    label = np.where(by["patient"] % 3 == 0, "both", by["site"])
+    found = cf.Report(x, by=by | {"label": label}, between="site", given="label", units="patient").to_dict()
+    said = plain_text(" ".join(found["headline"]))
+    assert "Counted by 24 patient units, of which 8 are in strata of several groups" in said
+    assert (found["test"]["number"], found["test"]["total"]) == (8, 24)
+
+
+def test_a_confounded_design_is_told_as_the_rows_come():
+    x, by = crossed()
+    report = cf.Report(x, by=by | {"label": by["site"]}, between="site", given="label", units="patient")
+    assert any(sentence.startswith("As the rows come: Chance") for sentence in report.to_dict()["headline"])
+    page = report.to_html()
+    plain = cf.summarize(x, by=by).cfd("site").distance
+    assert f"with all of them it is {plain:.4f}" in page
+    assert "rearrangements of labels within strata" not in page
+
+
+def test_one_stratum_is_enough_for_a_page():
+    x, by = crossed()
+    found = cf.Report(x, by=by | {"label": np.repeat("one", 240)}, between="site", given="label").to_dict()
+    assert list(found["distances"]) == ["plain", "adjusted"]
+
+
+def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
+    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "GROUPS", 3)
+    x, by = study(sites=5)
+    said = plain_text(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
+    assert "Of the 3 groups with the most rows, farthest apart are" in said
+
+
+@pytest.mark.parametrize("weights", ["pooled", "balanced"])
+def test_imbalance_is_told_in_the_same_units(weights):
+    x, by = crossed()
+    rows = np.flatnonzero((by["site"] == "A") | (by["patient"] >= 22))
+    x, by = x[rows], {name: values[rows] for name, values in by.items()}
+    found = cf.Report(x, by=by, between="site", units="patient", weights=weights).to_dict()
+    told = [plain_text(entry["text"]) for entry in found["warnings"] if entry["kind"] == "imbalance"]
+    same = cf.summarize(x, by=by).cfd("site", units="patient", weights="balanced", level=0.95)
+    assert len(told) == (weights == "pooled")
+    assert all(f"{same.unbiased:.4f} with the same weight" in text for text in told)
+
+
+def test_units_of_several_columns_are_not_mixed_up():
+    x, by = crossed()
+    by = {"site": by["site"], "hospital": by["patient"] // 3, "patient": by["patient"] % 3}
+    found = cf.Report(x, by=by, between="site", units=["patient", "hospital"]).to_dict()
+    assert (found["units"]["over"], found["units"]["number"]) == ("patient × hospital", 24)
+
+
+def test_why_versions_and_periods_have_no_intervals_is_on_the_page():
+    x, by = crossed()
+    twice = {name: np.concatenate([values, values[:220]]) for name, values in by.items()}
+    twice["method"] = np.repeat(["raw", "corrected"], [240, 220])
+    asked: dict[str, Any] = {"between": "site", "units": "patient"}
+    report = cf.Report(np.concatenate([x, x[:220]]), by=twice, method="method", **asked)
+    assert "different units or groups" in report.to_dict()["missing"]["intervals of versions"]
+    assert "No intervals of versions" in report.to_html()
+    week = by["patient"] // 2
+    found = cf.Report(x, by=by | {"week": week}, time="week", **asked).to_dict()
+    assert "intervals over time" in found["missing"] or found["drift"]["lower"] is not None
+
+
+def test_too_few_units_leave_open_whether_groups_are_apart():
+    unit = np.repeat(np.arange(6), 20)
+    x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]
+    report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
+    said = repr(report)
+    assert report.to_dict()["verdict"] == "not surely apart"
+    assert "together" not in said
+    assert "Chance cannot be ruled out: p = 0.1 is the least that all 20 rearrangements of patient can show." in said
+
+
+def test_nothing_is_said_where_nothing_can_be_told():
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    single = cf.Report(x, by={"row": np.arange(12)}, between="row")
+    assert single.to_dict()["verdict"] == "cannot be told"
+    assert "Every row group is a single row" in repr(single)
+    assert "apart: 100" not in repr(single)
+    site = np.arange(12) % 4
+    alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()
+    assert alone["tiles"][2]["value"] == "–"
+    assert alone["tiles"][2]["text"].startswith("nothing to compare between")
+    flat = cf.Report(np.ones((12, 3)), by={"site": np.arange(12) % 3}, between="site")
+    assert "Farthest" not in repr(flat)
+
+
+def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
+    report, summary = whole
+    summary.write(tmp_path / "summary.parquet")
+    for source in (summary, tmp_path / "summary.parquet"):
+        found = cf.Report(source, between="site", given="label", units="patient").to_dict()
+        rows = report.to_dict()
+        assert found["distances"]["adjusted"]["interval"] == rows["distances"]["adjusted"]["interval"]
+        assert found["pairs"] == rows["pairs"]
+        assert found["projection"]["points"] is None
+        assert found["projection"]["factors"][0]["means"] == pytest.approx(
+            np.array(found["projection"]["factors"][0]["means"])
+        )
+    alone = cf.Report(summary, between="site")
+    assert "interval" in alone.to_dict()["missing"]
+    assert alone.to_dict()["test"] is None
+    assert "summary has no rows" in alone.to_html()
+
+
+def test_without_units_rows_are_judged_and_a_warning_says_so():
+    x, by = study()
+    found = cf.Report(x, by=by, between="site").to_dict()
+    expected = cf.cfd(x, labels=by["site"], level=0.95)
+    assert found["distances"]["plain"]["interval"] == pytest.approx(
+        expected.interval, rel=1e-3
+    )  # of rows in another order
+    assert found["test"]["exchanged"] == "single rows"
+    assert found["test"]["pvalue"] == cf.permutation_test(x, by["site"]).pvalue
+    assert found["warnings"][0]["kind"] == "units"
+    assert found["pairs"]["plain"]["lower"] is not None
+
+
+def test_every_version_is_compared_and_the_rest_is_about_the_reference():
+    x, by = study()
+    fixed = x - 0.8 * np.char.lstrip(by["site"], "S").astype(np.float32)[:, None] * np.eye(6, dtype=np.float32)[0]
+    both = {name: np.tile(values, 2) for name, values in by.items()} | {"kind": np.repeat(["raw", "fixed"], len(x))}
+    asked: dict[str, Any] = {"between": "site", "given": "label", "units": "patient"}
+    report = cf.Report(np.concatenate([x, fixed]), by=both, method="kind", reference="raw", **asked)
+    found = report.to_dict()
+    versions = {"raw": cf.summarize(x, by=by), "fixed": cf.summarize(fixed, by=by)}
+    expected = cf.compare_methods(versions, reference="raw", **asked)
+    assert found["methods"]["names"] == ["fixed", "raw"]
+    for k, name in enumerate(found["methods"]["names"]):
+        batch = expected.batch[expected.names.index(name)]
+        assert found["methods"]["batch"][k]["value"] == pytest.approx(batch.unbiased)
+        assert found["methods"]["batch"][k]["interval"] == pytest.approx(batch.interval)
+    assert found["distances"]["adjusted"]["unbiased"] == pytest.approx(expected.batch[0].unbiased)
+    assert found["about"]["rows"] == len(x)
+    assert "about the version raw; fixed leaves the groups closest" in repr(report)
+
+
+def kinds(report):
+    return {entry["kind"] for entry in report.to_dict()["warnings"]}
+
+
+def test_what_could_mislead_is_named_with_what_to_do():
+    x, by = study(rows=600)
+    assert kinds(cf.Report(x, by=by, between="site", units="patient")) == set()
+    keep = (by["site"] != "S2") | (np.arange(600) % 12 == 0)
+    few = {name: values[keep] for name, values in by.items()}
+    assert {"imbalance", "small rows"} <= kinds(cf.Report(x[keep], by=few, between="site", units="patient"))
+    copied = x.copy()
+    copied[100:200], copied[:, 5] = copied[0], 1.0
+    assert {"duplicates", "variance"} <= kinds(cf.Report(copied, by=by, between="site", units="patient"))
+    wide = x * np.where(by["site"] == "S0", 8, 1)[:, None]
+    wide -= np.array([wide[by["site"] == site].mean(axis=0) for site in by["site"]])
+    assert {"spread", "shape"} & kinds(cf.Report(wide, by=by, between="site", units="patient"))
+    mixed = {**by, "label": np.where(by["site"] == "S0", "L0", by["label"])}
+    assert "mix" in kinds(cf.Report(x, by=mixed, between="site", given="label", units="patient"))
+    apart = {**by, "label": by["site"]}
+    confounded = cf.Report(x, by=apart, between="site", given="label", units="patient")
+    assert "overlap" in kinds(confounded)
+    assert "cannot be told from label" in repr(confounded)
+    for entry in confounded.to_dict()["warnings"]:
+        assert entry["title"]
+        assert entry["advice"]
+
+
+def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
+    report, summary = whole
+    view = report.to_dict()["projection"]
+    groups = summary.rollup("site").moments
+    weight = groups.count / groups.count.sum()
+    gap = groups.mean - weight @ groups.mean
+    values = np.linalg.eigvalsh((gap * weight[:, None]).T @ gap)
+    assert view["shown"] == pytest.approx(values[-2:].sum() / values.sum())
+    means = np.array(view["factors"][0]["means"], float)
+    seen = np.sqrt(np.sum((means[0] - means[1]) ** 2) / np.sum((means[0] - means[2]) ** 2))
+    true = np.linalg.norm(gap[0] - gap[1]) / np.linalg.norm(gap[0] - gap[2])
+    assert seen == pytest.approx(true, rel=0.02)
+    points, codes = np.array(view["points"]["at"]), np.array(view["points"]["codes"]["site"])
+    assert points[codes == 2].mean(axis=0) == pytest.approx(means[2], abs=2)
+
+
+def test_the_plane_has_no_points_where_a_distance_is_undefined():
+    x, by = study(300)
+    alone = cf.summarize(x, by=by | {"label": by["site"]})
+    said = {
+        "confounded": cf.Report(alone, between="site", given="label", permutations=9),
+        "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", permutations=9),
+        "defined": cf.Report(cf.summarize(x, by=by), between="site", given="label", permutations=9),
+    }
+    texts = {name: report.to_html() for name, report in said.items()}
+    assert "There is no picture, as a distance of each is undefined" in texts["confounded"]
+    assert "There is no picture, as nothing is named that should stay" in texts["versions"]
+    assert "There is no picture" not in texts["defined"]
+    assert "The upper left corner is where one wants to be" in texts["defined"]
+
+
+def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
+    x, by = study(300)
+    x[by["site"] == "S1"] = np.nan
+    with pytest.warns(cf.CrossfusionWarning) as said:
+        found = cf.Report(x, by=by, between="site", nan="drop", permutations=9).to_dict()
+    assert any("groups without a finite row are gone (1): S1" in str(entry.message) for entry in said)
+    concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
+    assert concern["serious"]
+    assert concern["text"] == "Groups without a finite row are gone (1): S1."
+
+
+def test_two_groups_get_a_second_direction():
+    x, by = study(sites=2)
+    assert cf.Report(x, by=by, between="site").to_dict()["projection"]["second"] == "rows"
+    summary = cf.summarize(x, by=by)
+    assert cf.Report(summary, between="site", units="patient").to_dict()["projection"]["second"] == "cells"
+
+
+def test_groups_that_lie_close_stand_side_by_side():
+    place = np.array([0.0, 10.0, 0.2, 10.1, 0.1, 20.0])
+    order = clustered(np.abs(place[:, None] - place))
+    assert sorted(order[order.index(5) == 0 :][:3]) in ([0, 2, 4], [1, 3, 5])
+    steps = np.abs(np.diff(place[order]))
+    assert np.sum(steps > 1) == 2
+
+
+@pytest.mark.parametrize("rows", [40, 1000])
+def test_the_sample_is_the_same_each_time_and_every_row_has_its_chance(rows, tmp_path):
+    x, by = study(rows=5000)
+    x[:, 0] = np.arange(5000)
+    path = as_file(tmp_path / "rows.parquet", x, by)
+    drawn = []
+    for _ in range(2):
+        sample = Sample(3, rows=rows)
+        for source in sample.watch([open_file(path, ["site"])]):
+            for block in source.chunks():
+                np.asarray(block.rows)
+                np.asarray(block.rows)  # stretches may be made twice, and count once
+        found = sample.rows()
+        assert found is not None
+        assert sample.seen == 5000
+        assert len(found.x) == len(np.unique(found.x[:, 0])) == rows
+        assert found.keys.column("site").to_pylist() == by["site"][found.x[:, 0].astype(int)].tolist()
+        drawn.append(found.x[:, 0])
+    assert np.array_equal(*drawn)
+    assert abs(drawn[0].mean() - 2500) < 5 * 1443 / np.sqrt(rows)
+
+
+def test_the_page_holds_the_data_and_stays_small_with_many_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), 12)
+    x = rng.normal(size=(720, 4)) + rng.normal(size=(60, 4))[group]
+    by = {"site": group, "patient": np.arange(720) // 4}
+    report = cf.Report(x, by=by, between="site", units="patient")
+    report.write(tmp_path / "many.html")
+    found = report.to_dict()
+    assert len(found["pairs"]["plain"]["distance"]) == 60 * 59 // 2
+    assert (tmp_path / "many.html").stat().st_size < 5e6 * (60 / 100) ** 2
+    more = cf.Report(cf.summarize(x, by={"site": np.arange(720) // 4}), between="site").to_dict()
+    assert (more["groups"]["number"], more["groups"]["all"]) == (120, 180)
+
+
+def test_the_same_source_and_seed_give_the_same_page(whole):
+    report, _ = whole
+    x, by = study()
+    again = cf.Report(x, by=by, between="site", given="label", units="patient")
+    assert again.to_html() == report.to_html()
+    assert json.loads(json.dumps(again.to_dict(), allow_nan=False)) == again.to_dict()
+    assert (
+        "crossfusion.Report(source, between='site', given='label', units='patient')"
+        in again.to_dict()["made"]["command"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ({"between": []}, "between is empty"),
+        ({"between": "nowhere"}, "nowhere"),
+        ({"between": "site", "given": "site"}, "one part in a report"),
+        ({"between": "site", "level": 95}, "level"),
+        ({"between": "site", "reference": "raw"}, "method"),
+        ({"between": "site", "method": "patient", "reference": "raw"}, "raw"),
+        ({"between": "site", "weights": "equal"}, "weights"),
+        ({"between": "site", "permutations": 0}, "permutations"),
+    ],
+)
+def test_bad_questions_are_refused(options, pattern, whole, refuses):
+    with refuses(pattern):
+        cf.Report(whole[1], **options)
+
+
+def test_a_page_is_written_to_a_page(whole, tmp_path, refuses):
+    with refuses("ending", cf.FileError):
+        whole[0].write(tmp_path / "data.parquet")
+    with refuses("there is no folder", cf.FileError):
+        whole[0].write(tmp_path / "no" / "report.html")
+    (tmp_path / "folder.html").mkdir()
+    with refuses("cannot be written", cf.FileError):
+        whole[0].write(tmp_path / "folder.html")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_rows_are_read(tmp_path):
+    done = run("report", tmp_path / "nowhere.parquet", "--between", "site", "-o", tmp_path / "no" / "report.html")
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+
+
+def test_a_name_without_a_letter_is_seen():
+    x, by = study()
+    names = np.array(["", " ", "B"])[[int(name[1]) for name in by["site"]]]
+    report = cf.Report(x, by={"site": names}, between="site", permutations=9)
+    assert report.to_dict()["groups"]["names"] == ["(empty)", "' '", "B"]
+    assert "(empty)" in repr(report)
+
+
+def test_features_have_their_names_in_the_drift_too(tmp_path):
+    x, by = study()
+    week = np.arange(len(x)) // 100
+    x[week >= 10, 4] += 3.0
+    columns = {f"f{k}": x[:, k] for k in range(x.shape[1])} | {"site": by["site"], "week": week}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    report = cf.Report(tmp_path / "rows.parquet", between="site", time="week", vectors="f*", permutations=9)
+    assert "by features: f4" in report.to_dict()["drift"]["told"][1]
+
+
+def run(*arguments):
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_the_command_writes_the_page_and_says_what_it_says(tmp_path):
+    path = as_file(tmp_path / "rows.parquet", *study())
+    page = tmp_path / "report.html"
+    asked = ["--between", "site", "--given", "label", "--units", "patient"]
+    done = run("report", path, *asked, "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"written to {page}"
+    assert "24 patient units" in done.stdout
+    text = page.read_text(encoding="utf-8")
+    assert f"crossfusion report {path}" in text
+    found = json.loads(run("report", path, *asked, "--json").stdout)
+    assert found["about"]["sampled"] == 1500
+    refused = run("report", path, *asked, "-o", tmp_path / "report.txt")
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import InputError, check_length, check_option, check_whole, first_line, optional
-from crossfusion.fusion import WEIGHTS, Cells, check_eps, check_strata, distance
+from crossfusion.fusion import WEIGHTS, Cells, check_eps, check_strata, compute_distance
 
 jax = optional.load("jax", "JAX", "jax", "crossfusion.jax")
 jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")
@@ -91,7 +91,7 @@ def cfd(
     kept = (group >= 0) & (part >= 0)
     cell = jnp.where(kept, group * parts + part, groups * parts)  # beyond the last: such rows are dropped
     cells = _moments(rows, cell, kept, (groups, parts), axis_name)
-    value = distance(jnp, cells, weights=weights, unbiased=unbiased, eps=eps)
+    value = compute_distance(jnp, cells, weights=weights, unbiased=unbiased, eps=eps)
     stray = _total(jnp.sum(kept & ((group >= groups) | (part >= parts))), axis_name)
     return jnp.where(stray > 0, jnp.nan, value)
 

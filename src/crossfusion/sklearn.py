@@ -14,7 +14,7 @@ import numpy as np
 
 from crossfusion._base import InputError, NonFiniteError, check_length, check_option, factors
 from crossfusion.arrays import cfd
-from crossfusion.fusion import WEIGHTS, Cells, distance
+from crossfusion.fusion import WEIGHTS, Cells, compute_distance
 
 __all__ = ["cross_fusion_distance", "cross_fusion_score"]
 
@@ -145,7 +145,7 @@ def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: b
         raise NonFiniteError("X has NaN or infinite values, or squares beyond its type: mend or scale the rows")
     if unbiased and 1 in counts:
         raise _one_row()
-    return float(distance(xp, cells, weights=weights, unbiased=unbiased))
+    return float(compute_distance(xp, cells, weights=weights, unbiased=unbiased))
 
 
 def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:

@@ -85,7 +85,7 @@ STATED = {
     ],
     "sources.md": [f"Parquet of more than {megabytes(kernel.SMALL)}", f"{WORDS[parquet_wide.FEW]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
-    "how_it_works.md": [f"Rows of up to {megabytes(kernel.SMALL)}", f"chunks* of about {megabytes(chunk.BLOCK)}"],
+    "how_it_works.md": [f"Inputs of up to {megabytes(kernel.SMALL)}", f"chunks* of about {megabytes(chunk.BLOCK)}"],
 }
 
 

@@ -1,7 +1,7 @@
 """The formula: Cross-Fusion Distance between groups, and the questions asked with it."""
 
 from crossfusion.fusion import array_api
-from crossfusion.fusion.array_api import Cells, check_eps, check_strata, distance
+from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
 from crossfusion.fusion.cautions import SPREAD, caution_about_shape, caution_about_spread
 from crossfusion.fusion.design import (
@@ -44,7 +44,7 @@ __all__ = [
     "check_strata",
     "compare_each_with_rest",
     "compare_pairs",
-    "distance",
+    "compute_distance",
     "error_of_mean",
     "find_plane",
     "fuse",

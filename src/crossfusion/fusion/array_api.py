@@ -27,7 +27,7 @@ class Cells:
     row: Any = 1.0
 
 
-def distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps: Any = 0.0) -> Any:
+def compute_distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps: Any = 0.0) -> Any:
     """Cross-Fusion Distance of cells, plug-in or from unbiased parts, in the namespace `xp`."""
     weight = _weights(xp, cells.count, weights)
     of_part = xp.sum(weight, axis=0)

@@ -28,7 +28,7 @@ class Tested:
     """A test, and what it exchanged: `number` of `total` rows or units, or labels within units."""
 
     result: TestResult
-    describe_exchange: str
+    exchanged: str
     number: int
     total: int
     by_units: bool = False

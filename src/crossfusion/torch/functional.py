@@ -135,7 +135,7 @@ def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool,
 
     row = 1.0 if moments.squares is None else crosswise(moments.weight_of_a_row())
     cells = array_api.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
-    value: Tensor = array_api.distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
+    value: Tensor = array_api.compute_distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the README, for light and dark pages: `make example-readme`.
+"""Draw the pictures of the README, for light and dark pages: `make example-readme`.
 
 The first is drawn from the demo's rows. The second shows ratios that `make bench` and `make reproduce` left in `docs`.
 """
@@ -18,7 +18,7 @@ from crossfusion.demo import make
 
 DOCS = Path(__file__).parent.parent / "docs"
 INKS = {"light": ("#1f2328", "#59636e", "#d1d9e0"), "dark": ("#f0f6fc", "#9198a1", "#3d444d")}  # ink, muted, faint
-COLOURS = {
+COLORS = {
     "light": ("#0072b2", "#d55e00", "#009e73", "#b35a90"),
     "dark": ("#56b4e9", "#f0883e", "#3fb98c", "#e39ac5"),
 }
@@ -28,22 +28,22 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "crossfusion",
 }
-TABLE = "reproduction/runtime.md"  # its columns: 100, 1,000, 10,000, ... rows a group
+TABLE = "reproduction/runtime.md"  # its columns: 100, 1,000, 10,000, ... rows per group
 SAME, OTHER = "the same number, or its test", "other distances"
 BARS = (  # what it is, whose, where its ratio is written
     (SAME, "the obvious NumPy", "bench_moments.txt", r"obvious NumPy +([\d.]+)"),
     (SAME, "scikit-learn, Calinski–Harabasz", "bench_moments.txt", r"calinski_harabasz_score +([\d.]+)"),
     (SAME, "scib-metrics, PCR, 10⁶ cells", "bench_integration.txt", r"PCR comparison +[\d.]+ +([\d.]+)"),
     (SAME, "scikit-bio, PERMANOVA, 10⁴ rows", "bench_permutations.txt", r"permanova +10,000 +256 +2 +([\d.]+)"),
-    (OTHER, "Chamfer, 10⁴ rows a group", TABLE, r"Chamfer \|(?:[^|]+\|){2} ([\d.]+)"),
-    (OTHER, "energy, 10⁴ rows a group", TABLE, r"Energy \|(?:[^|]+\|){2} ([\d.]+)"),
-    (OTHER, "Wasserstein, 10³ rows a group", TABLE, r"\| Wasserstein \|(?:[^|]+\|){1} ([\d.]+)"),
-    (OTHER, "MMD, 10⁴ rows a group", TABLE, r"MMD \|(?:[^|]+\|){2} ([\d.]+)"),
+    (OTHER, "Chamfer, 10⁴ rows per group", TABLE, r"Chamfer \|(?:[^|]+\|){2} ([\d.]+)"),
+    (OTHER, "energy, 10⁴ rows per group", TABLE, r"Energy \|(?:[^|]+\|){2} ([\d.]+)"),
+    (OTHER, "Wasserstein, 10³ rows per group", TABLE, r"\| Wasserstein \|(?:[^|]+\|){1} ([\d.]+)"),
+    (OTHER, "MMD, 10⁴ rows per group", TABLE, r"MMD \|(?:[^|]+\|){2} ([\d.]+)"),
 )
 
 
-def ratio(name: str, pattern: str) -> float:
-    """The ratio that a file of the docs tells."""
+def read_ratio(name: str, pattern: str) -> float:
+    """Read a ratio from a file of the docs."""
     found = re.search(pattern, (DOCS / name).read_text())
     if not found:
         raise SystemExit(f"docs/{name} has nothing like {pattern}: run make bench or make reproduce, or change BARS")
@@ -51,21 +51,21 @@ def ratio(name: str, pattern: str) -> float:
 
 
 def speed(theme: str) -> Figure:
-    """Times of others as multiples of ours."""
+    """Times of other libraries, as multiples of ours."""
     ink, muted, faint = INKS[theme]
     figure = Figure(figsize=(7, 2.9), layout="constrained")
     axes = figure.subplots()
-    values = [ratio(name, pattern) for _, _, name, pattern in BARS]
+    values = [read_ratio(name, pattern) for _, _, name, pattern in BARS]
     places = [k + 0.9 * (kind == OTHER) for k, (kind, *_) in enumerate(BARS)]
-    colours = [COLOURS[theme][kind == OTHER] for kind, *_ in BARS]
-    axes.barh(places, [value - 1 for value in values], left=1, color=colours, height=0.68)
+    colors = [COLORS[theme][kind == OTHER] for kind, *_ in BARS]
+    axes.barh(places, [value - 1 for value in values], left=1, color=colors, height=0.68)
     for place, value in zip(places, values, strict=True):
         axes.text(value * 1.08, place, f"× {value:,.0f}", va="center", color=ink)
     for kind, first in ((SAME, -0.8), (OTHER, places[-1] - 3.85)):
         axes.text(1.03, first, kind, va="center", color=muted, fontsize=8)
     axes.set_yticks(places, [label for _, label, *_ in BARS], color=ink)
     axes.set(xscale="log", xlim=(1, 8000), ylim=(places[-1] + 0.6, -1.3))
-    axes.set_xlabel("time, as a multiple of that of crossfusion on the same data and machine", color=muted)
+    axes.set_xlabel("time as a multiple of crossfusion's, same data and machine", color=muted)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.tick_params(which="both", length=0, labelcolor=muted)
     axes.tick_params(axis="y", labelcolor=ink)
@@ -76,7 +76,7 @@ def speed(theme: str) -> Figure:
 
 
 def fused(theme: str) -> Figure:
-    """The demo's sites as they come and with the tissue held fixed: clouds, and how the variance splits."""
+    """The demo's sites, unadjusted and adjusted for tissue: their rows, and how the variance splits."""
     table, _ = make(0)
     x = np.stack(table["embedding"].to_numpy())
     site, label = (np.asarray(table[name].to_pylist()) for name in ("site", "label"))
@@ -85,10 +85,10 @@ def fused(theme: str) -> Figure:
     summary = cf.summarize(x, by={"site": site, "label": label})
     figure = Figure(figsize=(7, 3.3), layout=ConstrainedLayoutEngine(h_pad=0.08))
     panels = figure.subplots(2, 2, height_ratios=(8, 1))
-    _panel(panels[:, 0], x, site, "as the rows come: CFD(site)", summary.cfd("site"), theme)
-    _panel(
-        panels[:, 1], within, site, "given the tissue: CFD(site | tissue)", summary.cfd("site", given="label"), theme
-    )
+    _panel(panels[:, 0], x, site, "unadjusted: CFD(site)", "of the variance", summary.cfd("site"), theme)
+    adjusted = summary.cfd("site", given="label")
+    title = "adjusted for tissue: CFD(site | tissue)"
+    _panel(panels[:, 1], within, site, title, "of the variance within a tissue", adjusted, theme)
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside lower center", ncols=4, frameon=False, labelcolor=INKS[theme][0], handletextpad=0.1
@@ -96,22 +96,23 @@ def fused(theme: str) -> Figure:
     return figure
 
 
-def _panel(panels: Any, x: Any, site: Any, title: str, found: cf.Fusion, theme: str) -> None:
-    """A cloud on the plane that separates the sites most, and a bar of the variance below it."""
+def _panel(panels: Any, x: Any, site: Any, title: str, variance: str, found: cf.Fusion, theme: str) -> None:
+    """Rows on the plane that separates the sites most, above a bar that splits the variance."""
     ink, muted, faint = INKS[theme]
     cloud, bar = panels
     shown = np.random.default_rng(0).choice(len(x), 1200, replace=False)
     plane = cf.summarize(x, by={"site": site}).project("site", rows=x[shown], labels=site[shown])
-    colours = np.array(COLOURS[theme])
-    cloud.scatter(*np.asarray(plane.points).T, s=5, c=colours[plane.codes], alpha=0.4, linewidths=0, rasterized=True)
+    colors = np.array(COLORS[theme])
+    cloud.scatter(*np.asarray(plane.points).T, s=5, c=colors[plane.codes], alpha=0.4, linewidths=0, rasterized=True)
     for k, name in enumerate(plane.labels):
-        cloud.plot(*plane.means[k], "o", color=colours[k], markeredgecolor=ink, markersize=8, label=name)
-    cloud.set_title(f"{title} = {found.distance:.3f}", color=ink, fontsize=10)
+        cloud.plot(*plane.means[k], "o", color=colors[k], markeredgecolor=ink, markersize=8, label=name)
+    cloud.set_title(f"{title} = {found.unbiased:.3f}", color=ink, fontsize=10)
     cloud.set(xticks=[], yticks=[], aspect="equal", xlim=(-2.1, 2.1), ylim=(-1.7, 1.3))
     cloud.spines[:].set_color(faint)
-    bar.barh(0, found.score, color=faint)
-    bar.barh(0, 1 - found.score, left=found.score, color=COLOURS[theme][1])
-    text = f"{1 - found.score:.1%} of the variance lies between the sites"
+    within = np.exp(-(found.unbiased or 0.0))
+    bar.barh(0, within, color=faint)
+    bar.barh(0, 1 - within, left=within, color=COLORS[theme][1])
+    text = f"sites explain {1 - within:.1%} {variance}"
     bar.text(0.5, -1.1, text, ha="center", va="center", color=muted, fontsize=9)
     bar.set(xlim=(0, 1), ylim=(-1.6, 0.5))
     bar.axis("off")

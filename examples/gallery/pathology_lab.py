@@ -51,7 +51,7 @@ for given in (None, "tissue"):
 # distances themselves. To the left the scanners are fused, at the top the tissues are
 # apart.
 
-methods = cf.compare_methods(tables, between="scanner", given="tissue", units="slide")
+methods = cf.compare_corrections(tables, between="scanner", given="tissue", units="slide")
 columns = ["method", "rank", "batch", "batch_lower", "batch_upper", "biology"]
 print(methods.to_frame()[columns].round(4))
 figure = methods.plot()

@@ -32,11 +32,11 @@ from crossfusion.moments import Moments
 from crossfusion.report import Report
 from crossfusion.summary import (
     Change,
+    CorrectionComparison,
     Drift,
-    Methods,
     Summary,
     append_summary,
-    compare_methods,
+    compare_corrections,
     merge_summaries,
     read_summary,
 )
@@ -45,6 +45,7 @@ __all__ = [
     "Attribution",
     "Cddr",
     "Change",
+    "CorrectionComparison",
     "CrossfusionError",
     "CrossfusionWarning",
     "Decomposition",
@@ -55,7 +56,6 @@ __all__ = [
     "Hierarchy",
     "InputError",
     "Level",
-    "Methods",
     "MissingDependencyError",
     "Moments",
     "NonFiniteError",
@@ -71,7 +71,7 @@ __all__ = [
     "append_summary",
     "cddr",
     "cfd",
-    "compare_methods",
+    "compare_corrections",
     "correct",
     "corrections",
     "degradation_study",
@@ -85,3 +85,14 @@ __all__ = [
     "summarize",
     "wasserstein_decomposition",
 ]
+
+_RENAMED = {"Methods": "CorrectionComparison", "compare_methods": "compare_corrections"}  # names of 0.1
+
+
+def __getattr__(name: str) -> object:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import warnings
+
+    warnings.warn(f"{name} is now called {_RENAMED[name]}: use that name", DeprecationWarning, stacklevel=2)
+    return globals()[_RENAMED[name]]

@@ -81,12 +81,12 @@ def test_a_row_holds_what_a_summary_says(adata):
     assert "b0" not in board.plain[0].counts  # a category without cells
 
 
-def test_a_leaderboard_is_compare_methods_both_ways(adata):
+def test_a_leaderboard_is_compare_corrections_both_ways(adata):
     names = ["X_raw", "X_half", "X_pca"]
     board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names, draws=99)
     summaries = {name: summary_of(adata, adata.obsm[name]) for name in names}
-    batch = cf.compare_methods(summaries, between="batch", given="label", units="donor", draws=99)
-    biology = cf.compare_methods(summaries, between="label", given="batch", units="donor", draws=1)
+    batch = cf.compare_corrections(summaries, between="batch", given="label", units="donor", draws=99)
+    biology = cf.compare_corrections(summaries, between="label", given="batch", units="donor", draws=1)
     np.testing.assert_array_equal(board.rank, [3, 2, 1])
     for ours, theirs in (("difference", "difference"), ("lower", "lower"), ("upper", "upper"), ("best", "best")):
         np.testing.assert_array_equal(getattr(board, ours), getattr(batch, theirs))

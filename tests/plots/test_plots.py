@@ -196,7 +196,7 @@ COMMANDS = {
     "hierarchy": ["hierarchy", "raw.npz", "--levels", "site,patient"],
     "attribution": ["attribution", "raw.npz", "--between", "site"],
     "test": ["test", "raw.npz", "--between", "site", "--units", "patient", "--permutations", "99"],
-    "methods": ["methods", "raw=raw.npz", "half=half.npz", "--between", "site", "--given", "tissue"],
+    "corrections": ["corrections", "raw=raw.npz", "half=half.npz", "--between", "site", "--given", "tissue"],
     "rdr": ["rdr", "raw.npz", "--between", "site", "--repeats", "2"],
     "cddr": ["cddr", "raw.npz", "--between", "site", "--label", "tissue"],
     "projection": ["projection", "raw.npz", "--between", "site"],

@@ -262,7 +262,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
     report = cf.Report(np.concatenate([x, fixed]), by=both, method="kind", reference="raw", **asked)
     found = report.to_dict()
     versions = {"raw": cf.summarize(x, by=by), "fixed": cf.summarize(fixed, by=by)}
-    expected = cf.compare_methods(versions, reference="raw", **asked)
+    expected = cf.compare_corrections(versions, reference="raw", **asked)
     assert found["methods"]["names"] == ["fixed", "raw"]
     for k, name in enumerate(found["methods"]["names"]):
         batch = expected.batch[expected.names.index(name)]

@@ -31,7 +31,7 @@ ASKED = {"between": "site", "given": "label", "units": "patient"}
 
 def test_differences_ranks_and_the_pair_of_distances():
     methods = corrections()
-    found = cf.compare_methods(methods, **ASKED, draws=500)
+    found = cf.compare_corrections(methods, **ASKED, draws=500)
     for k, summary in enumerate(methods.values()):
         batch = summary.cfd("site", given="label", units="patient", level=0.95)
         biology = summary.cfd("label", given="site", units="patient", level=0.95)
@@ -49,14 +49,14 @@ def test_differences_ranks_and_the_pair_of_distances():
 
 
 def test_a_difference_is_known_better_than_the_distances():
-    found = cf.compare_methods(corrections(noise=0.1), **ASKED, reference="half", draws=20)
+    found = cf.compare_corrections(corrections(noise=0.1), **ASKED, reference="half", draws=20)
     width = found.upper[2] - found.lower[2]
     assert found.reference == "half"
     assert width < 0.5 * (found.batch[2].interval[1] - found.batch[2].interval[0])
 
 
 def test_ranks_of_equals_are_not_stable():
-    found = cf.compare_methods(corrections(noise=0.5, keep=(0.5, 0.5, 0.5)), **ASKED, draws=400)
+    found = cf.compare_corrections(corrections(noise=0.5, keep=(0.5, 0.5, 0.5)), **ASKED, draws=400)
     assert (found.stability < 0.95).all()
     assert (found.lower <= 0).all()
     assert (found.upper >= 0).all()
@@ -69,7 +69,7 @@ def test_intervals_of_differences_cover(keep):
         0.25 * (2 * keep[0]) ** 2 / (7.5 + 6 * 0.04)
     )
     for seed in range(200):
-        found = cf.compare_methods(
+        found = cf.compare_corrections(
             corrections(seed, noise=0.2, keep=keep), between="site", given="label", units="patient", draws=1
         )
         inside += found.lower[1] <= truth <= found.upper[1]
@@ -78,7 +78,7 @@ def test_intervals_of_differences_cover(keep):
 
 def test_equal_methods_share_a_rank():
     raw = corrections()["raw"]
-    found = cf.compare_methods({"a": raw, "b": raw, "c": corrections()["most"]}, **ASKED, draws=50)
+    found = cf.compare_corrections({"a": raw, "b": raw, "c": corrections()["most"]}, **ASKED, draws=50)
     np.testing.assert_array_equal(found.rank, [2, 2, 1])
     assert (found.stability[:2] == found.stability[0]).all()
 
@@ -88,19 +88,19 @@ def test_an_infinite_distance_is_last():
     by = {"site": np.arange(40) % 2}
     x = np.random.default_rng(0).normal(size=(40, 2))
     apart, near = cf.summarize(np.repeat(by["site"][:, None], 2, axis=1), by=by), cf.summarize(x, by=by)
-    found = cf.compare_methods({"apart": apart, "near": near, "again": apart}, between="site")
+    found = cf.compare_corrections({"apart": apart, "near": near, "again": apart}, between="site")
     np.testing.assert_array_equal(found.rank, [2, 1, 2])
 
 
 def test_a_difference_is_longer_on_the_side_where_the_distances_are():
-    found = cf.compare_methods(corrections(), **ASKED, draws=1)
+    found = cf.compare_corrections(corrections(), **ASKED, draws=1)
     low, high = found.batch[0].interval
     assert high - found.batch[0].unbiased > found.batch[0].unbiased - low
     assert found.upper[1] - found.difference[1] < found.difference[1] - found.lower[1]
 
 
 def test_without_units_there_are_no_intervals():
-    found = cf.compare_methods(corrections(), between="site")
+    found = cf.compare_corrections(corrections(), between="site")
     assert found.lower is None
     assert found.stability is None
     assert found.biology is None
@@ -109,7 +109,7 @@ def test_without_units_there_are_no_intervals():
 
 
 def test_results_go_to_tables_and_json():
-    found = cf.compare_methods(corrections(), **ASKED, draws=20)
+    found = cf.compare_corrections(corrections(), **ASKED, draws=20)
     frame = found.to_frame()
     assert list(frame["method"]) == ["raw", "half", "most"]
     assert {"batch_lower", "biology_upper", "lower", "stability", "best"} <= set(frame.columns)
@@ -123,30 +123,30 @@ def test_other_rows_in_the_same_groups_are_warned_of():
     x, by = np.random.default_rng(0).normal(size=(40, 2)), {"site": np.arange(40) // 20, "patient": np.arange(40) // 2}
     half = cf.summarize(x[::2], by={name: values[::2] for name, values in by.items()})
     with pytest.warns(cf.CrossfusionWarning, match="'raw' and 'half' have different numbers of rows"):
-        cf.compare_methods({"raw": cf.summarize(x, by=by), "half": half}, between="site", units="patient")
+        cf.compare_corrections({"raw": cf.summarize(x, by=by), "half": half}, between="site", units="patient")
 
 
 def test_what_cannot_be_compared_is_refused(refuses):
     methods = corrections()
     with refuses("at least two"):
-        cf.compare_methods({"raw": methods["raw"]}, **ASKED)
+        cf.compare_corrections({"raw": methods["raw"]}, **ASKED)
     with refuses("must map names to summaries"):
-        cf.compare_methods([methods["raw"]], **ASKED)
+        cf.compare_corrections([methods["raw"]], **ASKED)
     with refuses("no method 'row': did you mean 'raw'"):
-        cf.compare_methods(methods, **ASKED, reference="row")
+        cf.compare_corrections(methods, **ASKED, reference="row")
     with refuses("method 'raw' has no factor 'sites'"):
-        cf.compare_methods(methods, between="sites")
+        cf.compare_corrections(methods, between="sites")
     with refuses("level=None"):
-        cf.compare_methods(methods, **ASKED, level=None)
+        cf.compare_corrections(methods, **ASKED, level=None)
     with refuses("method 'half' has no factor 'patient'"):
-        cf.compare_methods(methods | {"half": methods["half"].rollup(["site", "label"])}, **ASKED)
+        cf.compare_corrections(methods | {"half": methods["half"].rollup(["site", "label"])}, **ASKED)
     with refuses("level=3"):
-        cf.compare_methods(methods, **ASKED, level=3)
+        cf.compare_corrections(methods, **ASKED, level=3)
     with refuses("draws=0"):
-        cf.compare_methods(methods, **ASKED, draws=0)
+        cf.compare_corrections(methods, **ASKED, draws=0)
     fewer = methods["half"].select(patient=[p for p in range(24) if p != 5])
     with refuses("'raw' and 'half' have different units or groups"):
-        cf.compare_methods(methods | {"half": fewer}, **ASKED)
+        cf.compare_corrections(methods | {"half": fewer}, **ASKED)
 
 
 def test_the_command(tmp_path):
@@ -155,10 +155,21 @@ def test_the_command(tmp_path):
         summary.write(tmp_path / f"{name}.parquet")
     files = [f"{name}={tmp_path / name}.parquet" for name in methods]
     asked = ("--between", "site", "--given", "label", "--units", "patient", "--draws", 50)
-    found = run_json("methods", *files, *asked)
-    assert found == json.loads(json.dumps(cf.compare_methods(methods, **ASKED, draws=50).to_dict()))
-    text = run("methods", *files, *asked).stdout
+    found = run_json("corrections", *files, *asked)
+    assert found == json.loads(json.dumps(cf.compare_corrections(methods, **ASKED, draws=50).to_dict()))
+    text = run("corrections", *files, *asked).stdout
     assert "rank holds in" in text
-    assert "NAME=FILE" in fails("methods", files[0], "half.parquet", *asked)
-    assert "twice" in fails("methods", files[0], files[0], *asked)
-    assert "at least two" in fails("methods", files[0], *asked)
+    assert run("methods", *files, *asked).stdout == text  # the command's name in 0.1
+    assert "methods" not in run("--help").stdout
+    assert "NAME=FILE" in fails("corrections", files[0], "half.parquet", *asked)
+    assert "twice" in fails("corrections", files[0], files[0], *asked)
+    assert "at least two" in fails("corrections", files[0], *asked)
+
+
+def test_the_names_of_the_first_release_still_work_and_name_the_new_ones():
+    with pytest.warns(DeprecationWarning, match="compare_methods is now called compare_corrections"):
+        assert cf.compare_methods is cf.compare_corrections
+    with pytest.warns(DeprecationWarning, match="Methods is now called CorrectionComparison"):
+        assert cf.Methods is cf.CorrectionComparison
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = cf.no_such_name

@@ -11,6 +11,7 @@ from crossfusion._version import __version__
 from crossfusion.cli import end_output
 from crossfusion.cli.attribution import attribution
 from crossfusion.cli.compare import compare
+from crossfusion.cli.corrections import corrections, methods
 from crossfusion.cli.degradation import degradation
 from crossfusion.cli.drift import drift
 from crossfusion.cli.embed import embed
@@ -18,7 +19,6 @@ from crossfusion.cli.hierarchy import hierarchy
 from crossfusion.cli.histopathology import histopathology
 from crossfusion.cli.integration import integration
 from crossfusion.cli.matrix import matrix
-from crossfusion.cli.methods import methods
 from crossfusion.cli.moved import bench, reproduce
 from crossfusion.cli.options import ARGUMENTS
 from crossfusion.cli.projection import projection
@@ -32,7 +32,7 @@ from crossfusion.cli.tiles import tiles
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "How far groups are apart": (compare, matrix, hierarchy, attribution, test, drift, projection, report),
     "Summaries of many rows": (summarize, merge),
-    "Corrections and embeddings side by side": (methods, integration),
+    "Corrections and embeddings side by side": (corrections, integration),
     "What distances are worth": (rdr, cddr, degradation),
     "From images to embeddings": (tiles, embed, histopathology),
     "This software": (demo, completion),
@@ -101,5 +101,5 @@ def cli() -> None:
 for section in SECTIONS.values():
     for command in section:
         cli.add_command(command)
-for command in (bench, reproduce):
+for command in (bench, methods, reproduce):
     cli.add_command(command)

@@ -11,7 +11,7 @@ from crossfusion.io import Rows
 from crossfusion.report.cautions import value
 from crossfusion.report.data import Data
 from crossfusion.report.evidence import Evidence
-from crossfusion.summary import Summary, compare_methods
+from crossfusion.summary import Summary, compare_corrections
 
 
 def reference(data: Data) -> tuple[str | None, Evidence]:
@@ -57,11 +57,13 @@ def methods(data: Data, evidence: Evidence, chosen: str | None) -> dict[str, Any
         return None
     options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "seed": asked.seed, "reference": chosen}
     try:
-        found = compare_methods(_versions(data), between=asked.between, given=asked.given, units=asked.units, **options)
+        found = compare_corrections(
+            _versions(data), between=asked.between, given=asked.given, units=asked.units, **options
+        )
     except InputError as problem:
         if not asked.units:
             raise
-        found = compare_methods(_versions(data), between=asked.between, given=asked.given, **options)
+        found = compare_corrections(_versions(data), between=asked.between, given=asked.given, **options)
         evidence.missing["intervals of versions"] = str(problem)
     return _points(found.to_dict(), found.batch, found.biology)
 

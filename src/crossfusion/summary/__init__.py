@@ -2,7 +2,7 @@
 
 from crossfusion.summary import storage
 from crossfusion.summary.append import WAIT, append_summary, check_appendable
-from crossfusion.summary.comparison import Methods, compare_methods, compare_summaries
+from crossfusion.summary.comparison import CorrectionComparison, compare_corrections, compare_summaries
 from crossfusion.summary.designs import FEW_CROSSED, count_exchanged, describe_exchange, have_several
 from crossfusion.summary.drift import Change, periods
 from crossfusion.summary.drift.periods import list_periods, parse_reference
@@ -19,14 +19,14 @@ __all__ = [
     "SMALL_GROUPS",
     "WAIT",
     "Change",
+    "CorrectionComparison",
     "Drift",
     "Factors",
-    "Methods",
     "Summary",
     "append_summary",
     "check_appendable",
     "combine",
-    "compare_methods",
+    "compare_corrections",
     "compare_summaries",
     "count_exchanged",
     "describe_exchange",

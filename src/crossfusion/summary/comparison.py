@@ -45,29 +45,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Methods:
+class CorrectionComparison:
     """Versions of the same rows, such as corrections, by how far they leave groups apart.
 
     Parameters
     ----------
     names : tuple of str
-        The methods, in the order they were given.
+        The corrections, in the order they were given.
     reference : str
-        The method that the others are compared with.
+        The correction that the others are compared with.
     batch : tuple of Fusion
-        Distance between the groups for each method, given the strata: what a correction is to bring down.
+        Distance between the groups for each correction, given the strata: what a correction should reduce.
     biology : tuple of Fusion, optional
-        Distance between the strata given the groups, which a correction is to keep; None without ``given``.
+        Distance between the strata given the groups, which a correction should keep; None without ``given``.
     rank : array of int
-        1 for the method whose groups are closest.
+        1 for the correction whose groups are closest.
     difference : array
-        Unbiased distance of each method less that of the reference.
+        Unbiased distance of each correction less that of the reference.
     level : float, optional
         Confidence level of all intervals; None without ``units``.
     lower, upper : array, optional
-        Confidence limits of the difference. They account for what the methods share, their units.
+        Confidence limits of the difference. They account for the units that the corrections share.
     stability : array, optional
-        Share of resamples of the units in which the method has its rank.
+        Share of resamples of the units in which the correction has its rank.
     best : array, optional
         Share of resamples in which it is first.
 
@@ -81,7 +81,7 @@ class Methods:
     >>> x = rng.normal(size=(240, 8)) + 0.3 * rng.normal(size=(12, 8))[patient]
     >>> far, near = x + by["site"][:, None], x + 0.5 * by["site"][:, None]
     >>> raw, corrected = cf.summarize(far, by=by), cf.summarize(near, by=by)
-    >>> found = cf.compare_methods({"raw": raw, "corrected": corrected}, between="site", units="patient")
+    >>> found = cf.compare_corrections({"raw": raw, "corrected": corrected}, between="site", units="patient")
     >>> found.rank
     array([2, 1])
     >>> bool(found.upper[1] < 0)  # closer than raw, beyond doubt
@@ -114,7 +114,7 @@ class Methods:
         return {name: plain_value(value) for name, value in plain.items()}
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a method.
+        """One row per correction.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Methods:
         return data_frame(columns)
 
     def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw batch against biology, a point a method; without ``given`` the batch alone.
+        """Draw batch against biology, one point per correction; without ``given`` the batch alone.
 
         Parameters
         ----------
@@ -159,17 +159,17 @@ class Methods:
 
     def __repr__(self) -> str:
         header, rows = self.table()
-        return f"Methods against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
+        return f"Corrections against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, the most fused method first.
+        """Header and rows of a table for people, the most fused correction first.
 
         Returns
         -------
         tuple
             Names of the columns, and rows of text.
         """
-        header = ["method", "batch", *(["biology"] if self.biology else []), "difference"]
+        header = ["correction", "batch", *(["biology"] if self.biology else []), "difference"]
         header += [] if self.stability is None else ["rank holds in"]
         rows = []
         for k in np.argsort(self.rank, kind="stable").tolist():
@@ -190,7 +190,7 @@ def _draw(fusions: Sequence[Fusion]) -> tuple[FloatArray, FloatArray | None]:
     return values, np.array(intervals).T if len(intervals) == len(fusions) else None
 
 
-def compare_methods(
+def compare_corrections(
     methods: Mapping[str, Summary],
     *,
     between: Factors,
@@ -201,7 +201,7 @@ def compare_methods(
     reference: str | None = None,
     draws: int = 999,
     seed: int = 0,
-) -> Methods:
+) -> CorrectionComparison:
     """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
 
     Parameters
@@ -219,7 +219,7 @@ def compare_methods(
     level : float
         Confidence level of the intervals.
     reference : str, optional
-        The method that the others are compared with; the first one if it is not named.
+        The correction that the others are compared with; the first one if it is not named.
     draws : int
         Resamples of the units, for the stability of ranks.
     seed : int
@@ -227,12 +227,13 @@ def compare_methods(
 
     Returns
     -------
-    found : Methods
-        For each method CFD(between | given), CFD(given | between), the difference from the reference, and its rank.
+    found : CorrectionComparison
+        For each correction CFD(between | given), CFD(given | between), the difference from the reference, and its rank.
 
     Notes
     -----
-    All methods see the same units, so their errors go together, and a difference is known better than either distance.
+    All corrections see the same units, so their errors are correlated, and a difference is known better than either
+    distance.
     A correction can bring the first distance to zero by removing everything: look at the second one beside it.
 
     Examples
@@ -245,11 +246,11 @@ def compare_methods(
     >>> x = rng.normal(size=(240, 8)) + by["label"][:, None] + by["site"][:, None]
     >>> raw = cf.summarize(x, by=by)
     >>> half = cf.summarize(x - 0.5 * by["site"][:, None], by=by)
-    >>> cf.compare_methods({"raw": raw, "half": half}, between="site", given="label", units="patient")
-    Methods against raw, the most fused first
-    method                      batch                    biology                    difference  rank holds in
-    half    0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
-    raw     0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
+    >>> cf.compare_corrections({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    Corrections against raw, the most fused first
+    correction                      batch                    biology                    difference  rank holds in
+    half        0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
+    raw         0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
     """
     names = _check_summaries(methods, reference)
     asked: dict[str, Any] = {"weights": weights, "level": level, "draws": draws, "seed": seed}
@@ -267,8 +268,8 @@ def compare_summaries(
     level: float,
     draws: int,
     seed: int,
-) -> Methods:
-    """Compare methods, of which there may be one; `compare_methods` says what is asked."""
+) -> CorrectionComparison:
+    """Compare corrections, of which there may be one; `compare_corrections` documents the arguments."""
     check_level(level, needed=True)
     check_whole(draws, "draws")
     check_seed(seed)
@@ -285,7 +286,7 @@ def compare_summaries(
     names = tuple(methods)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         difference = exceeds_rounding(unbiased - unbiased[names.index(reference)], unbiased)
-    found = Methods(names, reference, batch, biology, count_ranks(unbiased[None])[0], difference)
+    found = CorrectionComparison(names, reference, batch, biology, count_ranks(unbiased[None])[0], difference)
     if not by_units:
         return found
     asked = {
@@ -296,8 +297,13 @@ def compare_summaries(
 
 
 def _add_unit_errors(
-    found: Methods, asked: Mapping[str, tuple[Design, UnitMoments]], weights: str, level: float, draws: int, seed: int
-) -> Methods:
+    found: CorrectionComparison,
+    asked: Mapping[str, tuple[Design, UnitMoments]],
+    weights: str,
+    level: float,
+    draws: int,
+    seed: int,
+) -> CorrectionComparison:
     """The same with the limits of differences, and how often ranks hold among resampled units."""
     sides = {
         name: Side(estimate_unit_errors(pieces, design, design.weights(weights)), fusion)
@@ -322,7 +328,7 @@ def _add_unit_errors(
 
 
 def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
-    """Names of the methods."""
+    """Names of the corrections."""
     if not isinstance(methods, Mapping) or not all(isinstance(summary, Summary) for summary in methods.values()):
         raise InputError("methods must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}")
     if len(methods) < 2:
@@ -334,7 +340,7 @@ def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
 
 
 def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
-    """Refuse methods that did not see the same groups and units."""
+    """Reject corrections that did not see the same groups and units."""
     first = next(iter(methods))
     seen: list[Any] = []
     for name, summary in methods.items():

@@ -21,7 +21,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.summary import compare_methods
+from crossfusion.summary import compare_corrections
 
 
 @click.command()
@@ -37,7 +37,7 @@ from crossfusion.summary import compare_methods
 @plot_option("batch against biology")
 @reading_options("vectors", "nan", "manifest", "on", "engine")
 @json_option
-def methods(
+def corrections(
     files: tuple[str, ...],
     between: list[str],
     given: list[str],
@@ -57,7 +57,7 @@ def methods(
 
     \b
     Examples:
-      crossfusion methods raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
+      crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
     check_typed(["level", "draws", "seed"], "--units", bool(units))
     factors, paths = [*between, *given, *units], named_files(files)
@@ -65,10 +65,15 @@ def methods(
     readings = {name: Reading() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].summary(path, factors) for name, path in paths.items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
-    found = compare_methods(named, between=between, given=given, units=units, **options)
+    found = compare_corrections(named, between=between, given=given, units=units, **options)
     output.draw(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return
     header, rows = found.table()
-    output.show_table(f"{tables.question(between, given)}: methods, the most fused first", header, rows)
+    output.show_table(f"{tables.question(between, given)}: corrections, the most fused first", header, rows)
+
+
+methods = click.Command(  # its name in 0.1
+    "methods", callback=corrections.callback, params=corrections.params, help=corrections.help, hidden=True
+)

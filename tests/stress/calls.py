@@ -30,7 +30,8 @@ CALLS = {
     "drift, stretch": "drift ../s.parquet --time week --reference 0..3 --units patient --over site",
     "report": "report ../s.parquet --between site --given label --units patient --permutations 49 -o own.html",
     "report, rows": "report ../x.parquet --between site --time week --title T --permutations 19 -o own.html",
-    "corrections": "corrections raw=../x.parquet half=../half.parquet --between site --given label --units patient --draws 49",
+    "corrections": "corrections raw=../x.parquet half=../half.parquet --between site --given label"
+    " --units patient --draws 49",
     "integration": "integration ../cells.h5ad --batch site --label label --donor patient --obsm a,b --draws 49",
     "projection": "projection ../x.parquet --between site --points 50 --seed 1",
     "degradation": "degradation ../x.parquet --between site --label label --distance cfd --correction none,centre "

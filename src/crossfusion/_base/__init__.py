@@ -11,8 +11,9 @@ from crossfusion._base.errors import (
     InputError,
     MissingDependencyError,
     NonFiniteError,
-    escape_unprintable,
+    dump_error,
     first_line,
+    load_error,
     ran_short,
     warn,
 )
@@ -28,6 +29,7 @@ from crossfusion._base.finite import (
     warn_about_lost_groups,
 )
 from crossfusion._base.lazy_rows import CHUNK_BYTES, LazyRows, prefetch, rows_per_chunk
+from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
 from crossfusion._base.text import (
     SHOWN,
@@ -77,6 +79,7 @@ __all__ = [
     "NAN",
     "RAN_SHORT",
     "SHOWN",
+    "Argument",
     "CodeArray",
     "CrossfusionError",
     "CrossfusionWarning",
@@ -88,6 +91,8 @@ __all__ = [
     "LazyRows",
     "MissingDependencyError",
     "NonFiniteError",
+    "Spelling",
+    "arg",
     "as_frequency",
     "as_names",
     "as_row_pair",
@@ -113,6 +118,7 @@ __all__ = [
     "check_whole",
     "data_frame",
     "declare_operators",
+    "dump_error",
     "errors",
     "escape_unprintable",
     "factors",
@@ -122,6 +128,7 @@ __all__ = [
     "interval_text",
     "label_text",
     "load",
+    "load_error",
     "make_folder",
     "map_threads",
     "multiply_matrices",

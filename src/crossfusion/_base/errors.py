@@ -1,12 +1,28 @@
 """Everything that crossfusion raises or warns with.
 
-Each message is one sentence that names the argument, what is wrong with it, and the way out.
+Each is made of the argument, its value, what is wrong, and the way out; Python and the command line put the same object
+in their own words.
 """
 
 import errno
+import json
+import os
+import pickle
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Callable
+from typing import Any
+
+from crossfusion._base.messages import (
+    NO_VALUE,
+    Argument,
+    Part,
+    Spelling,
+    arg,
+    parse_marks,
+    render_parts,
+    show_value,
+)
 
 SHORTAGES = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 SHORTAGE_TEXTS = (
@@ -17,17 +33,6 @@ SHORTAGE_TEXTS = (
     "out of memory",
 )
 RAN_SHORT = "cannot be read: too little memory, threads or open files are left for it, or it is damaged"
-
-
-def escape_unprintable(text: str) -> str:
-    r"""A text in one line that any terminal can print, whatever names of files and columns are in it.
-
-    >>> print(printable("a\udcff\n\x1b"), printable("\ud800é"))
-    a\xff\n\x1b \ud800é
-    """
-    with suppress(UnicodeEncodeError):  # names of files may be no text; halves of a character are escaped below
-        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def first_line(problem: BaseException) -> str:
@@ -46,16 +51,101 @@ def ran_short(problem: BaseException) -> bool:
     return any(text in str(problem) for text in SHORTAGE_TEXTS)  # some libraries pass on no more than this
 
 
-class CrossfusionError(Exception):
-    """Base class of all errors raised on purpose by crossfusion."""
+class Message:
+    """What an error or a warning says, as an object that each interface puts in its own words."""
+
+    argument: str | None = None
+    value: Any = None
+    _parts: tuple[tuple[Part, ...], ...] = ((), (), ())  # the subject, the problem, the remedy
+
+    def _say(self, subject: Argument | str | None, problem: str, remedy: str) -> None:
+        first: tuple[Part, ...] = (subject,) if isinstance(subject, Argument) else parse_marks(subject or "")
+        self._parts = first, parse_marks(problem), parse_marks(remedy)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the argument, or in general where the error is not about one."""
+        return render_parts(self._parts[1])
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it; empty where the problem says it already."""
+        return render_parts(self._parts[2])
+
+    @property
+    def sentence(self) -> tuple[Part, ...]:
+        """Everything that is said, in parts."""
+        subject, problem, remedy = self._parts
+        return (*subject, *((" ",) if subject else ()), *problem, *((": ",) if remedy else ()), *remedy)
+
+    @property
+    def marked(self) -> str:
+        """Everything that is said, to be quoted in another message, which will name arguments in its own words."""
+        return "".join(map(str, self.sentence))
+
+    def render(self, show: Callable[[Argument | Spelling], str] | None = None) -> str:
+        """One line in which `show` names the arguments; by default as Python does.
+
+        Parameters
+        ----------
+        show : callable, optional
+            Takes an Argument or a Spelling, and returns its text.
+
+        Returns
+        -------
+        str
+            Such as "level=2 must be ...: remedy".
+        """
+        return render_parts(self.sentence, show)
 
     def __str__(self) -> str:
-        """The message."""
-        return escape_unprintable(super().__str__())
+        return self.render()
+
+
+class CrossfusionError(Message, Exception):
+    """Base class of all errors raised on purpose by crossfusion.
+
+    Parameters
+    ----------
+    argument : str or None
+        The argument that cannot be used, or the name of what holds the values; None if it is not about one.
+    value : object
+        The value that was passed, if it tells something.
+    problem : str
+        What is wrong, following the argument and its value: "must be 1 or more".
+    remedy : str
+        What to do about it: "pass a whole number".
+    """
+
+    def __init__(self, argument: str | None = None, value: Any = NO_VALUE, problem: str = "", remedy: str = "") -> None:
+        if not problem:  # a whole sentence, until all errors are made in parts
+            argument, problem = None, argument or ""
+        self.argument, self.value = argument, None if value is NO_VALUE else value
+        self._say(None if argument is None else arg(argument, value), problem, remedy)
+        super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.value)
+        except Exception:  # a client or a model, say, of which another process can show no more than this
+            state["value"] = show_value(self.value)
+        return _restore, (type(self), *self.args), state
+
+
+def _restore(kind: type[CrossfusionError], *args: Any) -> CrossfusionError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(CrossfusionError, ValueError):
-    """An argument that cannot be used as it is."""
+    """An argument that cannot be used as it is.
+
+    Its attributes `argument`, `value`, `problem` and `remedy` are what it was made of.
+
+    >>> error = InputError("level", 2, "must be below 1", "pass 0.95")
+    >>> print(error, "|", error.argument, error.remedy)
+    level=2 must be below 1: pass 0.95 | level pass 0.95
+    """
 
 
 class NonFiniteError(InputError):
@@ -63,11 +153,40 @@ class NonFiniteError(InputError):
 
 
 class FileError(CrossfusionError, ValueError):
-    """A file that is missing, damaged, or not what it was taken for."""
+    """A file that is missing, damaged, or not what it was taken for.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file or folder, or a place in it; None if it is not about one.
+    problem : str
+        What is wrong, following the path: "does not exist".
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, problem: str = "", remedy: str = "") -> None:
+        if not problem and path is not None:
+            path, problem = None, str(path)
+        super().__init__(problem=problem, remedy=remedy)
+        self.path = None if path is None else os.fspath(path)
+        self._say(self.path, problem, remedy)
+        self.args = (str(self),)
 
 
 class EngineError(CrossfusionError, RuntimeError):
-    """Workers of a cluster that were lost, or that did not do all of the work: there is no result."""
+    """Workers of a cluster that were lost, or that did not do all of the work: there is no result.
+
+    Parameters
+    ----------
+    problem : str
+        What happened.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem=problem, remedy=remedy)
 
 
 class MissingDependencyError(CrossfusionError, ImportError):
@@ -78,27 +197,60 @@ class MissingDependencyError(CrossfusionError, ImportError):
     library : str
         The library that could not be imported.
     extra : str or None
-        The extra of crossfusion that installs it; None if none does, because of its licence.
+        The extra of crossfusion that installs it; None if none does, because of its license.
     purpose : str
         What it is needed for.
     """
 
     def __init__(self, library: str, extra: str | None, purpose: str) -> None:
         package = library if extra is None else f"'crossfusion[{extra}]'"
-        super().__init__(f"{purpose} needs {library}, which is not installed: pip install {package}")
-        self._parts = library, extra, purpose
-
-    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str | None, str]]:
-        return type(self), self._parts  # so that a worker process can pass it on
+        super().__init__(problem=f"{purpose} needs {library}, which is not installed", remedy=f"pip install {package}")
 
 
-class CrossfusionWarning(UserWarning):
-    """A result that is right but easily misread."""
+def dump_error(error: CrossfusionError) -> str:
+    """An error as JSON, for a process that should not unpickle anything; its value becomes text."""
+    facts = error.__dict__ | {"value": None if error.value is None else show_value(error.value)}
+    return json.dumps([type(error).__name__, facts | {"_parts": [list(map(_as_list, each)) for each in error._parts]}])
 
 
-def warn(message: str) -> None:
+def load_error(text: str) -> CrossfusionError:
+    """The error that `dump_error` wrote."""
+    name, facts = json.loads(text)
+    kinds = (InputError, NonFiniteError, FileError, EngineError, MissingDependencyError)
+    kind = {each.__name__: each for each in kinds}.get(name, CrossfusionError)
+    error = kind.__new__(kind)
+    error.__dict__.update(facts, _parts=tuple(tuple(map(_as_part, each)) for each in facts["_parts"]))
+    error.args = (str(error),)
+    return error
+
+
+def _as_list(part: Part) -> str | list[str | None]:
+    return part if isinstance(part, str) else [type(part).__name__, *part]
+
+
+def _as_part(entry: Any) -> Part:
+    return entry if isinstance(entry, str) else {"Argument": Argument, "Spelling": Spelling}[entry[0]](*entry[1:])
+
+
+class CrossfusionWarning(Message, UserWarning):
+    """A result that is right but easily misread.
+
+    Parameters
+    ----------
+    problem : str
+        What is easily misread.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self._say(None, problem, remedy)
+        super().__init__(str(self))
+
+
+def warn(problem: str, remedy: str = "") -> None:
     """Warn on the line outside of crossfusion that led here, however deep it was found out."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
         level, frame = level + 1, frame.f_back
-    warnings.warn(escape_unprintable(message), CrossfusionWarning, stacklevel=level)
+    warnings.warn(CrossfusionWarning(problem, remedy), stacklevel=level)

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
-from crossfusion.cli.wording import as_options, command_of
+from crossfusion._base import Argument, CrossfusionError, CrossfusionWarning, Spelling, escape_unprintable, ran_short
+from crossfusion.cli.wording import as_options, command_of, words_of
 
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 NO_MEMORY = "there is not enough memory for this: summarize to fewer groups, or select some"
@@ -61,7 +61,7 @@ def run(group: click.Group | None, name: str, arguments: list[str] | None = None
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(_said(str(problem), group, arguments))
+        fail(_said(problem, group, arguments))
     except (KeyboardInterrupt, click.Abort):
         _interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
@@ -140,19 +140,22 @@ def _commands() -> click.Group:
     return cli
 
 
-def _said(message: str, group: click.Group | None, arguments: list[str] | None) -> str:
+def _said(message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
-    words = sys.argv[1:] if arguments is None else arguments
-    return as_options(message, command_of(group or _commands(), words), words)
+    words = sys.argv[1:] if typed is None else typed
+    command = command_of(group or _commands(), words)
+    if message.argument is None and not any(isinstance(part, Argument | Spelling) for part in message.sentence):
+        return as_options(str(message), command, words)
+    return message.render(words_of(command, words))
 
 
 def _shows_warnings(group: click.Group | None, arguments: list[str] | None) -> Callable[..., None]:
     """What Python calls with each warning; the same is said once."""
     shown = set()
 
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, CrossfusionWarning) and str(message) not in shown:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if isinstance(message, CrossfusionWarning) and str(message) not in shown:
             shown.add(str(message))
-            print(f"crossfusion: warning: {_said(str(message), group, arguments)}", file=sys.stderr)
+            print(f"crossfusion: warning: {_said(message, group, arguments)}", file=sys.stderr)
 
     return show

@@ -2,10 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
+from crossfusion._base import Argument, Spelling
 from crossfusion.io import engines
 from crossfusion.summary import periods
 
@@ -45,6 +46,35 @@ PHRASES = (  # names without a value, where they cannot be words of a sentence
     r"(?<=; )reference(?= takes )",
     r"(?<=; )vectors(?= names )",
 )
+
+
+def words_of(command: click.Command, typed: Sequence[str] = ()) -> Callable[[Argument | Spelling], str]:
+    """How messages name arguments where a command was called: by its options.
+
+    Parameters
+    ----------
+    command : click.Command
+        The command that was called, which knows its options.
+    typed : list of str
+        What was typed after its name: lists of values are shown as they were.
+
+    Returns
+    -------
+    callable
+        Takes an argument of a message, such as `level` with the value 2, and returns "--level 2".
+    """
+    options = {str(each.name): each for each in command.params if isinstance(each, click.Option)}
+    options |= {name: options[here] for name, here in INSTEAD.items() if here in options and name not in options}
+
+    def show(part: Argument | Spelling) -> str:
+        if isinstance(part, Spelling):
+            return part.typed
+        option = options.get(part.name)
+        if option is None:
+            return part.python
+        return " ".join([_option(option, typed), *([] if part.value is None else [_value(option, part.value, typed)])])
+
+    return show
 
 
 def as_options(message: str, command: click.Command, typed: Sequence[str] = ()) -> str:

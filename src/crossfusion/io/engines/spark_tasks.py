@@ -4,13 +4,12 @@ An error of ours is an answer too. It is not raised there, where Spark would try
 on to the driver, which raises it: of several always the first one.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossfusion._base import errors
+from crossfusion._base import CrossfusionError, dump_error, load_error
 from crossfusion.io.engines.serialization import pack, unpack
 from crossfusion.io.reduction import Reduced, Running, reduce_partition
 from crossfusion.io.sources.chunk import Chunk, Partition
@@ -109,18 +108,12 @@ def answer(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) ->
     """Messages that hold what `work` finds and how many parts that is of, or the error it ends with."""
     try:
         piece, parts = work()
-    except errors.CrossfusionError as problem:
-        yield Message(source, number, parts=1, error=_as_text(problem))
+    except CrossfusionError as problem:
+        yield Message(source, number, parts=1, error=dump_error(problem))
         return
     for chunk, payload in enumerate(pack(piece)):
         first = (parts, piece.seen.rows) if chunk == 0 else (0, 0)
         yield Message(source, number, chunk, *first, None, payload)
-
-
-def _as_text(problem: errors.CrossfusionError) -> str:
-    made_of = problem.__reduce__()
-    assert isinstance(made_of, tuple)  # the class, and what it is called with
-    return json.dumps([type(problem).__name__, made_of[1]])
 
 
 def as_batch(message: Message) -> "pa.RecordBatch":
@@ -146,5 +139,4 @@ def raise_error(messages: Iterable[Message]) -> None:
     """Raise the first error that a message carries."""
     for message in messages:
         if message.error is not None:
-            kind, arguments = json.loads(message.error)
-            raise getattr(errors, kind)(*arguments)
+            raise load_error(message.error)

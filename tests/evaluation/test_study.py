@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion.evaluation.protocols import association, scatter
+from crossfusion.evaluation.protocols import association, study_figure
 from crossfusion.io.sources.all_rows import Rows
 from crossfusion.study import published, published_tables
 from tests.cli.test_cli import fails, run, run_json
@@ -274,15 +274,15 @@ def test_our_tables_stand_beside_the_papers(study):
 
 def test_the_figure_is_written_whole(study, tmp_path):
     for ending in ("png", "svg", "pdf"):
-        scatter.save(study, tmp_path / f"study.{ending}")
+        study_figure.save_study_figure(study, tmp_path / f"study.{ending}")
     assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "study.svg").read_text()
-    scatter.save(study, tmp_path / "again.svg")
+    study_figure.save_study_figure(study, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text() == text
     drawn = study.plot()
     assert sum(axes.axison for axes in drawn.axes) == 3
     with pytest.raises(cf.FileError, match="no figure's"):
-        scatter.save(study, tmp_path / "study.txt")
+        study_figure.save_study_figure(study, tmp_path / "study.txt")
 
 
 def test_what_cannot_be_studied_is_refused(refuses):

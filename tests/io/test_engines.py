@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 
 import crossfusion as cf
 from crossfusion.cli import main
-from crossfusion.cli.reading import Reading
+from crossfusion.cli.row_reader import Reading
 from crossfusion.io.sources import chunk
 from crossfusion.moments import kernel
 from tests.helpers.spark_session import frame_of, started

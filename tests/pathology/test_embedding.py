@@ -16,7 +16,7 @@ from PIL import Image
 
 import crossfusion as cf
 from crossfusion.cli.embed import choose_normalizer
-from crossfusion.pathology import embedding, parts
+from crossfusion.pathology import embedding, resumable_output
 from crossfusion.pathology.embedding import embed
 from crossfusion.pathology.encoders import Encoder, encoder
 from crossfusion.pathology.normalizers import Normalizer, normalizer
@@ -72,7 +72,7 @@ def test_the_file_says_how_it_was_made_and_is_a_source(tiles, tmp_path):
     tiles = [*tiles, Tile(str(blank), "blank", {"slide": "00", "scanner": "A"})]
     to_first = normalizer("macenko", tiles[0])
     path = embed(tiles, tmp_path / "out.parquet", encoder="random", normalizer=to_first)
-    facts = parts.facts_of(path)
+    facts = resumable_output.facts_of(path)
     assert (facts["encoder"], facts["normalizer"], facts["dim"], facts["tiles"]) == ("random", "macenko", 256, 13)
     assert facts["unchanged"] == 1
     assert facts["normalizer_tag"] == to_first.tag

@@ -15,13 +15,13 @@ from PIL import Image
 
 import crossfusion as cf
 from crossfusion.pathology import devices
-from crossfusion.pathology.encoders import Encoder, encoder, hub
+from crossfusion.pathology.encoders import Encoder, encoder, timm_models
 from tests.helpers.stained_images import export, real_images, stained
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
 if importlib.util.find_spec("timm") is None:
     pytest.skip("timm is missing: install the extra pathology", allow_module_level=True)
-timm = hub.load_timm()
+timm = timm_models.load_timm()
 
 IMAGES = [stained(k, side=side) for k, side in enumerate((256, 256, 300, 96))]
 SIDE, PATCH, WIDTH = 28, 14, 32
@@ -159,7 +159,8 @@ def test_uni_from_a_folder_is_its_class_token(tmp_path):
 def test_options_of_published_encoders_are_those_of_their_cards():
     swiglu = {"mlp_layer": timm.layers.SwiGLUPacked, "act_layer": torch.nn.SiLU}
     told = {
-        name: (known.repository, known.options(timm), known.before_patches) for name, known in hub.PUBLISHED.items()
+        name: (known.repository, known.options(timm), known.before_patches)
+        for name, known in timm_models.PUBLISHED.items()
     }
     assert told == {
         "virchow": ("paige-ai/Virchow", swiglu, 1),

@@ -19,7 +19,7 @@ from PIL import Image
 
 import crossfusion as cf
 from crossfusion._base import optional
-from crossfusion.pathology import Tile, pictures, read_layout, tissue
+from crossfusion.pathology import Tile, read_layout, slide_files, tissue
 from crossfusion.pathology import tiles as tiles_module
 from crossfusion.pathology.layouts import count_tiles
 from crossfusion.pathology.lesions import read_lesions
@@ -27,7 +27,7 @@ from tests.cli.test_cli import fails, run, run_json
 from tests.helpers import slide_layouts as slides
 from tests.test_imports import without
 
-READERS = {"openslide": pictures._OpenSlide, "tiffslide": pictures._TiffSlide}
+READERS = {"openslide": slide_files._OpenSlide, "tiffslide": slide_files._TiffSlide}
 
 
 @pytest.fixture(params=READERS)
@@ -144,7 +144,7 @@ def test_a_slide_is_opened_once_for_all_its_tiles(slide, monkeypatch):
 
     def noted(name):
         opened.append(name)
-        return pictures.open_picture(name)
+        return slide_files.open_picture(name)
 
     monkeypatch.setattr(tiles_module, "open_picture", noted)
     copies = [path, *(shutil.copy(path, f"{path[:-4]}{k}.tif") for k in range(2))]
@@ -168,7 +168,7 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path):
 def test_nothing_is_left_open_at_the_end(slide, python):
     code = f"""
 from concurrent.futures import ThreadPoolExecutor
-from crossfusion.pathology import Tile, pictures
+from crossfusion.pathology import Tile, slide_files
 tile = Tile({slide[0]!r}, "k", {{}}, (0, 0, 9, 9))
 with ThreadPoolExecutor(2) as pool:
     print(sum(found.shape[0] for found in pool.map(Tile.read, [tile] * 4)), tile.read().shape)
@@ -632,7 +632,7 @@ def test_a_picture_that_says_it_is_huge(tmp_path, refuses, size):
 
 
 def test_a_slide_that_is_too_large_to_be_read_whole_can_be_cut(slide, refuses, monkeypatch):
-    monkeypatch.setattr(pictures, "MOST", 100_000)
+    monkeypatch.setattr(slide_files, "MOST", 100_000)
     monkeypatch.setattr(tissue, "LONGEST", 192)
     with refuses(r"s\.tif has 768 × 512 pixels to decode in one go", cf.FileError):
         Tile(slide[0], "k", {}).read()

@@ -14,8 +14,8 @@ import pytest
 import crossfusion as cf
 from crossfusion.io.sources import open_file
 from crossfusion.io.sources.sampling import Sample
-from crossfusion.report.names import plain_text
-from crossfusion.report.ordering import clustered
+from crossfusion.report.group_order import clustered
+from crossfusion.report.name_text import plain_text
 
 COMMAND = Path(sys.executable).with_name("crossfusion")
 

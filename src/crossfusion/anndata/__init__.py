@@ -3,10 +3,10 @@
 Imported when asked for, as ``import crossfusion.anndata``; the extra ``anndata`` installs what it needs.
 """
 
+from crossfusion.anndata.label_distances import WithinLabel
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.measure import cfd
-from crossfusion.anndata.scoring import Keys as Keys
-from crossfusion.anndata.scoring import rank_embeddings as rank_embeddings
-from crossfusion.anndata.within import WithinLabel
+from crossfusion.anndata.ranking import Keys as Keys
+from crossfusion.anndata.ranking import rank_embeddings as rank_embeddings
 
 __all__ = ["Leaderboard", "WithinLabel", "cfd"]

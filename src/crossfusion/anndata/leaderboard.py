@@ -15,7 +15,7 @@ from crossfusion._base import (
     plain_value,
     text_table,
 )
-from crossfusion.anndata.within import WithinLabel, columns_of
+from crossfusion.anndata.label_distances import WithinLabel, columns_of
 from crossfusion.fusion import Fusion
 
 if TYPE_CHECKING:

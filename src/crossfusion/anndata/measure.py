@@ -8,7 +8,7 @@ import numpy as np
 from crossfusion._base import NAN, InputError, check_known, check_once, check_option, factors, optional, warn
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import chosen, opened
-from crossfusion.anndata.scoring import DONOR, Keys, rank_embeddings
+from crossfusion.anndata.ranking import DONOR, Keys, rank_embeddings
 from crossfusion.io import collect
 
 if TYPE_CHECKING:

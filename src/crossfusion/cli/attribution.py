@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from crossfusion._base import InputError, label_text, number_text, percent
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
     given_option,
@@ -14,7 +14,7 @@ from crossfusion.cli.options import (
     plot_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Attribution
 
 
@@ -61,8 +61,8 @@ def attribution(
     if as_json:
         output.show_json(result.to_dict())
         return
-    _show(result, top, tables.question(between, given), over)
-    tables.show_whole(summary, between, given, weights)
+    _show(result, top, result_tables.question(between, given), over)
+    result_tables.show_whole(summary, between, given, weights)
 
 
 def _show(result: Attribution, top: int, asked: str, over: str) -> None:

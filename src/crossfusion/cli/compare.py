@@ -9,8 +9,7 @@ import numpy as np
 
 from crossfusion._base import NAN, InputError, check_option, number_text, plain_value, require_finite, warn
 from crossfusion.arrays import cfd, permutation_test
-from crossfusion.cli import output, tables
-from crossfusion.cli.domains import chosen_distances, dense, distance_option
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     check_typed,
     distance_settings_option,
@@ -21,7 +20,8 @@ from crossfusion.cli.options import (
     test_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.cli.protocol_options import chosen_distances, dense, distance_option
+from crossfusion.cli.row_reader import Reading, reading_options
 from crossfusion.evaluation import distances
 from crossfusion.fusion import Fusion
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
@@ -86,7 +86,7 @@ def compare(
     if as_json:
         output.show_json(fusion.to_dict())
     else:
-        tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+        result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
 
 
 def _two(read: Reading, files: Sequence[str]) -> Sequence[Source]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
     check_typed,
@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     units_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.cli.row_reader import Reading, reading_options
 from crossfusion.summary import compare_corrections
 
 
@@ -71,7 +71,7 @@ def corrections(
         output.show_json(found.to_dict())
         return
     header, rows = found.table()
-    output.show_table(f"{tables.question(between, given)}: corrections, the most fused first", header, rows)
+    output.show_table(f"{result_tables.question(between, given)}: corrections, the most fused first", header, rows)
 
 
 methods = click.Command(  # its name in 0.1

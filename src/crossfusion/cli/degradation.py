@@ -8,16 +8,6 @@ import click
 
 from crossfusion._base import InputError
 from crossfusion.cli import output
-from crossfusion.cli.domains import (
-    SPLIT,
-    chosen_distances,
-    correction_option,
-    distance_option,
-    folds_option,
-    label_option,
-    metric_option,
-    rows_of,
-)
 from crossfusion.cli.options import (
     between_option,
     distance_settings_option,
@@ -29,8 +19,18 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.reading import Reading, reading_options
-from crossfusion.evaluation import CORRECTIONS, DISTANCES, WITHIN_LABELS, Study, degradation_study, scatter
+from crossfusion.cli.protocol_options import (
+    SPLIT,
+    chosen_distances,
+    correction_option,
+    distance_option,
+    folds_option,
+    label_option,
+    metric_option,
+    rows_of,
+)
+from crossfusion.cli.row_reader import Reading, reading_options
+from crossfusion.evaluation import CORRECTIONS, DISTANCES, WITHIN_LABELS, Study, degradation_study, save_study_figure
 from crossfusion.io import Rows
 
 
@@ -90,7 +90,7 @@ def degradation(
             **asked,
         )
     if plot is not None:
-        scatter.save(found, plot)
+        save_study_figure(found, plot)
     if as_json:
         output.show_json(found.to_dict())
     else:

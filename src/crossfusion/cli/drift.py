@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crossfusion.cli import end_output, output, tables
+from crossfusion.cli import end_output, output, result_tables
 from crossfusion.cli.options import (
     check_typed,
     given_option,
@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     units_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import FEATURES
 from crossfusion.summary import Drift, list_periods, parse_reference
 
@@ -98,7 +98,7 @@ def drift(
     )
     output.draw(plot, found.plot)
     try:
-        output.show_json(found.to_dict()) if as_json else _show(found, tables.question([time], given))
+        output.show_json(found.to_dict()) if as_json else _show(found, result_tables.question([time], given))
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough; an alarm is one all the same
         end_output()

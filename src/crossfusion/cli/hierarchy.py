@@ -6,7 +6,7 @@ import click
 
 from crossfusion.cli import output
 from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import HEADER
 
 

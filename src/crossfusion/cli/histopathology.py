@@ -11,7 +11,6 @@ import click
 
 from crossfusion._base import FileError
 from crossfusion.cli import output
-from crossfusion.cli.domains import METRICS, SPLIT, chosen_distances, correction_option, distance_option
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
     folder_option,
@@ -23,6 +22,7 @@ from crossfusion.cli.options import (
     typed_command,
     units_option,
 )
+from crossfusion.cli.protocol_options import METRICS, SPLIT, chosen_distances, correction_option, distance_option
 from crossfusion.cli.tiles import Tiling, tile_options
 
 FEW = 10  # tiles of a slide with --quick

@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     seed_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.cli.row_reader import Reading, reading_options
 from crossfusion.summary import Summary
 
 LABELS_SHOWN = 40  # rows of the table of labels

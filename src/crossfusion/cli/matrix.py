@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion._base import InputError, check_option, label_text, plain_value
 from crossfusion.arrays import number_of_pairs, pairs_of_rows
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
     check_typed,
@@ -22,7 +22,7 @@ from crossfusion.cli.options import (
     units_option,
     weights_option,
 )
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Pairwise
 from crossfusion.inference import METHODS
 from crossfusion.summary import Summary
@@ -98,17 +98,19 @@ def matrix(
         columns = result.columns
         rows = [
             [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
-            for i, j in tables.pairs(len(names))
+            for i, j in result_tables.pairs(len(names))
         ]
         output.show_csv(["group_a", "group_b", *columns], rows)
     else:
-        asked = tables.question(between, given)
+        asked = result_tables.question(between, given)
         if inference:
-            tables.show_pairs(result, f"{asked} ({weights})", adjust)
+            result_tables.show_pairs(result, f"{asked} ({weights})", adjust)
         else:
             values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
-            tables.show_matrix(result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})")
-        tables.show_whole(summary, between, given, weights, result, units)
+            result_tables.show_matrix(
+                result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})"
+            )
+        result_tables.show_whole(summary, between, given, weights, result, units)
 
 
 def _of_rows(

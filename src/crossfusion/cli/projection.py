@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from crossfusion._base import InputError, check_seed, check_whole, factors, label_text, number_text, percent
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Projection
 from crossfusion.io import Sample
 
@@ -45,7 +45,7 @@ def projection(
         [label_text(label), *map(number_text, place)]
         for label, place in zip(found.labels, found.means.tolist(), strict=True)
     ]
-    title = f"Means of {tables.question(between, [])} on the plane that separates them most"
+    title = f"Means of {result_tables.question(between, [])} on the plane that separates them most"
     output.show_table(title, [" × ".join(between), "first", "second"], rows)
     click.echo(f"the plane shows {percent(found.shown)} of the variance between the groups")
 

@@ -7,15 +7,6 @@ import click
 
 from crossfusion._base import label_text, number_text
 from crossfusion.cli import output
-from crossfusion.cli.domains import (
-    SPLIT,
-    chosen_distances,
-    distance_option,
-    folds_option,
-    label_option,
-    metric_option,
-    rows_of,
-)
 from crossfusion.cli.options import (
     between_option,
     distance_settings_option,
@@ -26,7 +17,16 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.reading import Reading, reading_options, rows_argument
+from crossfusion.cli.protocol_options import (
+    SPLIT,
+    chosen_distances,
+    distance_option,
+    folds_option,
+    label_option,
+    metric_option,
+    rows_of,
+)
+from crossfusion.cli.row_reader import Reading, reading_options, rows_argument
 from crossfusion.evaluation import SCORES, Rdr, pair_text
 from crossfusion.evaluation import cddr as measure_cddr
 from crossfusion.evaluation import rdr as measure_rdr

@@ -19,7 +19,7 @@ from crossfusion._base import (
 )
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
-from crossfusion.cli.reading import Reading, reading_options
+from crossfusion.cli.row_reader import Reading, reading_options
 from crossfusion.io import Checkpoint, ManifestJoin
 from crossfusion.summary import (
     SMALL_GROUPS,

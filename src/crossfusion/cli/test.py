@@ -8,7 +8,7 @@ import click
 
 from crossfusion._base import InputError, check_level, factors, number_text, plain_value, warn
 from crossfusion.arrays import cfd, permutation_test
-from crossfusion.cli import output, tables
+from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
     given_option,
@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.reading import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Fusion
 from crossfusion.inference import TestResult
 from crossfusion.io import Rows
@@ -87,7 +87,7 @@ def test(
         found |= {"exchanged": said}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
     else:
-        _show(result, fusion, tables.question(between, given), said)
+        _show(result, fusion, result_tables.question(between, given), said)
 
 
 def _of_units(
@@ -143,11 +143,11 @@ def _show(result: TestResult, fusion: Fusion, asked: str, exchanged: str) -> Non
     rows = [
         ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
         ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
-        *tables.interval_rows(fusion),
+        *result_tables.interval_rows(fusion),
         ["statistic", number_text(result.statistic), "pseudo-F"],
         ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
     title = f"Test of the separation of {asked}, exchanging {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
-    tables.show_caution(fusion)
+    result_tables.show_caution(fusion)

@@ -16,9 +16,9 @@ import numpy as np
 
 from crossfusion._base import FileError, warn
 from crossfusion.io import list_some, paths
+from crossfusion.pathology.file_layouts import Done, read_table, slide_tiles
 from crossfusion.pathology.lesions import Lesions, read_lesions
-from crossfusion.pathology.listing import Done, read_table, slide_tiles
-from crossfusion.pathology.pictures import TIFF
+from crossfusion.pathology.slide_files import TIFF
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut
 

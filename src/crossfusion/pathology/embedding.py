@@ -21,7 +21,7 @@ from crossfusion.pathology.encoders import encoder as encoder_by_name
 from crossfusion.pathology.images import digest
 from crossfusion.pathology.normalizers import Normalizer
 from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
-from crossfusion.pathology.parts import FORMAT, VECTORS, Parts, check_target, facts_of, write_output
+from crossfusion.pathology.resumable_output import FORMAT, VECTORS, Parts, check_target, facts_of, write_output
 from crossfusion.pathology.tiles import Tile
 
 EVERY = 20.0  # seconds of work between two parts that are kept

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from crossfusion._base import FileError, InputError, check_option, warn
 from crossfusion.io import paths
 from crossfusion.pathology.camelyon16 import read_camelyon16
-from crossfusion.pathology.listing import Done, read_folder, read_manifest, read_slides
+from crossfusion.pathology.file_layouts import Done, read_folder, read_manifest, read_slides
 from crossfusion.pathology.midog import read_midog
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut

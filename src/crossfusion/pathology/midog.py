@@ -15,8 +15,8 @@ from typing import Any
 
 from crossfusion._base import FileError
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.listing import Done, check_there
-from crossfusion.pathology.pictures import open_picture
+from crossfusion.pathology.file_layouts import Done, check_there
+from crossfusion.pathology.slide_files import open_picture
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FileError
 from crossfusion.io import show_path
-from crossfusion.pathology.pictures import Box, Picture, open_picture, reading
+from crossfusion.pathology.slide_files import Box, Picture, open_picture, reading
 
 OPEN = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
 

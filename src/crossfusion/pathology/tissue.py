@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossfusion._base import InputError, check_positive, check_whole, warn
 from crossfusion.io import show_path
-from crossfusion.pathology.pictures import Box, Picture, Pixels
+from crossfusion.pathology.slide_files import Box, Picture, Pixels
 from crossfusion.pathology.tiles import Tile
 
 USUAL = 0.5  # µm per pixel at which most encoders of tissue were trained, 20×

@@ -1,14 +1,14 @@
 """Figures of results, from plain numbers and names; results call these in their `plot`."""
 
 from crossfusion.plots.bars import contributions, levels, parts
-from crossfusion.plots.chance import null
-from crossfusion.plots.clouds import cloud
-from crossfusion.plots.depths import depth
+from crossfusion.plots.batch_biology import plane
+from crossfusion.plots.degradation_panels import panels
+from crossfusion.plots.drift_series import series
+from crossfusion.plots.forest_plot import LINES, forest
 from crossfusion.plots.heatmap import matrix
-from crossfusion.plots.lines import LINES, forest
-from crossfusion.plots.panels import panels
-from crossfusion.plots.periods import series
-from crossfusion.plots.versus import plane
+from crossfusion.plots.layer_depth import depth
+from crossfusion.plots.null_distribution import null
+from crossfusion.plots.projection import cloud
 
 __all__ = [
     "LINES",

@@ -81,7 +81,7 @@ def figure(width: float, height: float) -> Any:
 def styled(width: float, height: float, look: dict[str, Any] = STYLE) -> Any:
     """An empty figure in inches, which keeps its style."""
     matplotlib()
-    from crossfusion.plots.figure import StyledFigure
+    from crossfusion.plots.styled_figure import StyledFigure
 
     drawn = StyledFigure(figsize=(width, height), layout="constrained")
     drawn.style = look

@@ -11,7 +11,7 @@ from crossfusion.fusion import SPREAD, Attribution, Fusion
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, Tested
 from crossfusion.report.html.markup import isolated, number, percent
-from crossfusion.report.names import crossed, listed
+from crossfusion.report.name_text import crossed, listed
 from crossfusion.summary import Summary
 
 IMBALANCE = 5  # times as many rows in the largest group as in the smallest

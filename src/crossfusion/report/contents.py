@@ -9,13 +9,13 @@ import numpy as np
 
 from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
 from crossfusion.fusion import FEATURES, Attribution, Fusion, Pairwise
-from crossfusion.report import headline, versions
+from crossfusion.report import batch_biology, headline
 from crossfusion.report.cautions import concerns
 from crossfusion.report.data import Data
+from crossfusion.report.drift import as_data, in_words, over_time
 from crossfusion.report.evidence import Evidence, Tested, group_labels
-from crossfusion.report.names import crossed
-from crossfusion.report.ordering import clustered
-from crossfusion.report.over_time import as_data, in_words, over_time
+from crossfusion.report.group_order import clustered
+from crossfusion.report.name_text import crossed
 from crossfusion.report.projection import projection
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
@@ -36,7 +36,7 @@ def contents(data: Data) -> dict[str, Any]:
 
 
 def _contents(data: Data) -> dict[str, Any]:
-    reference, evidence = versions.reference(data)
+    reference, evidence = batch_biology.reference(data)
     asked, summary = evidence.question, evidence.summary
     distances = _distances(evidence)
     main = distances.get("adjusted", distances["plain"])
@@ -48,7 +48,7 @@ def _contents(data: Data) -> dict[str, Any]:
     by_feature, by_unit = _attributions(summary, asked, strata)
     same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
     balanced = same_weight.distance(asked.between, asked.given)
-    batches, methods = versions.batches(evidence), versions.methods(data, evidence, reference)
+    batches, methods = batch_biology.batches(evidence), batch_biology.methods(data, evidence, reference)
     drift = over_time(evidence)
     said = headline.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
     return {

@@ -10,7 +10,7 @@ from crossfusion.fusion import Fusion, Pairwise
 from crossfusion.report.cautions import value
 from crossfusion.report.evidence import Tested
 from crossfusion.report.html.markup import isolated, number, percent
-from crossfusion.report.names import crossed
+from crossfusion.report.name_text import crossed
 from crossfusion.report.question import Question
 
 SIZES = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion._version import __version__
 from crossfusion.report.html.markup import element, written
-from crossfusion.report.names import crossed
+from crossfusion.report.name_text import crossed
 from crossfusion.report.question import Question
 
 CITATION = (

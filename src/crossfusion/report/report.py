@@ -9,7 +9,7 @@ from crossfusion._base import FileError, files
 from crossfusion.report.contents import contents
 from crossfusion.report.data import Data, read
 from crossfusion.report.methods_text import made
-from crossfusion.report.names import crossed, plain_text
+from crossfusion.report.name_text import crossed, plain_text
 from crossfusion.report.page import page
 from crossfusion.report.question import Question, asked
 from crossfusion.summary import Factors

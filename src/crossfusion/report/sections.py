@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion.report.html.markup import number, percent, written
-from crossfusion.report.names import crossed
+from crossfusion.report.name_text import crossed
 from crossfusion.report.question import Question
 
 Found = Mapping[str, Any]

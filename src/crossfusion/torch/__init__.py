@@ -7,9 +7,9 @@ from crossfusion._base import load
 
 load("torch", "PyTorch", "torch", "crossfusion.torch")
 
-from crossfusion.torch.depth import Layers  # noqa: E402
 from crossfusion.torch.functional import cfd  # noqa: E402
-from crossfusion.torch.layers import layerwise_cfd  # noqa: E402
+from crossfusion.torch.layers_result import Layers  # noqa: E402
+from crossfusion.torch.layerwise import layerwise_cfd  # noqa: E402
 from crossfusion.torch.loss import CrossFusionLoss  # noqa: E402
 
 if TYPE_CHECKING:

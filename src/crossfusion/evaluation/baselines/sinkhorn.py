@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, as_row_pair, check_positive, check_whole, map_threads, optional, warn
-from crossfusion.evaluation.baselines.blocks import squared_distances
+from crossfusion.evaluation.baselines.pair_distances import squared_distances
 
 SHRINK = 0.6  # the next entropy, as a share of the last
 ON_THE_WAY = 0.02  # marginal error that is small enough to go on to the next entropy

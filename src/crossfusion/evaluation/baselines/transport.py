@@ -18,7 +18,7 @@ from crossfusion._base import (
     percent,
     plain_value,
 )
-from crossfusion.evaluation.baselines.blocks import squared_distances
+from crossfusion.evaluation.baselines.pair_distances import squared_distances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,68 +1,8 @@
-"""Corrections of embeddings: rows and their domains in, rows of less different domains out.
+"""Corrections of embeddings: they map rows of several domains to rows whose domains differ less.
 
-None of them sees a label: what is to be predicted in a new domain is not known there.
+No correction sees a label, since the labels of a new domain are unknown.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
-
-from crossfusion._base import FloatArray, check_known
-from crossfusion.evaluation.correctors.combat import combat
-from crossfusion.evaluation.correctors.covariance import coral, subspace
-from crossfusion.evaluation.correctors.harmony import harmony
-from crossfusion.evaluation.correctors.scaling import centre, none, standardise
+from crossfusion.evaluation.correctors.registry import correct, corrections
 
 __all__ = ["correct", "corrections"]
-
-_ALL: tuple[Callable[..., FloatArray], ...] = (none, centre, standardise, coral, subspace, combat, harmony)
-
-corrections: Mapping[str, Callable[..., FloatArray]] = MappingProxyType({made.__name__: made for made in _ALL})
-"""Every correction by its name; each is a plain function of rows and their domains."""
-
-
-def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> FloatArray:
-    """Correct rows for the domain that they come from, by the name of a method.
-
-    Parameters
-    ----------
-    x : array of shape (rows, dim)
-        Rows of all domains.
-    domain : array of shape (rows,)
-        The domain of each row, such as its scanner.
-    method : str
-        One of ``crossfusion.corrections``.
-    **options
-        Keyword arguments of that method, such as ``reference`` or ``ridge`` of ``coral``.
-
-    Returns
-    -------
-    array of shape (rows, features)
-        Corrected rows in the same order; ``subspace`` has fewer features, the others as many.
-
-    Notes
-    -----
-    No method sees labels. Those that give all domains one mean (``centre``, ``standardise``, ``coral``, ``subspace``)
-    bring CFD to zero by construction: judge them by the task, by distances that see more than means, or by CFD within
-    labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import crossfusion as cf
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(200, 4))
-    >>> scanner = np.repeat(["S1", "S2"], 100)
-    >>> x[scanner == "S2"] = 2 * x[scanner == "S2"] + 1
-    >>> for method in ("none", "combat", "coral"):
-    ...     corrected = cf.correct(x, scanner, method)
-    ...     print(f"{method:<8}{cf.cfd(corrected, labels=scanner).distance:.4f}")
-    none    0.0964
-    combat  0.0007
-    coral   0.0000
-    """
-    check_known([method], list(corrections), "correction", "crossfusion")
-    function = corrections[method]
-    check_known(options, list(inspect.signature(function).parameters)[2:], "option", f"the correction {method!r}")
-    return function(x, domain, **options)

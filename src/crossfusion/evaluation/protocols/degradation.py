@@ -17,8 +17,8 @@ from crossfusion._base import (
     warn,
 )
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
+from crossfusion.evaluation.protocols.cross_validation import Task, Trainer, as_model
 from crossfusion.evaluation.protocols.degradation_result import Cddr, Drop
-from crossfusion.evaluation.protocols.folds import Task, Trainer, as_model
 from crossfusion.evaluation.protocols.scores import METRICS, Predictions
 
 CHUNK = 2**22  # numbers of resampled weights held at a time

@@ -8,10 +8,10 @@ from typing import Any
 from crossfusion._base import InputError, check_whole, label_text
 from crossfusion.evaluation.correctors.domains import as_domains
 from crossfusion.evaluation.protocols.association import associations
+from crossfusion.evaluation.protocols.cross_validation import Trainer, as_model
 from crossfusion.evaluation.protocols.degradation import as_task, check_options, directed, drop
-from crossfusion.evaluation.protocols.folds import Trainer, as_model
 from crossfusion.evaluation.protocols.measures import as_measures
-from crossfusion.evaluation.protocols.measuring import as_versions, distances_of_pairs, with_drop
+from crossfusion.evaluation.protocols.study_distances import as_versions, distances_of_pairs, with_drop
 from crossfusion.evaluation.protocols.study_result import Outcome, Study
 from crossfusion.io import open_rows, read_all
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from crossfusion._base import InputError, check_known, check_option, check_whole
 from crossfusion.pathology import networks
-from crossfusion.pathology.encoders import hub, small
+from crossfusion.pathology.encoders import offline, timm_models
 from crossfusion.pathology.encoders.base import Array, Encoder, fitted
 from crossfusion.pathology.images import Image, file_digest
 
 __all__ = ["Encoder", "encoder"]
 
-SMALL = {"efficientnet_lite0": small.efficientnet_lite0, "random": small.random}
+SMALL = {"efficientnet_lite0": offline.efficientnet_lite0, "random": offline.random}
 FORMS = ("timm:NAME", "folder:DIR", "onnx:FILE")
 VALUES = networks.IMAGENET | networks.RANGES
 
@@ -76,15 +76,15 @@ def encoder(
         raise InputError(f"pretrained=False goes with timm:NAME, not with {name!r}: leave it out")
     if colon and not rest:
         raise InputError(f"the encoder {name!r} names nothing after the colon: write {', '.join(FORMS)}")
-    if kind in hub.PUBLISHED:
-        return hub.published(name, rest, **options)
+    if kind in timm_models.PUBLISHED:
+        return timm_models.published(name, rest, **options)
     if kind == "timm" and colon:
-        return hub.by_name(name, rest, pretrained=pretrained, **options)
+        return timm_models.by_name(name, rest, pretrained=pretrained, **options)
     if kind == "folder" and colon:
-        return hub.in_folder(name, rest, **options)
+        return timm_models.in_folder(name, rest, **options)
     if kind == "onnx" and colon:
         return _onnx(name, rest, **options)
-    check_known([name], [*SMALL, *hub.PUBLISHED, *FORMS], "encoder", "crossfusion")
+    check_known([name], [*SMALL, *timm_models.PUBLISHED, *FORMS], "encoder", "crossfusion")
     return SMALL[name](name, **options)
 
 
@@ -92,7 +92,7 @@ def _onnx(name: str, rest: str, *, device: str, precision: str, batch: int) -> E
     check_option(precision, ("auto", "float32"), "precision")  # else the file itself must be of it
     path, numbers, said = networks.split_values(rest, None, VALUES, name)
     network = networks.onnx(path, device)
-    height, width = network.height or small.SIDE, network.width or small.SIDE
+    height, width = network.height or offline.SIDE, network.width or offline.SIDE
 
     def prepare(image: Image) -> Array:
         return numbers.to_network(fitted(image, width, height))

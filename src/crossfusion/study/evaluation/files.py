@@ -3,7 +3,7 @@
 import json
 
 from crossfusion._base import files
-from crossfusion.evaluation import scatter
+from crossfusion.evaluation import save_study_figure
 from crossfusion.study import output
 from crossfusion.study.evaluation import tables
 from crossfusion.study.evaluation.model import Evaluated
@@ -26,7 +26,7 @@ def write_files(found: Evaluated) -> None:
             "correlations": tables.correlation_tables(found),
         }
         for ending in ("png", "svg"):
-            scatter.save(found.study, folder / f"scatter.{ending}")
+            save_study_figure(found.study, folder / f"scatter.{ending}")
     for name, content in texts.items():
         files.write_text(folder / f"{name}.md", tables.markdown(content))
     numbers = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)

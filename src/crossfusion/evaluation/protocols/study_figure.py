@@ -6,7 +6,7 @@ from crossfusion.evaluation.protocols.study_result import Study
 from crossfusion.plots import saving, style
 
 
-def save(study: Study, path: Path) -> None:
+def save_study_figure(study: Study, path: Path) -> None:
     """Write the figure, whole or not at all; with very many panels, fewer dots an inch.
 
     Parameters

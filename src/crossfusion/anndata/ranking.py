@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, check_known, check_whole, factors, label_text, warn
+from crossfusion.anndata.label_distances import within_labels
 from crossfusion.anndata.leaderboard import Leaderboard
-from crossfusion.anndata.within import within_labels
 from crossfusion.summary import Summary, compare_summaries
 
 BATCH, LABEL, DONOR = "batch", "label", "donor"  # factors, whatever the columns of obs are called

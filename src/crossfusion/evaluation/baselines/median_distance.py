@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray
-from crossfusion.evaluation.baselines.blocks import over_pairs
+from crossfusion.evaluation.baselines.pair_distances import over_pairs
 
 FEW = 2**20  # pairs that are simply listed
 SAMPLE = 8  # pairs looked at, for each row, to guess where the median lies

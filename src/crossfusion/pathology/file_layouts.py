@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from crossfusion._base import FileError, check_known, check_once
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.pictures import IMAGES, SLIDES, TIFF, open_picture, reading
+from crossfusion.pathology.slide_files import IMAGES, SLIDES, TIFF, open_picture, reading
 from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import Cut, cut_slide
 

@@ -12,8 +12,8 @@ from crossfusion._base import NAN, InputError, check_level, check_option, factor
 from crossfusion.fusion import WEIGHTS, Fusion
 from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
-from crossfusion.torch.depth import Layers
 from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
+from crossfusion.torch.layers_result import Layers
 
 if TYPE_CHECKING:
     import pyarrow as pa

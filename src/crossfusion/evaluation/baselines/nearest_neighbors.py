@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, as_row_pair, map_threads
-from crossfusion.evaluation.baselines.blocks import Squares, over_blocks
+from crossfusion.evaluation.baselines.pair_distances import Squares, over_blocks
 
 IndexArray = NDArray[np.intp]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from crossfusion._base import InputError, check_known
 from crossfusion.cli.options import Decorator, names_option, number_option
-from crossfusion.cli.reading import Reading
+from crossfusion.cli.row_reader import Reading
 from crossfusion.evaluation import SCORES, corrections, distances
 from crossfusion.io import Rows
 

@@ -6,10 +6,37 @@ HEAVY = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "scipy", "sklearn",
 HEAVY |= {"ot", "matplotlib", "threadpoolctl"}
 
 
-def test_import_loads_numpy_and_nothing_heavy(python):
-    loaded = python("import sys, crossfusion; print(*sys.modules)").split()
-    assert "numpy" in loaded
+LOADED = "; import sys; print(*sys.modules)"
+
+
+def own(modules):
+    return {name for name in modules if name.partition(".")[0] == "crossfusion"}
+
+
+def test_import_loads_no_library_and_next_to_nothing_of_its_own(python):
+    loaded = python(f"import crossfusion{LOADED}").split()
+    assert own(loaded) == {"crossfusion", "crossfusion._version"}
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY | {"numpy"})
+
+
+def test_a_distance_loads_what_it_needs(python):
+    loaded = python(f"import numpy as np, crossfusion as cf; cf.cfd(np.eye(4), np.eye(4) + 1){LOADED}").split()
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
+    assert not own(loaded) & {"crossfusion.report", "crossfusion.evaluation", "crossfusion.cli"}
+
+
+def test_names_stay_what_they_are_after_all_modules_load(python):
+    code = """
+import importlib, pkgutil
+import numpy as np, crossfusion as cf
+for module in pkgutil.walk_packages(cf.__path__, "crossfusion."):
+    if module.name != "crossfusion.__main__":
+        importlib.import_module(module.name)
+assert dir(cf) == cf.__all__
+assert not hasattr(cf, "pairwise") and not hasattr(cf, "drift")
+print(cf.distance("mmd", np.zeros((2, 2)), np.ones((2, 2))))
+"""
+    assert float(python(code)) > 0
 
 
 def without(name):

@@ -1,7 +1,9 @@
 """Public names exist, are documented where one looks, and nothing else is public."""
 
+import ast
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,15 +30,26 @@ def sections(documented):
     return re.findall(r"^(\w[\w ]+)\n-{3,}$", inspect.getdoc(documented) or "", re.MULTILINE)
 
 
-def test_all_is_sorted_and_complete():
-    assert list(cf.__all__) == sorted(cf.__all__)
-    own = {
-        name
-        for name, value in vars(cf).items()
-        if getattr(value, "__module__", "").startswith("crossfusion") and not name.startswith("_")
-    }
-    assert own | {*REGISTRIES} == set(PUBLIC)
+def test_type_checkers_see_the_names_that_are_loaded():
+    stub = ast.parse(Path(cf.__file__).with_suffix(".pyi").read_text())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    defined = {alias.name: str(node.module) for node in imports for alias in node.names}
+    listed, *renamed = [node for node in stub.body if isinstance(node, ast.Assign)]
+    assert list(cf.__all__) == ast.literal_eval(listed.value) == sorted(defined)
+    assert {ast.unparse(node.targets[0]) for node in renamed} == set(vars(cf)["_RENAMED"])
+    for name, module in defined.items():
+        assert getattr(cf, name) is getattr(import_module(module), name)
+
+
+def test_dir_shows_public_names_only():
+    assert dir(cf) == list(cf.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.?(dev|a|b|rc)\d+)?", cf.__version__)
+
+
+def test_unknown_names_are_attribute_errors():
+    for name in ("pairwise", "drift", "unknown"):
+        with pytest.raises(AttributeError, match=f"module 'crossfusion' has no attribute '{name}'"):
+            getattr(cf, name)
 
 
 @pytest.mark.parametrize("name", WORKING)

@@ -1,98 +1,73 @@
-"""Cross-Fusion Distance: how far groups of embeddings are fused or separated."""
+"""Cross-Fusion Distance: how far groups of embeddings are fused or separated.
 
-from crossfusion._base import (
-    CrossfusionError,
-    CrossfusionWarning,
-    EngineError,
-    FileError,
-    InputError,
-    MissingDependencyError,
-    NonFiniteError,
-)
-from crossfusion._version import __version__
-from crossfusion.arrays import cfd, dispersion_test, permutation_test
-from crossfusion.evaluation import (
-    Cddr,
-    Decomposition,
-    Rdr,
-    Study,
-    cddr,
-    correct,
-    corrections,
-    degradation_study,
-    distance,
-    distances,
-    rdr,
-    wasserstein_decomposition,
-)
-from crossfusion.fusion import Attribution, Fusion, Hierarchy, Level, Pairwise, Projection
-from crossfusion.inference import TestResult, adjusted_pvalues
-from crossfusion.io import summarize
-from crossfusion.moments import Moments
-from crossfusion.report import Report
-from crossfusion.summary import (
-    Change,
-    CorrectionComparison,
-    Drift,
-    Summary,
-    append_summary,
-    compare_corrections,
-    merge_summaries,
-    read_summary,
-)
+Public names are loaded on first use (PEP 562), so that the import costs next to nothing. Type checkers and editors
+read `__init__.pyi`, which lists the same names.
+"""
 
-__all__ = [
-    "Attribution",
-    "Cddr",
-    "Change",
-    "CorrectionComparison",
-    "CrossfusionError",
-    "CrossfusionWarning",
-    "Decomposition",
-    "Drift",
-    "EngineError",
-    "FileError",
-    "Fusion",
-    "Hierarchy",
-    "InputError",
-    "Level",
-    "MissingDependencyError",
-    "Moments",
-    "NonFiniteError",
-    "Pairwise",
-    "Projection",
-    "Rdr",
-    "Report",
-    "Study",
-    "Summary",
-    "TestResult",
-    "__version__",
-    "adjusted_pvalues",
-    "append_summary",
-    "cddr",
-    "cfd",
-    "compare_corrections",
-    "correct",
-    "corrections",
-    "degradation_study",
-    "dispersion_test",
-    "distance",
-    "distances",
-    "merge_summaries",
-    "permutation_test",
-    "rdr",
-    "read_summary",
-    "summarize",
-    "wasserstein_decomposition",
-]
+import warnings as _warnings
+from importlib import import_module as _import_module
 
+from crossfusion._version import __version__ as __version__
+
+_NAMES = {
+    "_base": (
+        "CrossfusionError",
+        "CrossfusionWarning",
+        "EngineError",
+        "FileError",
+        "InputError",
+        "MissingDependencyError",
+        "NonFiniteError",
+    ),
+    "arrays": ("cfd", "dispersion_test", "permutation_test"),
+    "evaluation": (
+        "Cddr",
+        "Decomposition",
+        "Rdr",
+        "Study",
+        "cddr",
+        "correct",
+        "corrections",
+        "degradation_study",
+        "distance",
+        "distances",
+        "rdr",
+        "wasserstein_decomposition",
+    ),
+    "fusion": ("Attribution", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
+    "inference": ("TestResult", "adjusted_pvalues"),
+    "io": ("summarize",),
+    "moments": ("Moments",),
+    "report": ("Report",),
+    "summary": (
+        "Change",
+        "CorrectionComparison",
+        "Drift",
+        "Summary",
+        "append_summary",
+        "compare_corrections",
+        "merge_summaries",
+        "read_summary",
+    ),
+}
+_PACKAGES = {name: package for package, names in _NAMES.items() for name in names}
 _RENAMED = {"Methods": "CorrectionComparison", "compare_methods": "compare_corrections"}  # names of 0.1
+
+__all__ = sorted(["__version__", *_PACKAGES])
 
 
 def __getattr__(name: str) -> object:
-    if name not in _RENAMED:
+    """Load a public name from the package that defines it."""
+    if name in _RENAMED:
+        _warnings.warn(f"{name} is now called {_RENAMED[name]}: use that name", DeprecationWarning, stacklevel=2)
+        return __getattr__(_RENAMED[name])
+    if name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import warnings
+    value: object = getattr(_import_module(f"{__name__}.{_PACKAGES[name]}"), name)
+    globals()[name] = value
+    return value
 
-    warnings.warn(f"{name} is now called {_RENAMED[name]}: use that name", DeprecationWarning, stacklevel=2)
-    return globals()[_RENAMED[name]]
+
+def __dir__() -> list[str]:
+    """Public names only, not the packages that happen to be loaded."""
+    return list(__all__)

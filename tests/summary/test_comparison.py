@@ -172,4 +172,4 @@ def test_the_names_of_the_first_release_still_work_and_name_the_new_ones():
     with pytest.warns(DeprecationWarning, match="Methods is now called CorrectionComparison"):
         assert cf.Methods is cf.CorrectionComparison
     with pytest.raises(AttributeError, match="no_such_name"):
-        _ = cf.no_such_name
+        _ = cf.no_such_name  # type: ignore[attr-defined]

@@ -1,0 +1,88 @@
+from crossfusion._base import (
+    CrossfusionError,
+    CrossfusionWarning,
+    EngineError,
+    FileError,
+    InputError,
+    MissingDependencyError,
+    NonFiniteError,
+)
+from crossfusion._version import __version__
+from crossfusion.arrays import cfd, dispersion_test, permutation_test
+from crossfusion.evaluation import (
+    Cddr,
+    Decomposition,
+    Rdr,
+    Study,
+    cddr,
+    correct,
+    corrections,
+    degradation_study,
+    distance,
+    distances,
+    rdr,
+    wasserstein_decomposition,
+)
+from crossfusion.fusion import Attribution, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.inference import TestResult, adjusted_pvalues
+from crossfusion.io import summarize
+from crossfusion.moments import Moments
+from crossfusion.report import Report
+from crossfusion.summary import (
+    Change,
+    CorrectionComparison,
+    Drift,
+    Summary,
+    append_summary,
+    compare_corrections,
+    merge_summaries,
+    read_summary,
+)
+
+__all__ = [
+    "Attribution",
+    "Cddr",
+    "Change",
+    "CorrectionComparison",
+    "CrossfusionError",
+    "CrossfusionWarning",
+    "Decomposition",
+    "Drift",
+    "EngineError",
+    "FileError",
+    "Fusion",
+    "Hierarchy",
+    "InputError",
+    "Level",
+    "MissingDependencyError",
+    "Moments",
+    "NonFiniteError",
+    "Pairwise",
+    "Projection",
+    "Rdr",
+    "Report",
+    "Study",
+    "Summary",
+    "TestResult",
+    "__version__",
+    "adjusted_pvalues",
+    "append_summary",
+    "cddr",
+    "cfd",
+    "compare_corrections",
+    "correct",
+    "corrections",
+    "degradation_study",
+    "dispersion_test",
+    "distance",
+    "distances",
+    "merge_summaries",
+    "permutation_test",
+    "rdr",
+    "read_summary",
+    "summarize",
+    "wasserstein_decomposition",
+]
+
+Methods = CorrectionComparison  # names of 0.1, deprecated
+compare_methods = compare_corrections

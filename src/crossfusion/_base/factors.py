@@ -25,9 +25,13 @@ def as_column(values: Any, name: str) -> "pa.Array":
     import pyarrow as pa
 
     if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
-        raise InputError(f"{name} must hold one value a row, not {values!r}: pass a list or an array")
+        raise InputError(
+            problem=f"{name} must hold one value per row, not {values!r}", remedy="pass a list or an array"
+        )
     if len(getattr(values, "shape", ())) > 1:
-        raise InputError(f"{name} must hold one value a row, but has shape {tuple(values.shape)}: pass one column")
+        raise InputError(
+            problem=f"{name} must hold one value per row, but has shape {tuple(values.shape)}", remedy="pass one column"
+        )
     try:
         if hasattr(values, "__dlpack__") and not hasattr(values, "__arrow_c_array__"):
             values = np.asanyarray(values.detach() if hasattr(values, "detach") else values)  # a tensor, or an array
@@ -40,7 +44,8 @@ def as_column(values: Any, name: str) -> "pa.Array":
         array = pa.array(decode_zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(
-            f"{name} must hold one plain value a row, all strings, all numbers, all booleans or all dates ({problem})"
+            problem=f"{name} must hold one plain value per row, all strings, all numbers, all booleans or all"
+            f" dates ({problem})"
         ) from problem
     return as_plain(array, name)
 
@@ -84,14 +89,14 @@ def as_plain(array: Any, name: str) -> "pa.Array":
         array = array.cast(pa.float32())
     kind = array.type
     if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
-        raise InputError(f"{name} holds {kind} values: a factor needs one plain value a row")
+        raise InputError(problem=f"{name} holds {kind} values", remedy="a factor needs one plain value per row")
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or _is_bytes(kind):
-        return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text: decode them to strings")
+        return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text", "decode them to strings")
     if pa.types.is_floating(kind):
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
         coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
-        return _cast(array, coarser, f"{name} holds times finer than a microsecond: round them")
+        return _cast(array, coarser, f"{name} holds times finer than a microsecond", "round them")
     return array
 
 
@@ -103,14 +108,14 @@ def _is_bytes(kind: "pa.DataType") -> bool:
     ) or pa.types.is_fixed_size_binary(kind)
 
 
-def _cast(array: "pa.Array", kind: "pa.DataType", message: str) -> "pa.Array":
+def _cast(array: "pa.Array", kind: "pa.DataType", trouble: str, remedy: str) -> "pa.Array":
     """The same values as another type, or an error where that would change them."""
     import pyarrow as pa
 
     try:
         return array.cast(kind)
     except pa.ArrowInvalid as problem:
-        raise InputError(message) from problem
+        raise InputError(problem=trouble, remedy=remedy) from problem
 
 
 def as_table(by: Mapping[str, Any]) -> "pa.Table":
@@ -121,7 +126,7 @@ def as_table(by: Mapping[str, Any]) -> "pa.Table":
     columns = {name: as_column(values, name) for name, values in by.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise InputError(f"the factors differ in length ({lengths}): pass one value a row for each")
+        raise InputError(problem=f"the factors differ in length ({lengths})", remedy="pass one value per row for each")
     return pa.table(columns)
 
 
@@ -133,7 +138,9 @@ def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as problem:
         said = first_line(problem)
-        raise InputError(f"a factor has values of different types in {holder} ({said}): convert it") from problem
+        raise InputError(
+            problem=f"a factor has values of different types in {holder} ({said})", remedy="convert it"
+        ) from problem
 
 
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
@@ -141,8 +148,8 @@ def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
     for name in names:
         if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
-                f"{name} has missing values, which would make one unit of what has none: leave those rows"
-                " out, or give each of them a unit"
+                problem=f"{name} has missing values, which would make one unit of what has none",
+                remedy="leave those rows out, or give each of them a unit",
             )
 
 
@@ -155,7 +162,7 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
     except pa.ArrowNotImplementedError as problem:
         said = first_line(problem)
         raise InputError(
-            f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said}): make it text"
+            problem=f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said})", remedy="make it text"
         ) from problem
     codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
     columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]

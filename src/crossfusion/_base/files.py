@@ -15,7 +15,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise FileError(f"{path} cannot be written: it is not a plain file, so choose another name")
+        raise FileError(path, "cannot be written, as it is not a plain file", "choose another name")
     try:
         temporary = f"{temporary_prefix(target, mark)}{secrets.token_hex(8)}"
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -34,17 +34,17 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
 
 def unwritable_error(path: str | os.PathLike[str], problem: OSError) -> FileError:
     """The error that tells why a file cannot be written."""
-    return FileError(f"{path} cannot be written ({problem.strerror or problem}): check the space and rights there")
+    return FileError(path, f"cannot be written ({problem.strerror or problem})", "check the space and rights there")
 
 
 def make_folder(folder: Path) -> Path:
     """The folder, made if it does not exist."""
     if folder.is_file():
-        raise FileError(f"{folder} is a file: name a folder")
+        raise FileError(folder, "is a file", "name a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder} cannot be made ({problem.strerror or problem}): name another folder") from problem
+        raise FileError(folder, f"cannot be made ({problem.strerror or problem})", "name another folder") from problem
     return folder
 
 
@@ -75,4 +75,4 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     """Refuse a file whose folder does not exist."""
     folder = Path(path).parent
     if not folder.is_dir():
-        raise FileError(f"{os.fspath(path)} cannot be written: there is no folder {folder}, so make it first")
+        raise FileError(os.fspath(path), f"cannot be written: there is no folder {folder}", "make it first")

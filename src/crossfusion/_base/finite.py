@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from crossfusion._base.errors import NonFiniteError, warn
 from crossfusion._base.lazy_rows import LazyRows
+from crossfusion._base.messages import arg
 from crossfusion._base.text import SHOWN, label_text
 
 BLOCK = 8 * 2**20  # bytes looked at in one go
 NAN = ("raise", "drop")  # what can be done about such rows
-DROP = "leave those rows out with nan='drop'"  # the usual way out
+DROP = f"leave those rows out with {arg('nan', 'drop')}"  # the usual way out
 
 
 def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
@@ -93,8 +94,8 @@ class FiniteCheck:
         rows = f"the first {self.rows}" if so_far else f"{self.rows}"
         found = f"NaN or infinite values in {self.bad} of {rows} rows, the first in {self.where} (from 0)"
         if nan == "raise":
-            raise NonFiniteError(f"{self.name} has {found}: mend them, or {way_out}")
-        warn(f"{self.name} has {found}: those rows are left out")
+            raise NonFiniteError(self.name, problem=f"has {found}", remedy=f"fix them, or {way_out}")
+        warn(f"{self.name} has {found}", "those rows are left out")
         return self.bad
 
 

@@ -29,7 +29,8 @@ def declare_operators() -> None:
             if missing is None:
                 said = first_line(problem)
                 raise InputError(
-                    f"torchvision does not fit this PyTorch ({said}): install versions that go together"
+                    problem=f"torchvision does not fit this PyTorch ({said})",
+                    remedy="install versions that go together",
                 ) from problem
             declared = import_module("torch").library.Library("torchvision", "FRAGMENT")
             declared.define(f"{missing[1]}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

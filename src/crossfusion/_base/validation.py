@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crossfusion._base.errors import InputError, first_line
 from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
+from crossfusion._base.messages import arg
 
 LARGEST = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
 CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
@@ -28,18 +29,30 @@ def as_rows(values: Any, name: str) -> Any:
         rows = _as_array(values, name)
     numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
     if not numeric or rows.dtype.itemsize > 8:
-        raise InputError(f"{name} must hold numbers of up to 64 bits, not {rows.dtype}: convert it with astype(float)")
+        raise InputError(
+            name,
+            problem=f"must hold numbers of up to 64 bits, not {rows.dtype}",
+            remedy="convert it with astype(float)",
+        )
     if rows.ndim != 2:
         hint = "reshape(-1, 1) makes one feature of it" if rows.ndim == 1 else "flatten the features of each row"
-        raise InputError(f"{name} must be two-dimensional, rows × features, but has shape {rows.shape}: {hint}")
+        raise InputError(
+            name, problem=f"must be two-dimensional, rows × features, but has shape {rows.shape}", remedy=hint
+        )
     if rows.shape[1] == 0:
-        raise InputError(f"{name} has rows without features, shape {rows.shape}: pass at least one feature")
+        raise InputError(
+            name, problem=f"has rows without features, shape {rows.shape}", remedy="pass at least one feature"
+        )
     return rows
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} is a masked array with masked entries: use filled(numpy.nan) and nan='drop'")
+        raise InputError(
+            name,
+            problem="is a masked array with masked entries",
+            remedy=f"use filled(numpy.nan) and {arg('nan', 'drop')}",
+        )
     if isinstance(values, np.ndarray):
         return np.asarray(values)  # without the habits of subclasses
     try:
@@ -48,8 +61,12 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
             return _view(values.detach() if hasattr(values, "detach") else values)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:
         said = first_line(problem)
-        raise InputError(f"{name} cannot be read as an array ({said}): pass rows × features") from problem
-    raise InputError(f"{name} lives on an accelerator: move it to main memory first, with .cpu() or device_get")
+        raise InputError(
+            name, problem=f"cannot be read as an array ({said})", remedy="pass rows × features"
+        ) from problem
+    raise InputError(
+        name, problem="lives on an accelerator", remedy="move it to main memory first, with .cpu() or device_get"
+    )
 
 
 def _view(values: Any) -> NDArray[Any]:
@@ -69,7 +86,9 @@ def check_no_labels(b: Any, rows: int) -> None:
     """Refuse labels in the place of the second array, which the message on its type or shape would not mend."""
     listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
     if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
-        raise InputError("b has one value for each row of a, as labels do: pass them by name, cfd(x, labels=...)")
+        raise InputError(
+            "b", problem="has one value for each row of a, as labels do", remedy="pass them by name, cfd(x, labels=...)"
+        )
 
 
 def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -78,7 +97,9 @@ def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
     for name, values in rows.items():
         if not isinstance(values, np.ndarray):
-            raise InputError(f"{name} is sparse, which only the distances called cfd take: pass {name}.toarray()")
+            raise InputError(
+                name, problem="is sparse, which only the distances called cfd take", remedy=f"pass {name}.toarray()"
+            )
         check_some_rows(values.shape[0], name)
     clouds = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
     low, high = (float(extreme(list(map(extreme, clouds)))) for extreme in (np.min, np.max))  # NaN if any value is
@@ -94,7 +115,8 @@ def _check_squarable(extent: float) -> None:
     if extent > LARGEST or 0 < extent < 1 / LARGEST:
         way = "down" if extent > 1 else "up"
         raise InputError(
-            f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64: scale both {way}"
+            problem=f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64",
+            remedy=f"scale both {way}",
         )
 
 
@@ -102,14 +124,18 @@ def check_same_dim(dims: dict[str, int]) -> None:
     """Refuse rows of different numbers of features."""
     if len(set(dims.values())) > 1:
         said = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
-        raise InputError(f"the numbers of features differ ({said}): compare embeddings of the same model")
+        raise InputError(
+            problem=f"the numbers of features differ ({said})", remedy="compare embeddings of the same model"
+        )
 
 
 def check_same_factors(names: Mapping[str, Sequence[str]]) -> None:
     """Refuse summaries by different factors; their order does not matter."""
     if len({frozenset(factors) for factors in names.values()}) > 1:
         said = ", ".join(f"{name} has {' and '.join(factors)}" for name, factors in names.items())
-        raise InputError(f"the factors differ ({said}): summarize by the same ones, or roll up to them")
+        raise InputError(
+            problem=f"the factors differ ({said})", remedy="summarize by the same ones, or roll up to them"
+        )
 
 
 def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
@@ -118,19 +144,21 @@ def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
         values = {name: entries.get(tag) for name, entries in tags.items()}
         if len(set(values.values())) > 1:
             said = ", ".join(f"{name} has {'none' if value is None else repr(value)}" for name, value in values.items())
-            raise InputError(f"the tag {tag!r} differs ({said}): add up only rows that were made in the same way")
+            raise InputError(
+                problem=f"the tag {tag!r} differs ({said})", remedy="add up only rows that were made in the same way"
+            )
 
 
 def check_some_rows(count: float, name: str) -> None:
     """Refuse a group without rows."""
     if not count > 0:
-        raise InputError(f"{name} has no rows: a distance needs at least one row in each group")
+        raise InputError(name, problem="has no rows", remedy="a distance needs at least one row in each group")
 
 
 def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
     """Refuse a value that is none of the named options."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name}={value!r} is not known: choose {' or '.join(map(repr, allowed))}")
+        raise InputError(name, value, "is not known", f"choose {' or '.join(map(repr, allowed))}")
 
 
 def is_real(value: Any) -> bool:
@@ -141,14 +169,14 @@ def is_real(value: Any) -> bool:
 def check_fraction(value: Any, name: str, below: float = 0.5) -> None:
     """Refuse what is not a share from 0 up to a limit."""
     if not is_real(value) or not 0 <= value < below:
-        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, {below:g}")
+        raise InputError(name, value, f"must be a share from 0 up to, but not including, {below:g}")
 
 
 def check_level(value: Any, *, needed: bool = False) -> None:
     """Refuse a confidence level that is none; None stands for no interval, unless there has to be one."""
     if (value is not None or needed) and not (is_real(value) and 0.5 <= value <= 1 - 1e-9):
         raise InputError(
-            f"level={value!r} must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
+            "level", value, "must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
         )
 
 
@@ -156,8 +184,9 @@ def check_rate(value: Any, name: str) -> None:
     """Refuse what is not a rate of errors; None stands for no alarm."""
     if value is not None and not (is_real(value) and 1e-6 <= value <= 0.5):
         raise InputError(
-            f"{name}={value!r} must be a rate of false alarms from 0.000001 to 0.5, such as 0.01,"
-            f" or {name}=None for no alarm"
+            name,
+            value,
+            f"must be a rate of false alarms from 0.000001 to 0.5, such as 0.01, or {arg(name, None)} for no alarm",
         )
 
 
@@ -165,32 +194,34 @@ def check_positive(value: Any, name: str) -> None:
     """Refuse what is not a finite number above zero."""
     too_large = isinstance(value, int) and value > sys.float_info.max
     if not is_real(value) or too_large or not 0 < value < np.inf:
-        raise InputError(f"{name}={repr(value)[:40]} must be a finite number above 0")
+        raise InputError(name, value, "must be a finite number above 0")
 
 
 def check_whole(value: Any, name: str, least: int = 1) -> None:
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name}={value!r} must be a whole number, {least} or more")
+        raise InputError(name, value, f"must be a whole number, {least} or more")
 
 
 def check_seed(value: Any, below: float = np.inf) -> None:
     """Refuse what is not a seed; scikit-learn takes those below 2³² only."""
     check_whole(value, "seed", least=0)
     if value >= below:
-        raise InputError(f"seed={value!r} must be below {below:,}, as scikit-learn has it")
+        raise InputError("seed", value, f"must be below {below:,}, as scikit-learn has it")
 
 
 def check_wait(value: Any) -> None:
     """Refuse what is not a number of seconds."""
     if not is_real(value) or not 0 <= value < np.inf:
-        raise InputError(f"wait={value!r} must be a number of seconds, 0 or more")
+        raise InputError("wait", value, "must be a number of seconds, 0 or more")
 
 
 def check_length(length: int, expected: int, name: str, of: str) -> None:
     """Refuse labels that do not pair with the rows."""
     if length != expected:
-        raise InputError(f"{name} has {length} entries for {expected} rows of {of}: pass one entry a row")
+        raise InputError(
+            name, problem=f"has {length} entries for {expected} rows of {of}", remedy="pass one entry per row"
+        )
 
 
 def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
@@ -199,7 +230,7 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
         if not isinstance(name, Hashable) or name not in known:
             near = get_close_matches(str(name), list(known), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}"
-            raise InputError(f"{holder} has no {what} {name!r}: {hint}")
+            raise InputError(problem=f"{holder} has no {what} {name!r}", remedy=hint)
 
 
 def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None:
@@ -207,7 +238,7 @@ def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None
     times = Counter(names)
     for name in wanted:
         if times[name] > 1:
-            raise InputError(f"{holder} has {times[name]} columns called {name!r}: rename them apart")
+            raise InputError(problem=f"{holder} has {times[name]} columns called {name!r}", remedy="rename them apart")
 
 
 def as_names(
@@ -218,20 +249,20 @@ def as_names(
     several = isinstance(value, Iterable) and not isinstance(value, str)
     names: tuple[Any, ...] = () if value is None else tuple(value) if several else (value,)
     if not all(isinstance(entry, str) for entry in names):
-        raise InputError(f"{name}={value!r} must be the name of {one}, or a list of such names")
+        raise InputError(name, value, f"must be the name of {one}, or a list of such names")
     if len(set(names)) < len(names):
-        raise InputError(f"{name}={value!r} names {one} twice: name each once")
+        raise InputError(name, value, f"names {one} twice", "name each once")
     if needed and not names:
-        raise InputError(f"{name} is empty: name at least one {what}")
+        raise InputError(name, problem="is empty", remedy=f"name at least one {what}")
     return names
 
 
 def as_tags(value: Any) -> dict[str, str]:
     """Tags as a mapping of text to text, in the order of their names."""
     if not isinstance(value, Mapping) or not all(isinstance(entry, str) for pair in value.items() for entry in pair):
-        raise InputError(f"tags={value!r} must map text to text, such as {{'encoder': 'virchow'}}")
+        raise InputError("tags", value, "must map text to text, such as {'encoder': 'virchow'}")
     if not all(name.strip() for name in value):
-        raise InputError(f"tags={value!r} has a tag without a name: name it, such as {{'encoder': 'virchow'}}")
+        raise InputError("tags", value, "has a tag without a name", "name it, such as {'encoder': 'virchow'}")
     return dict(sorted(value.items()))
 
 
@@ -239,7 +270,7 @@ def check_tags(tags: Mapping[str, str], by: Iterable[str]) -> None:
     """Refuse a tag that has the name of a factor."""
     for name in by:
         if name in tags:
-            raise InputError(f"tags has {name!r}, which is a factor too: name the tag otherwise")
+            raise InputError("tags", problem=f"has {name!r}, which is a factor too", remedy="rename the tag")
 
 
 def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
@@ -247,9 +278,13 @@ def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
     try:
         frequency = np.asarray(values, np.float64)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"frequency cannot be read as numbers ({problem}): pass one number a row") from problem
+        raise InputError(
+            "frequency", problem=f"cannot be read as numbers ({problem})", remedy="pass one number per row"
+        ) from problem
     if frequency.shape != (rows,):
-        raise InputError(f"frequency has shape {frequency.shape} for {rows} rows: pass one number a row")
+        raise InputError(
+            "frequency", problem=f"has shape {frequency.shape} for {rows} rows", remedy="pass one number per row"
+        )
     if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
-        raise InputError("frequency must be finite and not negative: 0 leaves a row out")
+        raise InputError("frequency", problem="must be finite and not negative", remedy="0 leaves a row out")
     return frequency

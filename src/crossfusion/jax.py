@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, check_length, check_option, check_whole, first_line, optional
+from crossfusion._base import InputError, arg, check_length, check_option, check_whole, first_line, optional
 from crossfusion.fusion import WEIGHTS, Cells, check_eps, check_strata, compute_distance
 
 jax = optional.load("jax", "JAX", "jax", "crossfusion.jax")
@@ -101,11 +101,15 @@ def _rows(x: Any) -> Any:
     try:
         rows = jnp.asarray(x)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"x must hold numbers ({first_line(problem)}): convert it") from problem
+        raise InputError("x", problem=f"must hold numbers ({first_line(problem)})", remedy="convert it") from problem
     if rows.ndim != 2:
-        raise InputError(f"x must be two-dimensional, rows × features, but has shape {rows.shape}: reshape it")
+        raise InputError(
+            "x", problem=f"must be two-dimensional, rows × features, but has shape {rows.shape}", remedy="reshape it"
+        )
     if jnp.issubdtype(rows.dtype, jnp.complexfloating):
-        raise InputError(f"x must hold real numbers, not {rows.dtype}: pass real and imaginary parts as features")
+        raise InputError(
+            "x", problem=f"must hold real numbers, not {rows.dtype}", remedy="pass real and imaginary parts as features"
+        )
     if not jnp.issubdtype(rows.dtype, jnp.floating):
         return rows.astype(float)
     return rows.astype(jnp.promote_types(rows.dtype, jnp.float32))
@@ -116,26 +120,34 @@ def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -
     try:
         codes = values if isinstance(values, jax.Array) else np.asarray(values)
     except ValueError as problem:
-        raise InputError(f"{name} cannot be read as one number a row ({first_line(problem)}): number them") from problem
+        raise InputError(
+            name, problem=f"cannot be read as one number per row ({first_line(problem)})", remedy="number them"
+        ) from problem
     if codes.ndim != 1 or codes.dtype.kind not in "iub":
         raise InputError(
-            f"{name} must be whole numbers 0, 1, ..., one a row, not {codes.dtype} of shape {codes.shape}: number them,"
-            " such as by numpy.unique(..., return_inverse=True)"
+            name,
+            problem=f"must be whole numbers 0, 1, ..., one per row, not {codes.dtype} of shape {codes.shape}",
+            remedy="number them, such as by numpy.unique(..., return_inverse=True)",
         )
     check_length(len(codes), rows, name, "x")
     if number is not None:
         check_whole(number, option)
     if isinstance(codes, jax.core.Tracer):
         if number is None:
-            raise InputError(f"{name} are traced, so how many there can be is not known: pass {option}=")
+            raise InputError(
+                name, problem="are traced, so how many there can be is not known", remedy=f"pass {arg(option)}"
+            )
         return codes.astype(jnp.int32), number
     most = int(np.asarray(codes).max()) + 1 if len(codes) else 0  # NumPy looks now, even while JAX traces the rows
     if number is not None and most > number:
-        raise InputError(f"{name} has numbers up to {most - 1}, beyond {option}={number}: number them from 0")
+        raise InputError(
+            name, problem=f"has numbers up to {most - 1}, beyond {arg(option, number)}", remedy="number them from 0"
+        )
     if most > MOST:
         raise InputError(
-            f"{name} has numbers up to {most - 1}, beyond {MOST - 1}: number them from 0 without gaps, such as by"
-            " numpy.unique(..., return_inverse=True)"
+            name,
+            problem=f"has numbers up to {most - 1}, beyond {MOST - 1}",
+            remedy="number them from 0 without gaps, such as by numpy.unique(..., return_inverse=True)",
         )
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, NonFiniteError, check_length, check_option, factors
+from crossfusion._base import InputError, NonFiniteError, arg, check_length, check_option, factors
 from crossfusion.arrays import cfd
 from crossfusion.fusion import WEIGHTS, Cells, compute_distance
 
@@ -103,11 +103,18 @@ def cross_fusion_score(
 def _check_groups(groups: int, rows: int) -> None:
     """Refuse what scikit-learn's scores of clusters refuse."""
     if not 2 <= groups < rows:
-        raise InputError(f"labels has {groups} different values for {rows} rows of X: pass from 2 up to {rows - 1}")
+        raise InputError(
+            "labels",
+            problem=f"has {groups} different values for {rows} rows of X",
+            remedy=f"pass from 2 up to {rows - 1}",
+        )
 
 
 def _one_row() -> InputError:
-    return InputError("a group has one row, so its variance is not known: use unbiased=False, or leave such groups out")
+    return InputError(
+        problem="a group has one row, so its variance is not known",
+        remedy=f"use {arg('unbiased', False)}, or leave such groups out",
+    )
 
 
 def _torch() -> Any:
@@ -134,15 +141,23 @@ def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: b
     xp = _namespace(x)
     x = x.detach() if _is_tensor(x) else x
     if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
-        raise InputError(f"X must be two-dimensional, rows × features, but has shape {tuple(x.shape)}: reshape it")
+        raise InputError(
+            "X",
+            problem=f"must be two-dimensional, rows × features, but has shape {tuple(x.shape)}",
+            remedy="reshape it",
+        )
     if _is_tensor(x) and x.layout is not xp.strided:
-        raise InputError(f"X is sparse ({x.layout}): pass X.to_dense(), or a sparse matrix of SciPy")
+        raise InputError(
+            "X", problem=f"is sparse ({x.layout})", remedy="pass X.to_dense(), or a sparse matrix of SciPy"
+        )
     group, groups = _codes(xp, x, labels, "labels")
     part, parts = (group * 0, 1) if given is None else _codes(xp, x, given, "given")
     _check_groups(groups, x.shape[0])
     counts, cells = _cells(xp, x, group * parts + part, (groups, parts))
     if not bool(xp.all(xp.isfinite(cells.scatter))):
-        raise NonFiniteError("X has NaN or infinite values, or squares beyond its type: mend or scale the rows")
+        raise NonFiniteError(
+            "X", problem="has NaN or infinite values, or squares beyond its type", remedy="fix or scale the rows"
+        )
     if unbiased and 1 in counts:
         raise _one_row()
     return float(compute_distance(xp, cells, weights=weights, unbiased=unbiased))
@@ -207,7 +222,7 @@ def _sum_type(xp: Any, x: Any) -> Any:
     if name in NARROW:
         return xp.float32
     if name != "bool" and not name.startswith(("int", "uint")):
-        raise InputError(f"X must hold real numbers, not {x.dtype}: convert it")
+        raise InputError("X", problem=f"must hold real numbers, not {x.dtype}", remedy="convert it")
     return xp.asarray(0.0).dtype
 
 

@@ -304,7 +304,7 @@ BAD_CALLS = {
     "one dimension": (["compare", "flat.npy", "b.npy"], "two-dimensional"),
     "NaN": (
         ["compare", "nan.npy", "b.npy"],
-        "1 of 120 rows, the first in row 3, feature 2 (from 0): mend them, or leave those rows out with --nan drop",
+        "1 of 120 rows, the first in row 3, feature 2 (from 0): fix them, or leave those rows out with --nan drop",
     ),
     "NaN and the way out": (["compare", "nan.npy", "b.npy"], "leave those rows out with --nan drop"),
     "empty": (["compare", "empty.npy", "b.npy"], "no rows"),

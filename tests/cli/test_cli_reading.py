@@ -214,7 +214,7 @@ def test_an_address_where_no_scheduler_is(address, fails, monkeypatch):
     monkeypatch.setattr(row_reader, "CONNECTING", 0.5)
     begun = time.monotonic()
     said = fails("matrix", "x.parquet", "--between", "site", "--engine", address)
-    assert f"--engine {address} is no Dask scheduler that answers (" in said
+    assert f"--engine {address} is not a Dask scheduler that answers (" in said
     assert said.endswith("): write tcp://host:port of one\n")
     assert time.monotonic() - begun < 8
 
@@ -222,7 +222,9 @@ def test_an_address_where_no_scheduler_is(address, fails, monkeypatch):
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 BY = ["--by", "site", "-o", "{out}"]
-NO_ENGINE = "--engine 'nonsense' is no engine: choose auto, local, dask, spark, or write tcp://host:port of a Dask"
+NO_ENGINE = (
+    "--engine 'nonsense' is not a known engine: choose auto, local, dask, spark, or write tcp://host:port of a Dask"
+)
 REFUSED = {
     "no engine": (["summarize", "x.parquet", *BY, "--engine", "nonsense"], NO_ENGINE),
     "no engine for a summary": (["matrix", "s.parquet", "--between", "site", "--engine", "nonsense"], NO_ENGINE),
@@ -301,7 +303,7 @@ REFUSED = {
     ),
     "a tag that is a factor": (
         ["summarize", "x.parquet", *BY, "--tag", "site=3"],
-        "--tag has 'site', which is a factor too: name the tag otherwise",
+        "--tag has 'site', which is a factor too: rename the tag",
     ),
     "data of a page, and the page where it cannot be": (
         ["report", "x.parquet", "--between", "site", "--json", "-o", "none/x.html"],
@@ -314,7 +316,7 @@ REFUSED = {
     "summary as rows": (["summarize", "s.parquet", *BY], "s.parquet is a summary already"),
     "summary and query to summarize": (["summarize", "s.parquet", "--sql", A, *BY], "s.parquet is a summary already"),
     "summary to compare": (["compare", "s.parquet", "--sql", A], "s.parquet is a summary already"),
-    "empty query": (["summarize", "--sql", " ", *BY], "--sql ' ' is no query: pass a text that ends in a select"),
+    "empty query": (["summarize", "--sql", " ", *BY], "--sql ' ' is not a query: pass a text that ends in a select"),
     "bad query": (["matrix", "--sql", "selec 1", "--between", "site"], "--sql cannot be run by DuckDB (Parser Error"),
     "unknown table": (["compare", "x.npy", "--sql", "from nowhere"], "nowhere does not exist"),
     "no rows": (["compare", "x.npy", "--sql", f"{A} and false"], "the query has no rows"),
@@ -339,7 +341,7 @@ REFUSED = {
         "cannot be counted in by_order.csv: name a key in --on"),
     "query without the key": (
         ["summarize", "--sql", A, *BY, "--manifest", "by_key.csv", "--on", "tile"],
-        "--on 'tile' is no column of the vectors' table, and there is no file to match",
+        "--on 'tile' is not a column of the vectors' table, and there is no file to match",
     ),
     "keys that the manifest lacks": (
         ["summarize", "tiles.parquet", *BY, "--manifest", "short.csv", "--on", "tile"],
@@ -354,7 +356,7 @@ REFUSED = {
         "by_file.csv names 1 of the files in 'file' neither by path nor by name (x.npy)",
     ),
     "factor in neither": (["summarize", "x.npy", "--by", "lab", "-o", "{out}", "--manifest", "by_order.csv"],
-        "--by 'lab' is no column of by_order.csv (there are site), nor of the vectors' own table"),
+        "--by 'lab' is not a column of by_order.csv (there are site), nor of the vectors' own table"),
     "empty pattern": (["summarize", "none*.parquet", *BY], "none*.parquet has no file that it matches"),
     "folder that is not": (["compare", "a", "c"], "c does not exist"),
     "unknown URL": (["summarize", "nonsense://x.parquet", *BY], "nonsense://x.parquet cannot be read"),

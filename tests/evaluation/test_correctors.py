@@ -187,7 +187,7 @@ def test_what_cannot_be_corrected_is_refused(refuses):
         cf.correct(x, name, "corall")
     with refuses("the correction 'centre' has no option 'ridge'"):
         cf.correct(x, name, "centre", ridge=1)
-    with refuses("reference names 'Z', which is no domain: there are 'A', 'B', 'C'"):
+    with refuses("reference names 'Z', which is not a domain: there are 'A', 'B', 'C'"):
         cf.correct(x, name, "coral", reference="Z")
     with refuses("at least two domains"):
         cf.correct(x, ["A"] * len(x), "centre")

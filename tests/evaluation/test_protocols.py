@@ -176,7 +176,7 @@ def test_what_has_no_ratio_is_refused(refuses):
         cf.rdr(x[:123], domain[:123])
     with refuses("domain 'A' has one unit"):
         cf.rdr(x, domain, units=np.where(domain == "A", 0, np.arange(240)))
-    with refuses("pairs names 'Z', which is no domain: there are 'A', 'B'"):
+    with refuses("pairs names 'Z', which is not a domain: there are 'A', 'B'"):
         cf.rdr(x, domain, pairs=[("A", "Z")])
     with refuses("two different domains"):
         cf.rdr(x, domain, pairs=[("A", "A")])

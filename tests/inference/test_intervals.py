@@ -371,7 +371,7 @@ def test_what_has_no_interval_is_refused(refuses):
         cf.cfd(x, labels=labels, level=0.95, units=labels)
     with refuses("units has 3 entries"):
         cf.cfd(x, labels=labels, level=0.95, units=[1, 2, 3])
-    with refuses("units of two arrays are a pair"):
+    with refuses("units of two arrays must be a pair"):
         cf.cfd(x, x + 1, level=0.95, units=np.arange(50))
     with refuses("values of different types"):
         cf.cfd(x[:2], x[2:4], level=0.95, units=(["a", "b"], [1, 2]))

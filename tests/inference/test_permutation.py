@@ -334,7 +334,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
     "seed": ({"labels": TWO, "seed": -1}, "seed=-1"),
     "no seed": ({"labels": TWO, "seed": None}, "seed=None"),
-    "labels": ({"labels": None}, "labels must hold one value a row"),
+    "labels": ({"labels": None}, "labels must hold one value per row"),
 }  # fmt: skip
 
 
@@ -415,7 +415,7 @@ def test_the_command_answers_as_python_does(files):
 
 def test_bad_calls_are_one_line(files, tmp_path):
     np.savez(tmp_path / "single.npz", x=np.eye(4), site=["A"] * 4)
-    assert "only one group is there to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
+    assert "there is only one group to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
     assert "exclude each other" in fails(
         "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--paired", "unit"]

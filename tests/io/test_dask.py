@@ -294,7 +294,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no factor": (lambda: (da.zeros((5, 2)), {}, None), "by is empty"),
     "too few labels": (lambda: (da.zeros((5, 2)), {"g": [1, 2]}, None), "g has 2 entries for 5 rows of x"),
     "too few lazy labels": (lambda: (da.zeros((5, 2)), {"g": da.zeros(4)}, None), "g has 4 entries for 5 rows of x"),
-    "labels of two columns": (lambda: (da.zeros((5, 2)), {"g": da.zeros((5, 2))}, None), "g must hold one value a row"),
+    "labels of two columns": (
+        lambda: (da.zeros((5, 2)), {"g": da.zeros((5, 2))}, None),
+        "g must hold one value per row",
+    ),
     "labels for unknown chunks": (
         lambda: (unknown(da.from_array(X, chunks=100)), {"g": SITE}, None),
         "x has chunks of unknown size, and g is not in such chunks",
@@ -321,7 +324,7 @@ def test_what_cannot_be_used_is_refused(name, refuses):
 
 
 def test_engines_that_are_none(refuses):
-    with refuses("engine='cluster' is no Dask client"):
+    with refuses("engine='cluster' is not a Dask client"):
         engine.run([], client="cluster")
     with refuses("use engine='dask'"):
         cf.summarize(da.zeros((5, 2)), by={"g": range(5)}, engine="local")

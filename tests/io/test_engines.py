@@ -457,9 +457,11 @@ def test_every_storage_and_engine_gives_the_same_summary(
 
 
 def test_what_no_engine_can_take_is_said_before_anything_is_read(refuses):
-    with refuses("engine='nonsense' is no engine: choose auto, local, dask, spark, or pass a distributed.Client"):
+    with refuses(
+        "engine='nonsense' is not a known engine: choose auto, local, dask, spark, or pass a distributed.Client"
+    ):
         cf.summarize("nowhere.parquet", BY, engine="nonsense")
-    with refuses("is no engine: choose auto, local, dask, spark, or pass a distributed.Client"):
+    with refuses("is not a known engine: choose auto, local, dask, spark, or pass a distributed.Client"):
         cf.summarize("nowhere.parquet", BY, engine=3)
 
 

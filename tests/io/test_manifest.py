@@ -284,11 +284,11 @@ NO_TABLE = np.zeros((2, 2))
             "1 rows without 'slide', the first in row 1",
         ),
         (SLIDES_CSV, "slid", "site", "the manifest has no column 'slid': did you mean 'slide'"),
-        (SLIDES_CSV, "slide", "sites", r"by='sites' is no column of the manifest \(there are slide, site\), nor of"),
+        (SLIDES_CSV, "slide", "sites", r"by='sites' is not a column of the manifest \(there are slide, site\), nor of"),
         (SLIDES_CSV, "slide", [], "by is empty"),
         (SLIDES_CSV, "slide", {"site": SITE}, "by names columns of the manifest"),
         (SLIDES_CSV, 3, "site", "on=3 must be the name"),
-        (NO_TABLE, "slide", "site", "manifest=ndarray is no table"),
+        (NO_TABLE, "slide", "site", "manifest=ndarray is not a table"),
         (
             pa.table({"slide": [1.5], "site": ["A"]}),
             "slide",
@@ -299,9 +299,9 @@ NO_TABLE = np.zeros((2, 2))
             pa.table({"other": ["s1"], "site": ["A"]}),
             "other",
             "site",
-            "on='other' is no column of the vectors' table, and",
+            "on='other' is not a column of the vectors' table, and",
         ),
-        (pd.DataFrame({"slide": ["a"], "site": [["A"]]}), "slide", "site", "one plain value a row"),
+        (pd.DataFrame({"slide": ["a"], "site": [["A"]]}), "slide", "site", "one plain value per row"),
     ],
 )
 def test_bad_manifests_get_one_sentence(table, on, by, message, refuses):

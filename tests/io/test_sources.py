@@ -438,7 +438,7 @@ def test_factor_names_are_strings():
 
 def test_factor_that_is_a_list_is_refused():
     table = list_table(pa.list_(pa.float64(), DIM)).append_column("tags", pa.array([["x"]] * ROWS))
-    with pytest.raises(cf.InputError, match="one plain value a row"):
+    with pytest.raises(cf.InputError, match="one plain value per row"):
         cf.summarize(table, by="tags")
 
 

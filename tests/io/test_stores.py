@@ -355,7 +355,7 @@ BAD_HDF5: dict[str, Any] = {
     "complex": (lambda file: file.update(x=X * 1j), {"vectors": "x"}, "holds complex128"),
     "compound": (lambda file: file.update(x=np.zeros((3, 2), "i4,f4")), {"vectors": "x"}, "real numbers"),
     "lengths": (lambda file: file.update(x=X, site=DAY[:5]), {}, "5 entries for 257 rows"),
-    "factor of two dimensions": (lambda file: file.update(x=X, site=X), {"vectors": "x"}, "one value a row"),
+    "factor of two dimensions": (lambda file: file.update(x=X, site=X), {"vectors": "x"}, "one value per row"),
     "factor of references": (
         lambda file: file.update(x=X, site=np.array([file.ref] * ROWS, h5py.ref_dtype)),
         {},

@@ -267,7 +267,7 @@ class Lookalike:
 
 
 def test_what_is_no_table_is_named(refuses):
-    with refuses("Lookalike is no table that can be read"):
+    with refuses("Lookalike is not a table that can be read"):
         cf.summarize(Lookalike(), by="site")
     with refuses(r"names columns, but ndarray has none"):
         cf.summarize(X, by="site")

@@ -316,7 +316,7 @@ def test_arguments_are_checked(refuses):
         encoder("virchow", pretrained=False)
     with refuses(r"images\[1\] must be an RGB image"):
         encoder("random")([IMAGES[0], IMAGES[0][..., 0]])
-    with refuses("give one vector an image"):
+    with refuses("give one vector per image"):
         Encoder("mine", 3, (1, 1), lambda image: image[:1, :1], lambda batch: batch.mean(axis=1))([IMAGES[0]])
 
 

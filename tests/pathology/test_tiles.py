@@ -535,7 +535,7 @@ def test_camelyon16_that_cannot_be_used(tmp_path, refuses):
     with refuses("are of one slide: keep one of them", cf.FileError):
         read_layout(folder, "camelyon16")
     (folder / "Tumor_001.tif").rename(folder / "tumor_112.tif")
-    with refuses("tumor_112 is no slide of Camelyon16, which ends at tumor_111", cf.FileError):
+    with refuses("tumor_112 is not a slide of Camelyon16, which ends at tumor_111", cf.FileError):
         read_layout(folder, "camelyon16")
 
 

@@ -264,7 +264,7 @@ def test_there_may_be_no_second_direction():
 
 
 def test_one_group_has_no_plane(refuses):
-    with refuses("only one group is there to compare"):
+    with refuses("there is only one group to compare"):
         cf.summarize(np.eye(3), by={"site": ["A"] * 3}).project("site")
 
 

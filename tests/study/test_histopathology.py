@@ -260,7 +260,7 @@ def test_factors_by_layout_and_by_name(refuses):
     with refuses("did you mean 'scanner'"):
         design.design_of("manifest", alone, between=["scaner"])
     tests = made_up(FULL | {"kind": lambda k: ("normal", "test")[k // 2 % 2]})
-    with refuses("which is no label"):
+    with refuses("which is not a label"):
         design.rehearse(design.Design(("scanner",), ("kind",), ("slide",)), tests, Plan.quick())
 
 

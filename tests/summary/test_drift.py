@@ -155,7 +155,7 @@ def test_a_period_that_is_none_is_named_as_people_read(refuses):
     days = [datetime.datetime(2024, 1, day) for day in (1, 2, 3)]
     with refuses("such as 2024-01-01 00:00:00, 2024-01-02"):
         choose_reference([datetime.datetime(2025, 1, 1)], days, "day")
-    with refuses("'last' is no value of day, such as 2024-01-01.*first:4"):
+    with refuses("'last' is not a value of day, such as 2024-01-01.*first:4"):
         parse_reference("last", days, "day")
 
 

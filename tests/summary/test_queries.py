@@ -389,7 +389,7 @@ def test_times_of_any_unit_are_factors_and_are_found_again(unit):
 
 @pytest.mark.parametrize("when", [np.array([2**60, 5], "M8[h]"), np.array([12000 * 12, 5], "M8[M]")])
 def test_times_that_cannot_be_kept_are_refused(when, refuses):
-    with refuses("when must hold one plain value a row.*there is a time beyond"):
+    with refuses("when must hold one plain value per row.*there is a time beyond"):
         cf.summarize(np.ones((2, 2)), by={"when": when})
 
 

@@ -154,7 +154,7 @@ def test_hooks_go_when_training_breaks(tmp_path, refuses):
         ({"between": 5}, "between=5 is not in the batches, which have 3 entries"),
         (
             {"between": lambda batch: ["a"] * len(batch[0])},
-            "between must give whole numbers from 0, one a row, not list",
+            "between must give whole numbers from 0, one per row, not list",
         ),
         ({"pool": lambda x: x[:1]}, "layer 'encoder' gave 1 rows for a batch of 16"),
     ],

@@ -294,7 +294,7 @@ def test_bad_input_is_refused_in_one_sentence(refuses):
     x, labels, given = batch()
     with refuses(r"x must be floating point of shape \(rows, dim\), not torch.int64"):
         cft.cfd(x.long(), labels)
-    with refuses(r"of shape \(24, 3, 1\): pass one vector a row"):
+    with refuses(r"of shape \(24, 3, 1\): pass one vector per row"):
         cft.cfd(x.unsqueeze(2), labels)
     with refuses("not array"):
         cft.cfd(x.numpy(), labels)

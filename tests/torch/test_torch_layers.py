@@ -251,7 +251,7 @@ def test_bad_input_is_refused(images, refuses):
     pair = [(images, LABEL)]
     with refuses("pool='max' is not known"):
         layerwise_cfd(model, pair, between=1, pool="max")
-    with refuses("pool gave shape .* it must give one vector a row"):
+    with refuses("pool gave shape .* it must give one vector per row"):
         layerwise_cfd(model, pair, between=1, pool=lambda x: x.sum())
     with refuses("loader has no batches"):
         layerwise_cfd(model, [], between=1)
@@ -261,7 +261,7 @@ def test_bad_input_is_refused(images, refuses):
         layerwise_cfd(model, pair, between=1.5)  # type: ignore[arg-type]
     with refuses("inputs must say what the model is called with where a batch is of type dict"):
         layerwise_cfd(model, [{"x": images, "y": LABEL}], between="y")
-    with refuses("only one group is there to compare"):
+    with refuses("there is only one group to compare"):
         layerwise_cfd(model, [(images, np.zeros(ROWS, int))], between=1)
     with refuses(r"no layer gives one vector for each row of a batch \('0' gave \d+ rows for a batch of 5\)"):
         layerwise_cfd(model, [(images, LABEL[:5])], between=1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, as_names, as_rows, check_known, warn
+from crossfusion._base import InputError, arg, as_names, as_rows, check_known, warn
 from crossfusion.io import (
     Chunk,
     Hdf5,
@@ -31,19 +31,25 @@ DEFAULT = "X_pca"  # what is measured where it is there and nothing is named
 def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...]:
     """Names of the embeddings to measure: those that are named, else the principal components, else X."""
     if use_rep is not None and embedding_obsm_keys is not None:
-        raise InputError("use_rep names one embedding and embedding_obsm_keys several: pass one of the two")
+        raise InputError(
+            "use_rep",
+            problem=f"names one embedding and {arg('embedding_obsm_keys')} several",
+            remedy="pass one of the two",
+        )
     if use_rep is None and embedding_obsm_keys is None:
         return (DEFAULT if DEFAULT in adata.obsm else "X",)
     if use_rep is not None and not isinstance(use_rep, str):
-        raise InputError(f"use_rep={use_rep!r} must be one name such as 'X_pca': name several in embedding_obsm_keys")
+        raise InputError(
+            "use_rep", use_rep, "must be one name such as 'X_pca'", f"name several in {arg('embedding_obsm_keys')}"
+        )
     names = as_names(embedding_obsm_keys if use_rep is None else use_rep, "embedding_obsm_keys", "embedding")
     if not names:
-        raise InputError("embedding_obsm_keys is empty: name at least one entry of adata.obsm")
+        raise InputError("embedding_obsm_keys", problem="is empty", remedy="name at least one entry of adata.obsm")
     known = [*adata.obsm, "X", *(["raw/X"] if adata.raw is not None else [])]
     known += [f"{place}/{name}" for place in ("layers", "obsm") for name in getattr(adata, place)]
     check_known(names, known, "embedding", "adata")
     if len({name.removeprefix("obsm/") for name in names}) < len(names):
-        raise InputError(f"embedding_obsm_keys={[*names]!r} names an embedding twice: name each once")
+        raise InputError("embedding_obsm_keys", [*names], "names an embedding twice", "name each once")
     return names
 
 
@@ -68,7 +74,11 @@ def _matrix(adata: Any, name: str) -> Any:
     place, _, inner = name.partition("/")
     values = adata.X if name == "X" else adata.raw.X if name == "raw/X" else getattr(adata, place)[inner]
     if values is None:
-        raise InputError("adata has no X: name an entry of obsm in use_rep or embedding_obsm_keys")
+        raise InputError(
+            "adata",
+            problem="has no X",
+            remedy=f"name an entry of obsm in {arg('use_rep')} or {arg('embedding_obsm_keys')}",
+        )
     return values
 
 
@@ -92,7 +102,10 @@ def _backed_view(adata: Any, name: str, keys: "pa.Table", called: str) -> Source
 def _in_stretches(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, columns: Any = None) -> Source:
     """Rows on disk, read some at a time; only some, in ascending order, and some columns, where it says which."""
     if getattr(matrix, "format", "") == "csc":
-        warn(f"{called} is stored by columns (CSC), so all of it is read into memory: write it as CSR to read pieces")
+        warn(
+            f"{called} is stored by columns (CSC), so all of it is read into memory",
+            "write it as CSR to read it in chunks",
+        )
     return Source(called, [partial(_blocks, matrix, keys, rows, columns)], keys.num_rows, here=True)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import NAN, InputError, check_known, check_once, check_option, factors, optional, warn
+from crossfusion._base import NAN, InputError, arg, check_known, check_once, check_option, factors, optional, warn
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import chosen, opened
 from crossfusion.anndata.ranking import DONOR, Keys, rank_embeddings
@@ -102,9 +102,13 @@ def cfd(
     library = optional.load("anndata", "anndata", "anndata", "crossfusion.anndata")
     if not isinstance(adata, library.AnnData):
         kind = type(adata).__name__
-        raise InputError(f"adata must be an AnnData, not {kind}: read a file with anndata.read_h5ad(..., backed='r')")
+        raise InputError(
+            "adata",
+            problem=f"must be an AnnData, not {kind}",
+            remedy="read a file with anndata.read_h5ad(..., backed='r')",
+        )
     if key_added is not None and not (isinstance(key_added, str) and key_added):
-        raise InputError(f"key_added={key_added!r} must be a key of adata.uns, or None to store nothing")
+        raise InputError("key_added", key_added, "must be a key of adata.uns, or None to store nothing")
     check_option(nan, NAN, "nan")
     keys = Keys(batch_key, label_key, donor_key)
     names = chosen(adata, use_rep, embedding_obsm_keys)
@@ -152,8 +156,8 @@ def _store(adata: Any, key: str, board: Leaderboard) -> None:
     """Keep a result with the data; anndata turns a view into data of its own for that, but not one on disk."""
     if adata.is_view and adata.isbacked:
         warn(
-            "a view of a backed AnnData cannot hold the result, so it is not stored: pass key_added=None, or keep what"
-            " to_uns() gives in the whole"
+            "a view of a backed AnnData cannot hold the result, so it is not stored",
+            f"pass {arg('key_added', None)}, or keep what to_uns() gives in the whole",
         )
         return
     adata.uns[key] = board.to_uns()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CrossfusionWarning, InputError, check_known, check_whole, factors, label_text, warn
+from crossfusion._base import CrossfusionWarning, InputError, arg, check_known, check_whole, factors, label_text, warn
 from crossfusion.anndata.label_distances import within_labels
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.summary import Summary, compare_summaries
@@ -27,10 +27,15 @@ class Keys:
         """Refuse a column that stands for two things."""
         names = list(self.by_factor.values())
         if not all(isinstance(name, str) for name in names):
-            raise InputError(f"batch_key, label_key and donor_key must be names of columns of obs, not {names!r}")
+            raise InputError(
+                problem=f"{arg('batch_key')}, {arg('label_key')} and {arg('donor_key')} must be names of columns of"
+                f" obs, not {names!r}"
+            )
         if len(set(names)) < len(names):
             raise InputError(
-                f"batch_key, label_key and donor_key name a column of obs twice ({', '.join(names)}): name each once"
+                problem=f"{arg('batch_key')}, {arg('label_key')} and {arg('donor_key')} name a column of obs twice"
+                f" ({', '.join(names)})",
+                remedy="name each once",
             )
 
     @property
@@ -116,7 +121,7 @@ def _kept(summary: Summary, keys: Keys, min_cells: int, tell: bool) -> Summary:
     for factor in keys.by_factor:
         known &= summary.keys.column(factor).is_valid().to_numpy(zero_copy_only=False)
     if not known.any():
-        raise InputError(f"no cell has a value in each of {_listed(keys)}: name other columns of obs")
+        raise InputError(problem=f"no cell has a value in each of {_listed(keys)}", remedy="name other columns of obs")
     complete = summary if known.all() else _taken(summary, known)
     code, _ = factors.encode(complete.keys.select(keys.compared))
     few = np.bincount(code, weights=complete.moments.count) < min_cells
@@ -136,16 +141,16 @@ def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: s
     """Say which cells do not count, and refuse to go on without any."""
     missing, small = _cells(summary) - _cells(complete), _cells(complete) - _cells(kept)
     if missing:
-        warn(f"{missing} of {_cells(summary)} cells miss a value in one of {_listed(keys)}: they are left out")
+        warn(f"{missing} of {_cells(summary)} cells miss a value in one of {_listed(keys)}", "they are left out")
     if not small:
         return
     combined = " and ".join(repr(keys.by_factor[factor]) for factor in keys.compared)
     what = f"fewer than {min_cells} cells" + ("" if keys.donor is None else " or two donors")
     if not len(kept):
-        way_out = "lower min_cells" if keys.donor is None else "leave donor_key out"
+        way_out = f"lower {arg('min_cells')}" if keys.donor is None else f"leave {arg('donor_key')} out"
         raise InputError(
-            f"all combinations of {combined} have {what}, so that nothing can be told apart from them: {way_out}, or"
-            " pass coarser labels"
+            problem=f"all combinations of {combined} have {what}, so that nothing can be told apart from them",
+            remedy=f"{way_out}, or pass coarser labels",
         )
     warn(f"{few} combinations of {combined} have {what} and are left out, with {small} of {_cells(summary)} cells")
 
@@ -157,8 +162,10 @@ def _check_design(summary: Summary, keys: Keys) -> None:
         if len(values) < 2:
             way_out = "name a column with two or more" if factor == BATCH else "leave it out, or name another column"
             raise InputError(
-                f"{factor}_key={keys.by_factor[factor]!r} has one value among the cells ({label_text(values[0])}):"
-                f" {way_out}"
+                f"{factor}_key",
+                keys.by_factor[factor],
+                f"has one value among the cells ({label_text(values[0])})",
+                way_out,
             )
     if keys.label is None:
         return
@@ -172,5 +179,8 @@ def _check_design(summary: Summary, keys: Keys) -> None:
 def _confounded(one: str, other: str, with_donors: bool) -> None:
     said = f"no value of {one!r} has cells of two values of {other!r}, so CFD({other} | {one}) compares nothing"
     if with_donors:
-        raise InputError(f"{said}: leave out label_key, or donor_key, or collect cells that share both")
-    warn(f"{said} and is 0: read CFD({other}) alone, or collect cells that share both")
+        raise InputError(
+            problem=said,
+            remedy=f"leave out {arg('label_key')}, or {arg('donor_key')}, or collect cells that share both",
+        )
+    warn(f"{said} and is 0", f"read CFD({other}) alone, or collect cells that share both")

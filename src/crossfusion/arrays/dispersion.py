@@ -103,7 +103,9 @@ def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> 
         error = np.divide(squares, variance, out=np.zeros_like(squares), where=variance > 0)
     if number.min() < 2:
         what = "row" if unit is None else "unit"
-        raise InputError(f"a group has one {what} only (in its stratum), which shows no spread: leave it out")
+        raise InputError(
+            problem=f"a group has one {what} only (in its stratum), which shows no spread", remedy="leave it out"
+        )
     return np.asarray(1 / np.sqrt(1 + error))
 
 

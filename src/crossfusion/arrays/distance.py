@@ -12,6 +12,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    arg,
     as_rows,
     check_fraction,
     check_length,
@@ -116,13 +117,20 @@ def cfd(
     check_option(nan, NAN, "nan")
     check_level(level)
     if trim and not (level is None and units is None):
-        raise InputError("trim does not go with level or units, as it hides how far the means err: leave it out")
+        raise InputError(
+            "trim",
+            problem=f"does not go with {arg('level')} or {arg('units')}, as it hides how far the means err",
+            remedy="leave it out",
+        )
     if (b is None) == (labels is None):
-        raise InputError("pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)")
+        raise InputError(
+            problem="there is nothing to compare",
+            remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
+        )
     if b is None:
         return _compare_labels(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
     if given is not None:
-        raise InputError("given goes with labels: cfd(x, labels=..., given=...)")
+        raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
@@ -181,7 +189,9 @@ def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
         return None
     several = units if len(rows) > 1 else (units,)
     if not (isinstance(several, tuple | list) and len(several) == len(rows)):
-        raise InputError("units of two arrays are a pair: cfd(a, b, units=(units_of_a, units_of_b))")
+        raise InputError(
+            "units", problem="of two arrays must be a pair", remedy="call cfd(a, b, units=(units_of_a, units_of_b))"
+        )
     tables = [factors.as_table({"units": values}) for values in several]
     for table, (name, values) in zip(tables, rows.items(), strict=True):
         check_length(table.num_rows, values.shape[0], "units", name)

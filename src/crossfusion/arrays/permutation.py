@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FiniteCheck, InputError, as_rows, check_length, check_some_rows, factors
+from crossfusion._base import FiniteCheck, InputError, arg, as_rows, check_length, check_some_rows, factors
 from crossfusion.fusion import Codes, Design
 from crossfusion.inference import TestResult, Values, check_test_options, find_exchangeable, run_test, test_moments
 from crossfusion.moments import Moments, reduce_groups
@@ -92,7 +92,10 @@ def permutation_test(
     """
     check_test_options(permutations, seed)
     if units is not None and pairs is not None:
-        raise InputError("units and pairs exclude each other: pass as pairs what is independent, such as the slide")
+        raise InputError(
+            problem=f"{arg('units')} and {arg('pairs')} exclude each other",
+            remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
+        )
     rows = as_rows(x, "x")
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     crossed = None if units is None and pairs is None else pairs is not None

@@ -8,7 +8,6 @@ import click
 
 from crossfusion._base import Argument, Spelling
 from crossfusion.io import engines
-from crossfusion.summary import periods
 
 VALUE = r"""'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|-?[\w.+-]*\w"""
 INSTEAD = {  # what the library calls an option that has another name here
@@ -25,7 +24,6 @@ INSTEAD = {  # what the library calls an option that has another name here
 }
 SAID = {("alarm", "None"): "0"}  # values that are typed otherwise
 FORMS = {  # what Python takes, and what is typed
-    periods.FORMS: "first:N, previous, A,B,... or A..B",
     engines.OTHER: "write tcp://host:port of a Dask scheduler",
 }
 PHRASES = (  # names without a value, where they cannot be words of a sentence

@@ -69,7 +69,7 @@ def run(
         Runs the command line with arguments such as ``["matrix", "summary.parquet", "--between", "site"]``.
     """
     if rows < LEAST:
-        raise InputError(f"rows={rows} is too few for the groups of the demo: take {LEAST:,} or more")
+        raise InputError("rows", rows, "is too few for the groups of the demo", f"take {LEAST:,} or more")
     check_seed(seed)
     table, truth = make(seed, rows=rows)
     _write_data(folder, table)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError
+from crossfusion._base import InputError, arg
 
 NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
 
@@ -87,11 +87,11 @@ def _variance(xp: Any, cells: Cells) -> Any:
 def check_strata(given: Any, num_given: int | None) -> None:
     """Refuse a number of strata where there are none."""
     if given is None and num_given is not None:
-        raise InputError(f"num_given={num_given!r} goes with given, which is None: pass both, or neither")
+        raise InputError("num_given", num_given, f"goes with {arg('given')}, which is None", "pass both, or neither")
 
 
 def check_eps(eps: Any) -> None:
     """Refuse a negative addition to the variance; an array may be traced, and is not looked at."""
     number = isinstance(eps, int | float | np.number) and not isinstance(eps, bool)
     if not (0 <= eps < float("inf") if number else hasattr(eps, "dtype") and hasattr(eps, "shape")):
-        raise InputError(f"eps={eps!r} must be 0 or a positive variance, which is added to that within the groups")
+        raise InputError("eps", eps, "must be 0 or a positive variance, which is added to that within the groups")

@@ -31,7 +31,7 @@ class Design:
         """Refuse a comparison of one group with nothing."""
         if len(self.labels) < 2:
             shown = ", ".join(map(repr, self.labels))
-            raise InputError(f"only one group is there to compare ({shown}): pass at least two")
+            raise InputError(problem=f"there is only one group to compare ({shown})", remedy="pass at least two")
 
     def pair(self, first: int, second: int) -> tuple["Design", Codes]:
         """The design of two groups alone, and which of the cells it has."""
@@ -78,7 +78,9 @@ def split_by_stratum(part: Codes) -> list[Codes]:
 def check_range(between: FloatArray) -> None:
     """Refuse groups too far apart to square their distance."""
     if not np.isfinite(between).all():
-        raise InputError("the groups are so far apart that squares exceed the range of float64: scale the rows down")
+        raise InputError(
+            problem="the groups are so far apart that squares exceed the range of float64", remedy="scale the rows down"
+        )
 
 
 def error_of_mean(cells: Moments) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, interval_text, plain_number, plain_value, share_table, warn
+from crossfusion._base import FloatArray, arg, interval_text, plain_number, plain_value, share_table, warn
 from crossfusion.fusion.cautions import caution_about_spread
 from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
 
@@ -173,8 +173,9 @@ def measure_overlap(weight: FloatArray, part: Codes) -> float:
     overlap = share_overlap(weight, part)
     if overlap == 0:
         warn(
-            "the design is fully confounded: no stratum of given holds two of the compared groups, so nothing is"
-            " compared and the distance is 0; leave given out, or collect strata that groups share"
+            f"the design is fully confounded: no stratum of {arg('given')} holds two of the compared groups, so nothing"
+            " is compared and the distance is 0",
+            f"leave {arg('given')} out, or collect strata that groups share",
         )
     return overlap
 

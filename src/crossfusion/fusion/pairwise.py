@@ -11,6 +11,7 @@ from crossfusion._base import (
     SHOWN,
     FloatArray,
     InputError,
+    arg,
     check_option,
     data_frame,
     label_text,
@@ -198,7 +199,10 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
     design.check_groups()
     cells, group, number = design.cells, design.group, len(design.labels)
     if number > MOST:
-        raise InputError(f"{number:,} groups have too many pairs, at most {MOST:,} are taken: select or roll up first")
+        raise InputError(
+            problem=f"{number:,} groups have too many pairs, at most {MOST:,} are taken",
+            remedy="select or roll up first",
+        )
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
     error = error_of_mean(cells)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
@@ -259,6 +263,6 @@ def _warn_about_confounded(result: Pairwise) -> None:
     confounded = int(np.sum(result.overlap == 0)) // 2
     if confounded:
         warn(
-            f"pairs of groups are fully confounded with given ({confounded} of {number * (number - 1) // 2}):"
+            f"pairs of groups are fully confounded with {arg('given')} ({confounded} of {number * (number - 1) // 2}):"
             " no stratum holds both, so their distance of 0 compares nothing; see overlap"
         )

@@ -134,7 +134,7 @@ class Projection:
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:
     """Rows of the right shape, and the position of each one's group."""
     if rows is None or labels is None:
-        raise InputError("rows and labels go together: pass some rows and the group of each")
+        raise InputError("labels", problem="and rows go together", remedy="pass some rows and the group of each")
     given = as_rows(rows, "rows")
     found = given if isinstance(given, np.ndarray) else given.toarray()
     check_same_dim({"the summary": dim, "rows": found.shape[1]})
@@ -143,12 +143,16 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
         names = [_label(entry) for entry in labels]
         hash(tuple(names))
     except TypeError as problem:
-        raise InputError(f"labels must hold the group of each row ({first_line(problem)}): pass a list") from problem
+        raise InputError(
+            "labels", problem=f"must hold the group of each row ({first_line(problem)})", remedy="pass a list"
+        ) from problem
     check_length(len(names), len(found), "labels", "rows")
     places = {label: k for k, label in enumerate(known)}
     for name in dict.fromkeys(names):
         if name not in places:
-            raise InputError(f"labels has {name!r}, which is no group of the summary: pass rows that it holds")
+            raise InputError(
+                "labels", problem=f"has {name!r}, which is not a group of the summary", remedy="pass rows that it holds"
+            )
     return found, np.array([places[name] for name in names], np.int32)
 
 

@@ -99,9 +99,13 @@ def test_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dic
         except InputError as problem:
             problems.append(problem)
     if not found:
-        raise problems[0] if problems else InputError("no stratum holds two of the compared groups: pass coarser ones")
+        raise (
+            problems[0]
+            if problems
+            else InputError(problem="no stratum holds two of the compared groups", remedy="pass coarser ones")
+        )
     if problems:
-        warn(f"pairs without {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0]}")
+        warn(f"pairs without {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0].marked}")
     return found
 
 

@@ -52,9 +52,11 @@ def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
     try:
         values = np.array(pvalues, np.float64)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"pvalues cannot be read as numbers ({problem}): pass an array of p-values") from problem
+        raise InputError(
+            "pvalues", problem=f"cannot be read as numbers ({problem})", remedy="pass an array of p-values"
+        ) from problem
     if ((values < 0) | (values > 1)).any():
-        raise InputError("pvalues has values outside of 0 to 1: pass p-values")
+        raise InputError("pvalues", problem="has values outside of 0 to 1", remedy="pass p-values")
     made = ~np.isnan(values)
     known = values[made]
     order = np.argsort(known)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, InputError, map_threads, split_rows
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
 from crossfusion.fusion import Design, between_by_feature, error_of_mean, split_by_stratum, stratum_means
 from crossfusion.inference.intervals import Errors
 from crossfusion.moments import PRODUCTS, Moments, influence_sums, kernel
@@ -45,8 +45,9 @@ def estimate_row_errors(
     error = error_of_mean(cells)  # s²/n
     if cells.count.min() < LEAST_ROWS:
         raise InputError(
-            f"level needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies:"
-            " leave smaller ones out, or pass coarser strata"
+            "level",
+            problem=f"needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies",
+            remedy="leave smaller ones out, or pass coarser strata",
         )
     share = weight / np.bincount(part, weights=weight)[part]
     between = float(between_by_feature(cells.mean, weight, part).sum())
@@ -55,8 +56,9 @@ def estimate_row_errors(
     total = within + between
     if not (within > 0 and bias > 0):
         raise InputError(
-            "level needs rows that differ within the groups, and strata that groups share: without them there is no"
-            " error to speak of"
+            "level",
+            problem="needs rows that differ within the groups, and strata that groups share",
+            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     direction = cells.mean - stratum_means(cells.mean, weight, part)[part]
     sums = np.sum([_sums(piece, design.cells, direction, within) for piece in pieces], axis=0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, map_threads
+from crossfusion._base import FloatArray, InputError, arg, map_threads
 from crossfusion.fusion import Codes, Design, between_by_feature, split_by_stratum, stratum_means
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
@@ -70,8 +70,9 @@ def estimate_unit_errors(pieces: UnitMoments, design: Design, weight: FloatArray
     moments, cell, cells = pieces.moments, pieces.cell, design.cells
     if np.bincount(cell, minlength=len(cells)).min() < 2:
         raise InputError(
-            "level and units need two units or more in each group (in its stratum), to tell the group's effect from"
-            " a unit's own: leave smaller groups out, or pass coarser strata"
+            problem=f"{arg('level')} and {arg('units')} need two units or more in each group (in its stratum), to tell"
+            " the group's effect from a unit's own",
+            remedy="leave smaller groups out, or pass coarser strata",
         )
     share = moments.count / cells.count[cell]
     error = (moments.mean - cells.mean[cell]) * share[:, None]  # e_uc
@@ -82,8 +83,9 @@ def estimate_unit_errors(pieces: UnitMoments, design: Design, weight: FloatArray
     bias = sum(float(np.sum(table.form * table.covariance)) for table in tables)
     if not (within > 0 and bias > 0):
         raise InputError(
-            "level and units need units that differ within the groups, and strata that groups share: without them"
-            " there is no error to speak of"
+            problem=f"{arg('level')} and {arg('units')} need units that differ within the groups, and strata that"
+            " groups share",
+            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     total = within + between
     influence = _influence(pieces, design, weight, within, total)

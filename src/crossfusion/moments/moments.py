@@ -71,8 +71,9 @@ class Moments:
             object.__setattr__(self, name, values)
         if self.mean.shape != self.sumsq.shape or self.mean.shape[:-1] != self.count.shape:
             raise InputError(
-                f"count, mean and sumsq have shapes {self.count.shape}, {self.mean.shape} and {self.sumsq.shape}:"
-                " mean and sumsq take the shape of count and one axis of features"
+                problem=f"count, mean and sumsq have shapes {self.count.shape}, {self.mean.shape} and"
+                f" {self.sumsq.shape}",
+                remedy="mean and sumsq take the shape of count and one axis of features",
             )
 
     @classmethod
@@ -173,7 +174,10 @@ class Moments:
             return NotImplemented
         check_same_dim({"the left side": self.dim, "the right side": other.dim})
         if self.count.shape != other.count.shape:
-            raise InputError(f"{self} and {other} have different numbers of groups: merge them to the same ones first")
+            raise InputError(
+                problem=f"{self} and {other} have different numbers of groups",
+                remedy="merge them to the same ones first",
+            )
         left, right = (self.count, self.mean, self.sumsq), (other.count, other.mean, other.sumsq)
         with np.errstate(over="ignore", invalid="ignore"):
             total = Moments(*kernel.add(left, right))
@@ -260,4 +264,4 @@ def _has_underflowed(moments: Moments) -> bool:
 
 def _check_range(moments: Moments, name: str) -> None:
     if not moments.is_finite():
-        raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
+        raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")

@@ -13,7 +13,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 def check_ending(path: Path) -> None:
     """Refuse a file that is no figure, before any work."""
     if path.suffix.lower() not in ENDINGS:
-        raise FileError(f"{path} has an ending that is no figure's: use {' or '.join(ENDINGS)}")
+        raise FileError(path, "has an ending that does not fit a figure", f"use {' or '.join(ENDINGS)}")
     files.check_folder(path)
 
 

@@ -39,7 +39,9 @@ def _versions(data: Data) -> dict[str, Summary]:
     others = [name for name in summary.factors if name != asked.method]
     values = factors.labels(summary.rollup([asked.method]).keys.select([asked.method]))
     if len(values) < 2:
-        raise InputError(f"method={asked.method!r} has one value only, {values[0]!r}: a comparison needs two versions")
+        raise InputError(
+            "method", asked.method, f"has one value only, {values[0]!r}", "a comparison needs two versions"
+        )
     return {label_text(version): summary.select(**{asked.method: [version]}).rollup(others) for version in values}
 
 

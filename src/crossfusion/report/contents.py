@@ -113,7 +113,9 @@ def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
     code, groups = factors.encode(summary.keys.select(list(question.between)))
     count = np.bincount(code, weights=summary.moments.count)
     if len(count) < 2:
-        raise InputError(f"between has one group only, {factors.labels(groups)[0]!r}: compare at least two")
+        raise InputError(
+            "between", problem=f"has one group only, {factors.labels(groups)[0]!r}", remedy="compare at least two"
+        )
     chosen = sorted(np.argsort(-count, kind="stable")[:GROUPS].tolist())
     if len(chosen) == len(count):
         return chosen, summary

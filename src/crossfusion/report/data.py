@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError
+from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError, arg
 from crossfusion.io import Rows, Sample, Source, collect, open_sources
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary, read_summary, storage
@@ -35,12 +35,17 @@ def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors:
         source = read_summary(source)
     if isinstance(source, Summary):
         if by is not None or vectors is not None:
-            raise InputError("by and vectors go with rows: leave them out where source is a summary")
+            raise InputError(
+                problem=f"{arg('by')} and {arg('vectors')} go with rows",
+                remedy="leave them out where source is a summary",
+            )
         return Data(source, question)
     if by is not None:
         missing = [name for name in question.factors if name not in by]
         if missing:
-            raise InputError(f"by lacks {missing[0]!r}: pass an array for each factor that is named")
+            raise InputError(
+                "by", problem=f"lacks {missing[0]!r}", remedy="pass an array for each factor that is named"
+            )
         by = {name: by[name] for name in question.factors}
     sources, _ = open_sources(source, list(question.factors) if by is None else by, vectors)
     return drawn(sources, question, lambda watched: collect(watched, nan=nan))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import InputError, as_names, check_level, check_option, plain_value
+from crossfusion._base import InputError, arg, as_names, check_level, check_option, plain_value
 from crossfusion.fusion import WEIGHTS
 from crossfusion.inference import check_test_options
 from crossfusion.summary import Factors
@@ -61,11 +61,17 @@ def asked(
     single = {name: _one(value, name) for name, value in (("time", time), ("method", method))}
     _check_apart(compared, held, counted, single)
     if reference is not None and method is None:
-        raise InputError(f"reference={reference!r} names one of several methods: name their column in method")
+        raise InputError(
+            "reference", reference, "names one of several methods", f"name their column in {arg('method')}"
+        )
     nested = [*compared, *counted] if levels is None else list(as_names(levels, "levels"))
     nested = [name for name in nested if name not in held and name != method]
     if not nested:
-        raise InputError("levels is empty but for given and method: name factors from the outermost to the innermost")
+        raise InputError(
+            "levels",
+            problem=f"is empty but for {arg('given')} and {arg('method')}",
+            remedy="name factors from the outermost to the innermost",
+        )
     return Question(
         compared,
         held,
@@ -84,7 +90,7 @@ def asked(
 def _one(value: Any, name: str) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
-    raise InputError(f"{name}={value!r} is not the name of one factor: pass a name, or leave it out")
+    raise InputError(name, value, "is not the name of one factor", "pass a name, or leave it out")
 
 
 def _check_apart(between: Names, given: Names, units: Names, single: dict[str, str | None]) -> None:
@@ -95,5 +101,8 @@ def _check_apart(between: Names, given: Names, units: Names, single: dict[str, s
     for part, names in parts.items():
         for name in names:
             if name in seen and {part, seen[name]} != {"between", "time"}:
-                raise InputError(f"{name!r} is in {seen[name]} and in {part}: a factor has one part in a report")
+                raise InputError(
+                    problem=f"{name!r} is in {arg(seen[name])} and in {arg(part)}",
+                    remedy="a factor has one part in a report",
+                )
             seen.setdefault(name, part)

@@ -156,10 +156,10 @@ class Report:
 def check_page(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
     if not os.fspath(path).lower().endswith(ENDINGS):
-        raise FileError(f"{os.fspath(path)} has an ending that does not fit a page: use {' or '.join(ENDINGS)}")
+        raise FileError(os.fspath(path), "has an ending that does not fit a page", f"use {' or '.join(ENDINGS)}")
     files.check_folder(path)
     if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
-        raise FileError(f"{os.fspath(path)} cannot be written: choose a file in a folder of your own")
+        raise FileError(os.fspath(path), "cannot be written", "choose a file in a folder of your own")
 
 
 def _call(question: Question) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crossfusion._base import FileError, InputError, check_same_factors, check_same_tags, check_wait, files
+from crossfusion._base import FileError, InputError, arg, check_same_factors, check_same_tags, check_wait, files
 from crossfusion.summary import storage
 from crossfusion.summary.merge import check_different, count_known_batches
 from crossfusion.summary.summary import Summary, combine, read_summary, write_summary
@@ -65,7 +65,11 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
     """
     check_wait(wait)
     if not isinstance(summary, Summary):
-        raise InputError(f"summary must be a Summary, not a {type(summary).__name__}: pass what summarize returns")
+        raise InputError(
+            "summary",
+            problem=f"must be a Summary, not a {type(summary).__name__}",
+            remedy="pass what summarize returns",
+        )
     new = count_known_batches(summary)
     with _lock(path, wait):
         _remove_leftovers(path)
@@ -84,7 +88,7 @@ def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags:
 def _add(new: Summary, path: str | os.PathLike[str]) -> Summary:
     old = count_known_batches(read_summary(path))
     if set(old.batches) & set(new.batches):
-        raise FileError(f"{path} holds these rows already: nothing was added")
+        raise FileError(path, "holds these rows already", "nothing was added")
     check_different([old, new], [str(path), NEW])
     return combine([old, new], [str(path), NEW])
 
@@ -103,8 +107,9 @@ def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
         lock.acquire(timeout=wait)
     except Timeout as problem:
         raise FileError(
-            f"{path} is being written to by another process, and still was after wait={wait:g} seconds: wait longer,"
-            " or try again"
+            path,
+            f"is being written to by another process, and still was after {arg('wait', wait)} seconds",
+            "wait longer, or try again",
         ) from problem
     except OSError as problem:
         raise files.unwritable_error(path, problem) from problem

@@ -10,6 +10,7 @@ from crossfusion import plots
 from crossfusion._base import (
     FloatArray,
     InputError,
+    arg,
     as_names,
     check_known,
     check_level,
@@ -290,7 +291,7 @@ def compare_summaries(
     if not by_units:
         return found
     asked = {
-        name: (make_design(summary, between, given), unit_moments(summary, between, given, units, "level"))
+        name: (make_design(summary, between, given), unit_moments(summary, between, given, units, f"{arg('level')}"))
         for name, summary in methods.items()
     }
     return _add_unit_errors(found, asked, weights, level, draws, seed)
@@ -330,9 +331,11 @@ def _add_unit_errors(
 def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
     """Names of the corrections."""
     if not isinstance(methods, Mapping) or not all(isinstance(summary, Summary) for summary in methods.values()):
-        raise InputError("methods must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}")
+        raise InputError(
+            "methods", problem="must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}"
+        )
     if len(methods) < 2:
-        raise InputError(f"there is {len(methods) or 'nothing'} to compare: name at least two methods")
+        raise InputError(problem=f"there is {len(methods) or 'nothing'} to compare", remedy="name at least two methods")
     names = tuple(methods)
     if reference is not None:
         check_known([reference], names, "method", "methods")
@@ -349,10 +352,12 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
         seen.append((factors.labels(fine.keys.select(by)), fine.moments.count))
         if seen[-1][0] != seen[0][0]:
             raise InputError(
-                f"methods {first!r} and {name!r} have different units or groups: compare corrections of the same rows"
+                problem=f"methods {first!r} and {name!r} have different units or groups",
+                remedy="compare corrections of the same rows",
             )
         if not np.array_equal(seen[-1][1], seen[0][1]):
             warn(
-                f"methods {first!r} and {name!r} have different numbers of rows in the same groups: their difference"
-                " is also one of rows, so compare corrections of the same rows"
+                f"methods {first!r} and {name!r} have different numbers of rows in the same groups, so that their"
+                " difference is also one of rows",
+                "compare corrections of the same rows",
             )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion._base import InputError, as_names, factors, warn
+from crossfusion._base import InputError, arg, as_names, factors, warn
 from crossfusion.fusion import Design
 from crossfusion.inference import UnitMoments
 from crossfusion.summary.moment_table import Factors, MomentTable
@@ -17,7 +17,10 @@ def make_design(table: MomentTable, between: Factors, given: Factors | None) -> 
     compared, strata = table._names(between, "between"), as_names(given, "given")
     both = set(compared) & set(strata)
     if both:
-        raise InputError(f"{both.pop()!r} is in between and in given: a factor can be compared or adjusted for")
+        raise InputError(
+            problem=f"{both.pop()!r} is in {arg('between')} and in {arg('given')}",
+            remedy="a factor can be compared or adjusted for",
+        )
     cells = table.rollup([*compared, *strata])
     group, groups = factors.encode(cells.keys.select(list(compared)))
     part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
@@ -31,13 +34,17 @@ def unit_moments(
     compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
     if not names:
         raise InputError(
-            f"a summary has no rows, so {wanted} needs units: name the factor of what is independent, such as the"
-            " patient, or use cfd(x, labels=..., level=...) and permutation_test(x, labels) on the rows"
+            problem=f"a summary has no rows, so {wanted} needs {arg('units')}",
+            remedy="name the factor of what is independent, such as the patient, or use cfd(x, labels=...,"
+            " level=...) and permutation_test(x, labels) on the rows",
         )
     table._check_factors(names)
     both = {*names} & {*compared}
     if both:
-        raise InputError(f"{both.pop()!r} is in units and in between or given: units are what is repeated in them")
+        raise InputError(
+            problem=f"{both.pop()!r} is in {arg('units')} and in {arg('between')} or {arg('given')}",
+            remedy="units are what is repeated in them",
+        )
     fine = table.rollup([*compared, *names])
     factors.check_units(fine.keys, names)
     cell, _ = factors.encode(fine.keys.select(compared))
@@ -67,8 +74,9 @@ def warn_about_few_crossed(
     number, total = count_exchanged(table, between, given, units), len(table.rollup(units))
     if have_several(table, between, units) and number < FEW_CROSSED * total:
         warn(
-            f"{number:,} of {total:,} units have several of the compared groups, so that labels are exchanged within"
-            " these only, and the test says nothing of the others: leave out rows that are in a group by accident"
+            f"{number:,} of {total:,} units have several of the compared groups, so that labels are"
+            " exchanged within these only, and the test says nothing of the others",
+            "leave out rows that are in a group by accident",
         )
 
 

@@ -55,7 +55,7 @@ def merge_summaries(
     wrong = [part for part in given if not isinstance(part, str | os.PathLike | Summary)]
     if not given or wrong:
         found = "none" if several and not wrong else type(wrong[0] if wrong else parts).__name__
-        raise InputError(f"parts must be a list of paths or summaries, at least one, not {found}")
+        raise InputError("parts", problem=f"must be a list of paths or summaries, at least one, not {found}")
     names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(given)]
     summaries = [count_known_batches(part if isinstance(part, Summary) else read_summary(part)) for part in given]
     total = combine(summaries, names)
@@ -78,12 +78,13 @@ def check_different(parts: Sequence[Summary], names: Sequence[str]) -> None:
         for batch in part.batches:
             if batch in holder:
                 said = "is named twice" if name == holder[batch] else f"holds rows that {holder[batch]} holds too"
-                raise InputError(f"{name} {said}: leave one of them out")
+                raise InputError(problem=f"{name} {said}", remedy="leave one of them out")
             holder[batch] = name
         for cell, position in checksums.hash_rows_in_cells(part.keys, part.moments).items():
             if cell in cells:
                 shown = label_text(factors.labels(part.keys.slice(position, 1))[0])
                 raise InputError(
-                    f"{name} has the very same rows as {cells[cell]} in the group {shown}: leave one of them out"
+                    problem=f"{name} has the very same rows as {cells[cell]} in the group {shown}",
+                    remedy="leave one of them out",
                 )
             cells[cell] = name

@@ -46,7 +46,9 @@ class MomentTable:
         """Refuse factor names that have a meaning of their own, and tags that are not text."""
         for name in (*storage.RESERVED, FEATURES):
             if name in self.factors:
-                raise InputError(f"a factor cannot be called {name!r}, which names something else here: rename it")
+                raise InputError(
+                    problem=f"a factor cannot be called {name!r}, which names something else here", remedy="rename it"
+                )
         object.__setattr__(self, "tags", as_tags(self.tags))
 
     @property
@@ -106,12 +108,14 @@ class MomentTable:
             known = set(column)
             for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
                 shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
-                raise InputError(f"no group has {name}={value!r}: {name} has {len(known)} values, such as {shown}")
+                raise InputError(
+                    problem=f"no group has {name}={value!r}", remedy=f"{name} has {len(known)} values, such as {shown}"
+                )
             chosen = set(choice)
             kept &= np.array([value in chosen for value in column])
         index = np.flatnonzero(kept)
         if not len(index):
-            raise InputError(f"no group has all of {values}: select fewer factors")
+            raise InputError(problem=f"no group has all of {values}", remedy="select fewer factors")
         import pyarrow as pa
 
         return self._with(self.keys.take(pa.array(index)), self.moments[index])

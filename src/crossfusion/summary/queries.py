@@ -6,6 +6,7 @@ from typing import Any
 from crossfusion._base import (
     FloatArray,
     InputError,
+    arg,
     as_names,
     check_level,
     check_option,
@@ -87,7 +88,7 @@ class Queries(MomentTable):
         fusion = fuse(design, weights=weights, dropped=self.dropped)
         if level is None and not as_names(units, "units"):
             return fusion
-        pieces = unit_moments(self, between, given, units, "level")
+        pieces = unit_moments(self, between, given, units, f"{arg('level')}")
         return add_unit_errors(fusion, pieces, design, design.weights(weights), level)
 
     def pairwise(
@@ -142,7 +143,7 @@ class Queries(MomentTable):
         result = compare_pairs(design, weights=weights)
         if level is None and permutations is None and not as_names(units, "units"):
             return result
-        pieces = unit_moments(self, between, given, units, "permutations" if level is None else "level")
+        pieces = unit_moments(self, between, given, units, f"{arg('permutations' if level is None else 'level')}")
         result = add_limits(result, pieces, design, weights=weights, level=level)
         if permutations is None:
             return result
@@ -212,13 +213,15 @@ class Queries(MomentTable):
         """
         design = make_design(self, between, given)
         if not isinstance(over, str):
-            raise InputError(f"over={over!r} must be the name of a factor, or 'features'")
+            raise InputError("over", over, "must be the name of a factor, or 'features'")
         if over == FEATURES:
             return attribute_to_features(design, weights=weights)
         compared = [*as_names(between, "between"), *as_names(given, "given")]
         self._check_factors([over])
         if over in compared:
-            raise InputError(f"over={over!r} is in between or given itself: name another factor, or 'features'")
+            raise InputError(
+                "over", over, f"is in {arg('between')} or {arg('given')} itself", "name another factor, or 'features'"
+            )
         fine = self.rollup([*compared, over])
         cell, _ = factors.encode(fine.keys.select(compared))
         unit, units = factors.encode(fine.keys.select([over]))

@@ -29,12 +29,12 @@ RESERVED = (*MOMENTS, CHECKSUM)
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Refuse, before any work, an output that would replace something other than a summary."""
     if path.suffix.lower() not in ENDINGS:
-        raise FileError(f"{path} has an ending that does not fit a summary: use {' or '.join(ENDINGS)}")
+        raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(ENDINGS)}")
     check_folder(path)
     if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
-        raise FileError(f"{path} is one of the inputs: choose another name for the output")
+        raise FileError(path, "is one of the inputs", "choose another name for the output")
     if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):
-        raise FileError(f"{path} exists and is not a summary: choose another name, or delete it first")
+        raise FileError(path, "exists and is not a summary", "choose another name, or delete it first")
 
 
 def _is_foreign(path: Path) -> bool:
@@ -83,7 +83,7 @@ def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         facts = json.loads(metadata[KEY]) if KEY in metadata else None
     except (ValueError, RecursionError) as problem:
-        raise FileError(f"{path} is a damaged summary: what it says of itself is not JSON; write it again") from problem
+        raise FileError(path, "is a damaged summary (its metadata is not JSON)", "write it again") from problem
     return facts if facts is None or isinstance(facts, dict) else {}
 
 
@@ -97,24 +97,24 @@ def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 
     if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
-        raise FileError(f"{path} is not a plain file, as a summary is: check the path")
+        raise FileError(path, "is not a plain file, as a summary is", "check the path")
     with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
         return pq.read_schema(file)
 
 
 @contextmanager
-def _reading(path: str | os.PathLike[str], trouble: str, way_out: str = "") -> Iterator[None]:
+def _reading(path: str | os.PathLike[str], trouble: str, remedy: str = "") -> Iterator[None]:
     """Turn whatever goes wrong with a file into one sentence: damage shows in errors of many kinds."""
     try:
         yield
     except FileError:
         raise
     except FileNotFoundError as problem:
-        raise FileError(f"{path} does not exist: check the path") from problem
+        raise FileError(path, "does not exist", "check the path") from problem
     except Exception as problem:
         if ran_short(problem):
-            raise FileError(f"{path} {RAN_SHORT} ({first_line(problem)})") from problem
-        raise FileError(f"{path} {trouble} ({first_line(problem)}){way_out}") from problem
+            raise FileError(path, f"{RAN_SHORT} ({first_line(problem)})") from problem
+        raise FileError(path, f"{trouble} ({first_line(problem)})", remedy) from problem
 
 
 def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Table", Moments, dict[str, Any]]:
@@ -123,8 +123,8 @@ def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Ta
 
     facts = read_header(path)
     if RESUME in facts and not unfinished:
-        raise FileError(f"{path} is the state of an unfinished run, no summary: give the same command again")
-    with _reading(path, "is a damaged summary", ": write it again"), open(path, "rb") as file:
+        raise FileError(path, "is the state of an unfinished run, not a summary", "give the same command again")
+    with _reading(path, "is a damaged summary", "write it again"), open(path, "rb") as file:
         reader = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
         table = reader.read(use_threads=False).combine_chunks()  # a thread of Arrow aborts an exit
         columns = RESERVED if facts["format"] > 1 else MOMENTS
@@ -142,15 +142,15 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a summary says of itself, complete; anything but a summary of a known format is refused."""
     facts = read_facts(path)
     if facts is None:
-        raise FileError(f"{path} is not a crossfusion summary: make one from it with 'crossfusion summarize'")
+        raise FileError(path, "is not a crossfusion summary", "make one from it with 'crossfusion summarize'")
     version = facts.get("format")
     if not isinstance(version, int) or version > FORMAT:
-        raise FileError(f"{path} has format {version}, newer than the {FORMAT} known here: upgrade crossfusion")
+        raise FileError(path, f"has format {version}, newer than the {FORMAT} known here", "upgrade crossfusion")
     if version < 1 or (version == 1 and CHECKSUM in facts):
-        raise FileError(f"{path} is a damaged summary (there is no format {version} with these facts): write it again")
+        raise FileError(path, f"is a damaged summary (there is no format {version} with these facts)", "write it again")
     complete = {"tags": {}, "batches": [], **facts}
     if not isinstance(complete["tags"], dict) or not isinstance(complete["batches"], list):
-        raise FileError(f"{path} is a damaged summary (its tags or batches are none): write it again")
+        raise FileError(path, "is a damaged summary (its tags or batches are none)", "write it again")
     return complete
 
 
@@ -188,7 +188,7 @@ def _rename_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Tabl
     other = f"{CHECKSUM}_"
     while other in names:
         other += "_"
-    warn(f"the factor {CHECKSUM!r} of {path} is called {other!r} here: {CHECKSUM} is a column of every summary now")
+    warn(f"the factor {CHECKSUM!r} of {path} is called {other!r} here", f"{CHECKSUM} is a column of every summary now")
     return keys.rename_columns([other if name == CHECKSUM else name for name in names])
 
 

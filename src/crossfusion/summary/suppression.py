@@ -34,7 +34,7 @@ def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Sum
     kept = np.flatnonzero(moments.count >= min_count)
     if not len(kept):
         most = "all groups have together" if small == "merge" else "any group has"
-        raise InputError(f"min_count={min_count} is more rows than {most}: lower it")
+        raise InputError("min_count", min_count, f"is more rows than {most}", "lower it")
     lost = too_small & (moments.count < min_count)[target]
     _warn_about_small(summary, too_small & ~lost, min_count, f"merged into {len(np.unique(target[too_small & ~lost]))}")
     _warn_about_small(summary, lost, min_count, "left out")

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion._base import InputError, check_option, check_whole
+from crossfusion._base import InputError, arg, check_option, check_whole
 from crossfusion.fusion import WEIGHTS, array_api
 from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments
 
@@ -106,25 +106,37 @@ def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str)
         return codes - left_out, max(1, len(values) - left_out)
     check_whole(number, option)
     if labels.device.type == "cpu" and not torch.compiler.is_compiling() and bool((labels >= number).any()):
-        raise InputError(f"{name} has numbers up to {int(labels.max())}, beyond {option}={number}: number them from 0")
+        raise InputError(
+            name,
+            problem=f"has numbers up to {int(labels.max())}, beyond {arg(option, number)}",
+            remedy="number them from 0",
+        )
     return labels, number
 
 
 def check_rows(x: Any) -> None:
     """Refuse what is not a matrix of numbers."""
     if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[1] == 0 or not x.is_floating_point():
-        raise InputError(f"x must be floating point of shape (rows, dim), not {_shown(x)}: pass one vector a row")
+        raise InputError(
+            "x",
+            problem=f"must be floating point of shape (rows, dim), not {_shown(x)}",
+            remedy="pass one vector per row",
+        )
     if x.layout is not torch.strided:
-        raise InputError(f"x is sparse ({x.layout}): pass x.to_dense()")
+        raise InputError("x", problem=f"is sparse ({x.layout})", remedy="pass x.to_dense()")
 
 
 def _check_labels(labels: Any, x: Tensor, name: str) -> None:
     """Refuse what is not a whole number for each row."""
     if not isinstance(labels, Tensor) or labels.shape != x.shape[:1] or not _is_whole(labels):
         wanted = f"whole numbers of shape ({x.shape[0]},)"
-        raise InputError(f"{name} must be {wanted}, not {_shown(labels)}: pass one number for each row of x")
+        raise InputError(
+            name, problem=f"must be {wanted}, not {_shown(labels)}", remedy="pass one number for each row of x"
+        )
     if labels.device != x.device:
-        raise InputError(f"{name} is on {labels.device} and x on {x.device}: move {name} to the device of x")
+        raise InputError(
+            name, problem=f"is on {labels.device} and x on {x.device}", remedy=f"move {name} to the device of x"
+        )
 
 
 def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:

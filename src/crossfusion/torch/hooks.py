@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.compiler import disable
 from torch.nn import Module
 
-from crossfusion._base import InputError, as_names, check_known, check_option
+from crossfusion._base import InputError, arg, as_names, check_known, check_option
 from crossfusion.torch.moments import accumulating
 
 Where = str | int | Callable[[Any], Any]
@@ -23,11 +23,11 @@ def picked(batch: Any, where: Where, name: str) -> Any:
     if callable(where):
         return where(batch)
     if isinstance(where, bool) or not isinstance(where, str | int):
-        raise InputError(f"{name}={where!r} must be a key or a position of the batches, or a function of a batch")
+        raise InputError(name, where, "must be a key or a position of the batches, or a function of a batch")
     try:
         return batch[where]
     except (KeyError, IndexError, TypeError, ValueError) as problem:
-        raise InputError(f"{name}={where!r} is not in the batches, which {_told(batch)}") from problem
+        raise InputError(name, where, f"is not in the batches, which {_told(batch)}") from problem
 
 
 def _told(batch: Any) -> str:
@@ -42,13 +42,15 @@ def _told(batch: Any) -> str:
 def find_layers(model: Module, layers: str | Sequence[str] | None) -> dict[str, Module]:
     """Layers by name: those that match names or patterns, or all that have no layers inside."""
     if not isinstance(model, Module):
-        raise InputError(f"model must be a torch.nn.Module, not {type(model).__name__}: pass the network itself")
+        raise InputError(
+            "model", problem=f"must be a torch.nn.Module, not {type(model).__name__}", remedy="pass the network itself"
+        )
     known = dict(model.named_modules())
     if layers is None:
         return {name or "model": module for name, module in known.items() if not len(list(module.children()))}
     wanted = as_names(layers, "layers", "layer")
     if not wanted:
-        raise InputError("layers is empty: name at least one, or leave it out for all")
+        raise InputError("layers", problem="is empty", remedy="name at least one, or leave it out for all")
     names = [name for name in known if name]
     for pattern in wanted:
         if not any(_matches(name, pattern) for name in names):
@@ -77,7 +79,9 @@ def vectors(output: Any, pool: Pool) -> Tensor | None:
     if callable(pool):
         rows = pool(values)
         if not isinstance(rows, Tensor) or rows.ndim != 2:
-            raise InputError(f"pool gave {_shape(rows)} for {_shape(values)}: it must give one vector a row")
+            raise InputError(
+                "pool", problem=f"gave {_shape(rows)} for {_shape(values)}", remedy="it must give one vector per row"
+            )
         return rows
     if values.ndim == 1:
         return values.unsqueeze(1)
@@ -95,7 +99,10 @@ def misfit(rows: Tensor | None, number: int) -> str:
 
 def unusable(name: str, why: str) -> InputError:
     """The error of a named layer that cannot be used."""
-    return InputError(f"layer {name!r} {why}: leave it out of layers, or make one vector a row of it with pool")
+    return InputError(
+        problem=f"layer {name!r} {why}",
+        remedy=f"leave it out of {arg('layers')}, or make one vector per row of it with {arg('pool')}",
+    )
 
 
 def _first_tensor(output: Any) -> Tensor | None:

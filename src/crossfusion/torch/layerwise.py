@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from crossfusion._base import NAN, InputError, check_level, check_option, factors
+from crossfusion._base import NAN, InputError, arg, check_level, check_option, factors
 from crossfusion.fusion import WEIGHTS, Fusion
 from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
@@ -94,7 +94,12 @@ def layerwise_cfd(
     check_option(nan, NAN, "nan")
     check_level(level)
     if level is not None and units is None:
-        raise InputError(f"level={level} needs units, what is independent: activations are not kept for one of rows")
+        raise InputError(
+            "level",
+            level,
+            f"needs {arg('units')}, since activations are not kept",
+            "name what is independent, such as the patient",
+        )
     seen = _Seen(pool, named=layers is not None)
     found = find_layers(model, layers)
     parts = {"between": between, "given": given, "units": units}
@@ -132,7 +137,9 @@ def _asked(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
     except InputError as problem:
         if summary.moments.sumsq.any():
             raise
-        raise InputError(f"layer {name!r} does not vary within groups: leave it out of layers") from problem
+        raise InputError(
+            problem=f"layer {name!r} does not vary within groups", remedy=f"leave it out of {arg('layers')}"
+        ) from problem
 
 
 class _Seen:
@@ -168,8 +175,8 @@ class _Seen:
             return
         if self._dims.setdefault(name, rows.shape[1]) != rows.shape[1]:
             raise InputError(
-                f"layer {name!r} gave {rows.shape[1]} features after {self._dims[name]} before: pool them to one number"
-                " of features with pool='mean' or a function"
+                problem=f"layer {name!r} gave {rows.shape[1]} features after {self._dims[name]} before",
+                remedy=f"pool them to one number of features with {arg('pool', 'mean')} or a function",
             )
         running = self._running.setdefault(name, Running(name))
         block = Chunk(rows.cpu().numpy(), self.keys, self._rows)
@@ -183,7 +190,7 @@ class _Seen:
     def summaries(self, layers: Mapping[str, Module], nan: str) -> dict[str, Summary]:
         """Summary of each layer that gave one vector for every row, in the order of calls."""
         if not self._batches:
-            raise InputError("loader has no batches: pass one that gives some")
+            raise InputError("loader", problem="has no batches", remedy="pass one that gives some")
         for name in [*self._running, *(name for name in layers if name not in self._running)]:
             times = self._running[name].number if name in self._running else 0
             if times < self._batches and name not in self.skipped:
@@ -192,7 +199,8 @@ class _Seen:
         if not kept:
             name, why = next(iter(self.skipped.items()))
             raise InputError(
-                f"no layer gives one vector for each row of a batch ({name!r} {why}): name one in layers, and pool it"
+                problem=f"no layer gives one vector for each row of a batch ({name!r} {why})",
+                remedy="name one in layers, and pool it",
             )
         return {name: finish_summary([(f"layer {name!r}", running.total())], nan) for name, running in kept.items()}
 
@@ -222,12 +230,15 @@ def _inputs(batch: Any, inputs: Where | Sequence[str] | None) -> Any:
         if isinstance(batch, list | tuple):
             return batch[0]
         raise InputError(
-            f"inputs must say what the model is called with where a batch is of type {type(batch).__name__}:"
-            " pass a key, or a function of a batch"
+            "inputs",
+            problem=f"must say what the model is called with where a batch is of type {type(batch).__name__}",
+            remedy="pass a key, or a function of a batch",
         )
     if isinstance(inputs, list | tuple):
         if not all(isinstance(name, str) for name in inputs):
-            raise InputError(f"inputs={inputs!r} must be keys of the batches: pass a function of a batch for positions")
+            raise InputError(
+                "inputs", inputs, "must be keys of the batches", "pass a function of a batch for positions"
+            )
         return {name: picked(batch, name, "inputs") for name in inputs}
     return picked(batch, inputs, "inputs")  # type: ignore[arg-type]
 

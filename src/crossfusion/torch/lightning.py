@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion._base import InputError, as_names, optional
+from crossfusion._base import InputError, arg, as_names, optional
 from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
 from crossfusion.torch.metric import CrossFusionDistance
 
@@ -76,9 +76,9 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         check_pool(pool)
         self.layers, self.stages = as_names(layers, "layers", "layer"), as_names(stages, "stages", "stage")
         if not self.stages or not set(self.stages) <= set(STAGES):
-            raise InputError(f"stages={stages!r} must be 'val', 'train' or a list of both")
+            raise InputError("stages", stages, "must be 'val', 'train' or a list of both")
         if (given is None) != (num_given is None):
-            raise InputError("given and num_given go together: pass both, or neither")
+            raise InputError("given", problem=f"and {arg('num_given')} go together", remedy="pass both, or neither")
         self.between, self.given, self.pool = between, given, pool
         self.options: dict[str, Any] = {
             "num_groups": num_groups,
@@ -162,5 +162,7 @@ def _codes(batch: Any, where: Where, name: str) -> Tensor:
         return torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as problem:
         raise InputError(
-            f"{name} must give whole numbers from 0, one a row, not {type(values).__name__}: map them with a function"
+            name,
+            problem=f"must give whole numbers from 0, one per row, not {type(values).__name__}",
+            remedy="map them with a function",
         ) from problem

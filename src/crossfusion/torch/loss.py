@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crossfusion._base import InputError, check_fraction, check_option, check_whole
+from crossfusion._base import InputError, arg, check_fraction, check_option, check_whole
 from crossfusion.fusion import WEIGHTS, check_eps, check_strata
 from crossfusion.torch.functional import batch_moments, distance
 from crossfusion.torch.memory import Memory
@@ -111,7 +111,8 @@ class CrossFusionLoss(nn.Module):
         missing = "num_groups" if self.num_groups is None else "num_given"
         if self.num_groups is None or (self.given is not None and self.num_given is None):
             raise InputError(
-                f"{what} needs {missing}=, so that all {which} number the groups alike: pass how many there are"
+                problem=f"{what} needs {arg(missing)}, so that all {which} number the groups alike",
+                remedy="pass how many there are",
             )
 
     def forward(self, x: Tensor, /, **factors: Tensor) -> Tensor:
@@ -152,11 +153,14 @@ class CrossFusionLoss(nn.Module):
         used = [self.between] if self.given is None else [self.between, self.given]
         for name in used:
             if name not in factors:
-                raise InputError(f"the loss needs the {name} of each row: call it as loss(x, {_call(used)})")
+                raise InputError(
+                    problem=f"the loss needs the {name} of each row", remedy=f"call it as loss(x, {_call(used)})"
+                )
         for name in factors:
             if name not in used:
                 raise InputError(
-                    f"the loss does not use {name}: call it as loss(x, {_call(used)}), or make it with given={name!r}"
+                    problem=f"the loss does not use {name}",
+                    remedy=f"call it as loss(x, {_call(used)}), or make it with {arg('given', name)}",
                 )
 
     def reset(self) -> None:
@@ -180,9 +184,12 @@ def _check_names(between: Any, given: Any) -> None:
     """Refuse factors that cannot be told apart by name."""
     for option, name in {"between": between, "given": given}.items():
         if not isinstance(name, str) and (option, name) != ("given", None):
-            raise InputError(f"{option}={name!r} must be the name of a factor: its values are passed to the loss by it")
+            raise InputError(option, name, "must be the name of a factor", "its values are passed to the loss by it")
     if between == given:
-        raise InputError(f"between and given are both {between!r}: name two factors, or leave given out")
+        raise InputError(
+            problem=f"{arg('between')} and {arg('given')} are both {between!r}",
+            remedy="name two factors, or leave {arg('given')} out",
+        )
 
 
 def _check_numbers(num_groups: Any, num_given: Any, given: str | None) -> None:

@@ -67,8 +67,9 @@ class Memory(nn.Module):
             self._fit(present.centre)
         if self.centre.shape != present.centre.shape:
             raise InputError(
-                f"x has {len(present.centre)} features, but memory holds {len(self.centre)}: use one loss for each"
-                " layer, or call reset()"
+                "x",
+                problem=f"has {len(present.centre)} features, but memory holds {len(self.centre)}",
+                remedy="use one loss for each layer, or call reset()",
             )
 
     def _keep(self, together: CellMoments) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crossfusion._base import InputError, check_option, check_whole, declare_operators, load
+from crossfusion._base import InputError, arg, check_option, check_whole, declare_operators, load
 from crossfusion.fusion import WEIGHTS, check_eps
 from crossfusion.torch.functional import batch_moments, check_rows, distance
 from crossfusion.torch.moments import CellMoments, merged
@@ -110,14 +110,26 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         rows = x.to(torch.promote_types(x.dtype, state.dtype))
         found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
         if x.shape[1] != self.dim:
-            raise InputError(f"x has {x.shape[1]} features, but the metric is for dim={self.dim}: make one for each")
+            raise InputError(
+                "x",
+                problem=f"has {x.shape[1]} features, but the metric is for {arg('dim', self.dim)}",
+                remedy="make one for each",
+            )
         self.moments = added(torch.stack([state, packed(found).to(state.dtype).reshape(state.shape)]))
 
     def _check_given(self, given: Tensor | None) -> None:
         if self.num_given and given is None:
-            raise InputError(f"given is missing: num_given={self.num_given} asks for the stratum of each row")
+            raise InputError(
+                "given",
+                problem="is missing",
+                remedy=f"{arg('num_given', self.num_given)} asks for the stratum of each row",
+            )
         if self.num_given is None and given is not None:
-            raise InputError("given needs num_given, the number of strata; num_given=0 leaves given unused")
+            raise InputError(
+                "given",
+                problem=f"needs {arg('num_given')}, the number of strata",
+                remedy=f"pass it, or leave {arg('given')} out",
+            )
 
     def compute(self) -> Tensor:
         """Distance of all rows seen, by all processes.
@@ -148,14 +160,18 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         for name in ("num_groups", "num_given", "dim"):
             own, its = getattr(self, name), getattr(other, name)
             if (own or None) != (its or None):
-                raise InputError(f"incoming_state has {name}={its}, this metric {name}={own}: {ALIKE}")
+                raise InputError("incoming_state", problem=f"has {name}={its}, this metric {name}={own}", remedy=ALIKE)
 
     def _check_state(self, moments: Tensor | None) -> None:
         if moments is None:
-            raise InputError("incoming_state has no moments: pass metric.metric_state, or the metric itself")
+            raise InputError(
+                "incoming_state", problem="has no moments", remedy="pass metric.metric_state, or the metric itself"
+            )
         if moments.shape != self.moments.shape:
             shapes = tuple(moments.shape), tuple(self.moments.shape)
-            raise InputError(f"incoming_state has moments of shape {shapes[0]}, this metric of {shapes[1]}: {ALIKE}")
+            raise InputError(
+                "incoming_state", problem=f"has moments of shape {shapes[0]}, this metric of {shapes[1]}", remedy=ALIKE
+            )
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot one value or several.

@@ -55,5 +55,7 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
 def _labelled(a: Any, b: Any, folds: int) -> tuple[Any, Any]:
     for name, rows in {"a": a, "b": b}.items():
         if len(rows) < folds:
-            raise InputError(f"{name} has {len(rows)} rows for {folds} folds: pass more rows or fewer folds")
+            raise InputError(
+                name, problem=f"has {len(rows)} rows for {folds} folds", remedy="pass more rows or fewer folds"
+            )
     return np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])

@@ -60,7 +60,7 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
     """
     found = distance.cfd(a, b, trim=trim).unbiased
     if found is None:
-        raise InputError("cfd_unbiased is undefined for these rows: a and b need two rows or more")
+        raise InputError(problem="cfd_unbiased is undefined for these rows", remedy="a and b need two rows or more")
     return found
 
 

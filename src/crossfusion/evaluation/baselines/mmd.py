@@ -77,7 +77,9 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     a, b = as_row_pair(a, b)
     for name, rows in {"a": a, "b": b}.items():
         if len(rows) < 2:
-            raise InputError(f"{name} has one row, of which mmd2_unbiased makes nothing: pass two or more, or use mmd")
+            raise InputError(
+                name, problem="has one row, of which mmd2_unbiased makes nothing", remedy="pass two or more, or use mmd"
+            )
     between, within_a, within_b = _kernel_sums(a, b, bandwidth)
     mean_a, mean_b = (2 * part / (len(rows) * (len(rows) - 1)) for rows, part in ((a, within_a), (b, within_b)))
     return mean_a + mean_b - 2 * between / (len(a) * len(b))
@@ -105,4 +107,6 @@ def _usual_bandwidth(a: FloatArray, b: FloatArray) -> float:
         return median
     if (a == a[0]).all() and (b == a[0]).all():
         return 1.0  # every distance is zero, and every bandwidth gives the same
-    raise InputError("the median distance between rows is 0, most of them being equal: pass a bandwidth")
+    raise InputError(
+        problem="the median distance between rows is 0, most of them being equal", remedy="pass a bandwidth"
+    )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray, as_row_pair, check_positive, check_whole, map_threads, optional, warn
+from crossfusion._base import FloatArray, arg, as_row_pair, check_positive, check_whole, map_threads, optional, warn
 from crossfusion.evaluation.baselines.pair_distances import squared_distances
 
 SHRINK = 0.6  # the next entropy, as a share of the last
@@ -129,8 +129,9 @@ def solve(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iterations: i
         point, iterations = _follow(dual, entropy, tolerance, max_iterations)
     if point.error > tolerance:
         warn(
-            f"sinkhorn stopped after {iterations} iterations with a marginal error of {point.error:.1e}, "
-            f"above tolerance={tolerance:g}: allow more max_iterations, or a larger epsilon or tolerance"
+            f"sinkhorn stopped after {iterations} iterations with a marginal error of {point.error:.1e},"
+            f" above {arg('tolerance', tolerance)}",
+            "allow more max_iterations, or a larger epsilon or tolerance",
         )
     value = point.value + entropy * np.log(squares.size)
     return Solution(unit * dual.whole_cost(point), unit * float(value), point.error, iterations, point.plan)

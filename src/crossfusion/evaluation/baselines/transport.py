@@ -68,7 +68,9 @@ def transport_plan(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray
     scaled = squares / (squares.max() or 1.0)  # the simplex has tolerances of its own, which are absolute
     plan, log = lp.emd(_weights(a), _weights(b), scaled, numItermax=ITERATIONS, log=True, check_marginals=False)
     if log["warning"] is not None:
-        raise CrossfusionError(f"the network simplex found no plan ({log['warning']}): use the distance 'sinkhorn'")
+        raise CrossfusionError(
+            problem=f"the network simplex found no plan ({log['warning']})", remedy="use the distance 'sinkhorn'"
+        )
     return plan, squares
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, label_text, warn
+from crossfusion._base import FloatArray, InputError, arg, label_text, warn
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
 
 TOLERANCE, MOST_STEPS = 1e-6, 1000  # relative change of the estimates, and steps until it
@@ -66,7 +66,8 @@ def _check_rows(found: Domains) -> None:
     for name, count in zip(found.names, found.counts, strict=True):
         if count < 2:
             raise InputError(
-                f"domain {label_text(name)!r} has one row, which has no scale: leave it out, or use centre"
+                problem=f"domain {label_text(name)!r} has one row, which has no scale",
+                remedy="leave it out, or use centre",
             )
 
 
@@ -78,7 +79,11 @@ def _fitted(found: Domains, covariate: Any, goal: int | None) -> tuple[FloatArra
         levels, values = as_codes(covariate, len(found.x), "covariate")
         design = np.hstack([design, np.eye(len(values))[levels][:, 1:]])
         if np.linalg.matrix_rank(design) < design.shape[1]:
-            raise InputError("covariate cannot be told apart from domain: pass one whose values several domains share")
+            raise InputError(
+                "covariate",
+                problem=f"cannot be told apart from {arg('domain')}",
+                remedy="pass one whose values several domains share",
+            )
     solution = np.linalg.lstsq(design, found.x, rcond=None)[0]
     means = solution[:kinds]
     grand = means[goal] if goal is not None else np.average(means, axis=0, weights=found.counts)
@@ -124,7 +129,7 @@ def _posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[Floa
         gamma, delta = new_gamma, new_delta
         if change < TOLERANCE:
             return gamma, delta
-    warn(f"the estimates of combat still change by {change:.1e} after {MOST_STEPS} steps: read them with care")
+    warn(f"the estimates of combat still change by {change:.1e} after {MOST_STEPS} steps", "read them with care")
     return gamma, delta
 
 

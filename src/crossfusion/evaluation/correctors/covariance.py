@@ -139,14 +139,18 @@ def _subspace_size(found: Domains, dim: int | None) -> int:
     most = min(found.counts[least] - 1, int(found.x.shape[1]))
     if most < 1:
         raise InputError(
-            f"domain {label_text(found.names[least])!r} has one row, which spans no subspace: leave it out"
+            problem=f"domain {label_text(found.names[least])!r} has one row, which spans no subspace",
+            remedy="leave it out",
         )
     if dim is None:
         return min(USUAL_DIM, int(most))
     check_whole(dim, "dim")
     if dim > most:
         raise InputError(
-            f"dim={dim} is more than the {most} axes that {found.x.shape[1]} features and"
-            f" {found.counts[least]} rows of domain {label_text(found.names[least])!r} allow: ask for fewer"
+            "dim",
+            dim,
+            f"is more than the {most} axes that {found.x.shape[1]} features and {found.counts[least]}"
+            f" rows of domain {label_text(found.names[least])!r} allow",
+            "ask for fewer",
         )
     return int(dim)

@@ -42,7 +42,7 @@ class Domains:
         name = factors.python_value(name)
         if name not in self.names:
             known = ", ".join(repr(label) for label in self.names)
-            raise InputError(f"{argument} names {name!r}, which is no domain: there are {known}")
+            raise InputError(argument, problem=f"names {name!r}, which is not a domain", remedy=f"there are {known}")
         return self.names.index(name)
 
     def pairs(self, asked: Any) -> list[tuple[int, int]]:
@@ -52,9 +52,9 @@ class Domains:
         except (TypeError, ValueError) as problem:
             if isinstance(problem, InputError):
                 raise
-            raise InputError(f"pairs={asked!r} must hold pairs of domains, such as [('A', 'B')]") from problem
+            raise InputError("pairs", asked, "must hold pairs of domains, such as [('A', 'B')]") from problem
         if not found or any(a == b for a, b in found) or len(set(found)) < len(found):
-            raise InputError(f"pairs={asked!r} must hold pairs of two different domains, each pair once")
+            raise InputError("pairs", asked, "must hold pairs of two different domains, each pair once")
         return found
 
 
@@ -62,13 +62,17 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
     """Check rows and domains; rows become float64 without holes. `name`: of the rows, in messages."""
     rows = as_rows(x, name)
     if not isinstance(rows, np.ndarray):
-        raise InputError(f"{name} is sparse, which this does not take: pass dense rows, such as x.toarray()")
+        raise InputError(
+            name, problem="is sparse, which this does not take", remedy="pass dense rows, such as x.toarray()"
+        )
     code, names = as_codes(domain, len(rows), "domain")
     if len(names) < 2:
-        raise InputError(f"domain has {len(names)} distinct values: pass rows of at least two domains")
+        raise InputError(
+            "domain", problem=f"has {len(names)} distinct values", remedy="pass rows of at least two domains"
+        )
     require_finite(rows, name, "raise", WAY_OUT)
     if float(np.max(np.abs(rows), initial=0)) > LARGEST:
-        raise InputError(f"{name} has values whose squares exceed the range of float64: scale it down")
+        raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)
 
 
@@ -78,6 +82,8 @@ def as_codes(values: Any, rows: int, name: str) -> tuple[CodeArray, tuple[Any, .
     check_length(keys.num_rows, rows, name, "x")
     missing = keys.column(name).null_count
     if missing:
-        raise InputError(f"{name} has {missing} missing values: leave those rows out, or give each of them one")
+        raise InputError(
+            name, problem=f"has {missing} missing values", remedy="leave those rows out, or give each of them one"
+        )
     codes, found = factors.encode(keys)
     return codes, tuple(factors.labels(found))

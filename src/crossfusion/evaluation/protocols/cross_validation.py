@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CodeArray, FloatArray, InputError, label_text, optional
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, label_text, optional
 from crossfusion.evaluation.protocols.scores import Predictions
 
 PURPOSE = "training a model"
@@ -102,13 +102,16 @@ class Trainer:
             number = int(np.sum(label == code))
             if number < self.folds:
                 raise InputError(
-                    f"label {label_text(task.labels[code])!r} has {number} rows in domain {name!r} for"
-                    f" folds={self.folds}: pass fewer folds, or leave the label out"
+                    problem=f"label {label_text(task.labels[code])!r} has {number} rows in domain {name!r} for"
+                    f" {arg('folds', self.folds)}",
+                    remedy="pass fewer folds, or leave the label out",
                 )
         units = len(np.unique(unit))
         if units < self.folds:
             way_out = "pass fewer folds" if units > 1 else "name smaller units, or leave the domain out"
-            raise InputError(f"domain {name!r} has {units} units for folds={self.folds}: {way_out}")
+            raise InputError(
+                problem=f"domain {name!r} has {units} units for {arg('folds', self.folds)}", remedy=way_out
+            )
         kind = selection.StratifiedGroupKFold if task.grouped else selection.StratifiedKFold
         splitter = kind(self.folds, shuffle=True, random_state=self.seed)
         groups = unit if task.grouped else None
@@ -117,7 +120,10 @@ class Trainer:
     def _fit(self, rows: Any, source: int) -> Any:
         if len(np.unique(self.task.label[rows])) < 2:
             name = label_text(self.task.domains[source])
-            raise InputError(f"a fold of domain {name!r} leaves one label to train on: pass fewer folds, or more units")
+            raise InputError(
+                problem=f"a fold of domain {name!r} leaves one label to train on",
+                remedy="pass fewer folds, or more units",
+            )
         base = optional.load("sklearn.base", "scikit-learn", "distances", PURPOSE)
         return base.clone(self.model).fit(self.task.x[rows], self.task.label[rows])
 
@@ -160,11 +166,13 @@ def as_model(model: Any, scores: bool) -> Any:
     needed = ["fit", "predict", "get_params"]
     if any(not hasattr(model, name) for name in needed) or isinstance(model, type):
         raise InputError(
-            f"model={model!r} is no scikit-learn classifier: pass one that is made, such as LogisticRegression()"
+            "model", model, "is not a scikit-learn classifier", "pass one that is made, such as LogisticRegression()"
         )
     base = optional.load("sklearn.base", "scikit-learn", "distances", PURPOSE)
     if not base.is_classifier(model):
-        raise InputError(f"model={model!r} predicts no classes: pass a classifier, such as LogisticRegression()")
+        raise InputError("model", model, "predicts no classes", "pass a classifier, such as LogisticRegression()")
     if scores and not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
-        raise InputError("metric='auc' needs a model with predict_proba or decision_function: choose another of them")
+        raise InputError(
+            "metric", "auc", "needs a model with predict_proba or decision_function", "choose another of them"
+        )
     return model

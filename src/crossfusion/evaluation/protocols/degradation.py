@@ -128,7 +128,9 @@ def as_task(found: Domains, y: Any, units: Any) -> Task:
     """Rows with their labels and units."""
     label, labels = as_codes(y, len(found.x), "y")
     if len(labels) < 2:
-        raise InputError(f"y has {len(labels)} distinct values: pass at least two labels to tell apart")
+        raise InputError(
+            "y", problem=f"has {len(labels)} distinct values", remedy="pass at least two labels to tell apart"
+        )
     unit = np.arange(len(found.x), dtype=np.int32) if units is None else as_codes(units, len(found.x), "units")[0]
     return Task(found.x, found.code, label, unit, found.names, labels, units is not None)
 
@@ -144,16 +146,20 @@ def directed(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
             if pair not in kept and pair < pair[::-1]
         ]
         if not kept:
-            raise InputError("no two domains have two labels in common: pass domains that share what a model predicts")
+            raise InputError(
+                problem="no two domains have two labels in common",
+                remedy="pass domains that share what a model predicts",
+            )
         if gone:
-            warn(f"pairs with fewer than two labels in common are left out: {', '.join(gone)}")
+            warn("pairs with fewer than two labels in common are left out: " + ", ".join(gone))
         return kept
     asked = found.pairs(pairs)
     for a, b in asked:
         if len(task.shared(a, b)) < 2:
             raise InputError(
-                f"domains {label_text(found.names[a])!r} and {label_text(found.names[b])!r} have fewer than two labels"
-                " in common: leave the pair out"
+                problem=f"domains {label_text(found.names[a])!r} and {label_text(found.names[b])!r} have fewer"
+                " than two labels in common",
+                remedy="leave the pair out",
             )
     return asked
 

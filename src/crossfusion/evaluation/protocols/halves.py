@@ -57,6 +57,10 @@ def check_splittable(name: Any, rows: Rows, unit: CodeArray | None) -> None:
     """Refuse a domain that has no two halves."""
     label = label_text(name)
     if len(rows) < 2 * LEAST:
-        raise InputError(f"domain {label!r} has {len(rows)} rows for two halves of {LEAST} or more: leave it out")
+        raise InputError(
+            problem=f"domain {label!r} has {len(rows)} rows for two halves of {LEAST} or more", remedy="leave it out"
+        )
     if unit is not None and len(np.unique(unit[rows])) < 2:
-        raise InputError(f"domain {label!r} has one unit, which cannot be in two halves: leave the domain out")
+        raise InputError(
+            problem=f"domain {label!r} has one unit, which cannot be in two halves", remedy="leave the domain out"
+        )

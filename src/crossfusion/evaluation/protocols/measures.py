@@ -75,7 +75,9 @@ def as_measures(distances: Any, *, labelled: bool = False) -> tuple[Measure, ...
 
 def _measure(name: str, options: Any) -> Measure:
     if options is not None and not isinstance(options, Mapping):
-        raise InputError(f"distances has {options!r} for {name!r}: map each name to its options, such as {{}}")
+        raise InputError(
+            "distances", problem=f"has {options!r} for {name!r}", remedy="map each name to its options, such as {}"
+        )
     known = [] if name in WITHIN_LABELS else list(inspect.signature(registry[name]).parameters)[2:]
     check_known(options or {}, known, "option", f"the distance {name!r}")
     if name in WITHIN_LABELS:

@@ -140,7 +140,7 @@ class Rdr:
     @staticmethod
     def _check_column(what: str) -> None:
         if what not in {part.name for part in fields(Ratio)} - {"pair", "domain", "distance"}:
-            raise InputError(f"what={what!r} is no column of ratios: choose 'ratio', 'within', 'across' or another")
+            raise InputError("what", what, "is not a column of ratios", "choose 'ratio', 'within', 'across' or another")
 
     def __repr__(self) -> str:
         header, rows = self.table()

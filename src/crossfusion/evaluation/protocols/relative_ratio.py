@@ -121,8 +121,9 @@ def _repeated(
         halves = split([found.rows(k) for k in pair], unit, most, draw)
         if len(halves.a[0]) < LEAST:
             raise InputError(
-                f"halves of {pair_text((found.names[pair[0]], found.names[pair[1]]))} by units have fewer than {LEAST}"
-                " rows: name smaller units, or leave a domain out"
+                problem=f"halves of {pair_text((found.names[pair[0]], found.names[pair[1]]))} by units have fewer"
+                f" than {LEAST} rows",
+                remedy="name smaller units, or leave a domain out",
             )
         a1, a2, b1, b2 = (Cloud(found.x[rows]) for rows in (*halves.a, *halves.b))
         sizes.append(len(a1.rows))

@@ -139,7 +139,9 @@ def degradation_study(
     asked = directed(found, task, None)
     size = min(*found.counts, rows)
     if size < 2:
-        raise InputError("a domain has one row, of which a distance makes nothing: leave that domain out")
+        raise InputError(
+            problem="a domain has one row, of which a distance makes nothing", remedy="leave that domain out"
+        )
     classifier = as_model(model, metric == "auc")
     tell = progress or (lambda _: None)
     outcomes: list[Outcome] = []
@@ -161,11 +163,14 @@ def _columns(x: Any, y: Any, domain: Any, units: Any, label: Any, vectors: Any) 
     """Rows, labels, domains and units from the columns of a table."""
     if y is not None or not all(isinstance(name, str) for name in (label, domain)):
         raise InputError(
-            "pass arrays, degradation_study(x, y, domain), or a table with the names of its columns,"
-            " degradation_study(table, domain=..., label=...)"
+            problem="there is nothing to study",
+            remedy="pass arrays, degradation_study(x, y, domain), or a table with the names of its columns,"
+            " degradation_study(table, domain=..., label=...)",
         )
     if not (units is None or isinstance(units, str)):
-        raise InputError("units of a table is the name of a column, as domain and label are")
+        raise InputError(
+            "units", problem="of a table must be the name of a column", remedy="name it, as domain and label are"
+        )
     names = [domain, label] if units is None else [domain, label, units]
     rows = read_all(open_rows(x, list(dict.fromkeys(names)), vectors))
     return rows.x, rows.values([label]), rows.values([domain]), None if units is None else rows.values([units])

@@ -191,7 +191,7 @@ class Study:
         check_option(over, OVER, "over")
         name = (correction or self.corrections[0]) if over == "pairs" else None
         if name is not None and name not in self.corrections:
-            raise InputError(f"correction={name!r} is not in this study: there are {', '.join(self.corrections)}")
+            raise InputError("correction", name, "is not in this study", f"there are {', '.join(self.corrections)}")
         found = [a for a in self.associations if (a.over, a.correction) == (over, name)]
         interval = f"{self.level:.4g} interval"
         header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]

@@ -35,7 +35,9 @@ def find_exchangeable(label: Codes, part: Codes, unit: Codes | None, *, crossed:
     item, owner, own = _combine_codes(unit, label)
     block, _, _ = _combine_codes(owner, encode_strata_sets(item, part))
     if len(np.unique(block)) == len(block):
-        raise InputError("no pair has two labels (in the same strata): pass what was measured under several labels")
+        raise InputError(
+            problem="no pair has two labels (in the same strata)", remedy="pass what was measured under several labels"
+        )
     return ExchangeableItems(item, own, block)
 
 
@@ -55,11 +57,14 @@ def is_crossed(label: Codes, unit: Codes) -> bool:
 def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
     if (label != label[first][unit]).any():
         raise InputError(
-            "some units have rows of several labels, so they cannot exchange labels as wholes: pass them as pairs of"
-            " permutation_test; there is no such test of spread"
+            problem="some units have rows of several labels, so they cannot exchange labels as wholes",
+            remedy="pass them as pairs of permutation_test; there is no such test of spread",
         )
     if np.bincount(label[first]).min() < 2:
-        raise InputError("a label has one unit only, whose own effect cannot be told from the label's: pass more units")
+        raise InputError(
+            problem="a label has one unit only, whose own effect cannot be told from the label's",
+            remedy="pass more units",
+        )
 
 
 def _combine_codes(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:

@@ -100,7 +100,9 @@ def check_test_options(permutations: Any, seed: Any) -> None:
     """Refuse numbers of permutations and seeds that are none."""
     check_whole(permutations, "permutations")
     if permutations > MOST:
-        raise InputError(f"permutations={permutations} would never end: {MOST:,} are enough for any purpose")
+        raise InputError(
+            "permutations", permutations, "would never end", f"pass {MOST:,} or fewer, which are enough for any purpose"
+        )
     check_seed(seed)
 
 
@@ -131,8 +133,8 @@ def run_test(design: Design, values: Values, items: ExchangeableItems, *, permut
     number = exchange.count(permutations + 1)
     if number == 1:
         raise InputError(
-            "there is only one way to arrange the labels, so nothing can be judged by chance: pass more units or pairs"
-            " that may exchange their labels, or coarser strata"
+            problem="there is only one way to arrange the labels, so nothing can be judged by chance",
+            remedy="pass more units or pairs that may exchange their labels, or coarser strata",
         )
     fusion = fuse(design, weights="pooled")
     pieces = PermutationSums.of(values, items.item, design.cells.merge(design.part, parts).mean, exchange)
@@ -161,11 +163,14 @@ def _result(fusion: Fusion, scatter: FloatArray, rows: float, freedom: float, ex
 
 def _check_freedom(rows: float, cells: int, parts: int) -> None:
     if cells == parts:
-        raise InputError("no stratum holds two of the compared groups, so nothing can be exchanged: pass coarser ones")
+        raise InputError(
+            problem="no stratum holds two of the compared groups, so nothing can be exchanged",
+            remedy="pass coarser ones",
+        )
     if rows <= cells:
         raise InputError(
-            "every group has one row only (in its stratum), so there is no spread to judge by: pass more rows, or what"
-            " belongs together as pairs"
+            problem="every group has one row only (in its stratum), so there is no spread to judge by",
+            remedy="pass more rows, or what belongs together as pairs",
         )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crossfusion._base import (
     FloatArray,
     InputError,
+    arg,
     as_names,
     check_level,
     check_option,
@@ -74,7 +75,9 @@ def compare_periods(
     table._check_factors([name for name in chosen if name != FEATURES])
     for name in chosen:
         if name in (time, *as_names(given, "given")):
-            raise InputError(f"over={name!r} is the time, or in given: name another factor, or {FEATURES!r}")
+            raise InputError(
+                "over", name, f"is the time, or in {arg('given')}", f"name another factor, or {FEATURES!r}"
+            )
     asked = Request(
         table, time, as_names(given, "given"), weights, level if units else None, alarm, adjust, chosen, seed
     )
@@ -82,8 +85,11 @@ def compare_periods(
     compared = choose_reference(reference, series.periods, time)
     if alarm is not None and compared is not None and len(compared) < LEAST:
         raise InputError(
-            f"reference={reference!r} has {len(compared)} periods, and an alarm needs {LEAST} or more, to see how far"
-            " periods differ without drift: name more, or pass alarm=None for distances alone"
+            "reference",
+            reference,
+            f"has {len(compared)} periods, and an alarm needs {LEAST} or more, to see how far periods"
+            " differ without drift",
+            f"name more, or pass {arg('alarm', None)} for distances alone",
         )
     return _make_result(asked, series, make_windows(len(series.periods), compared, window, step), compared)
 
@@ -133,7 +139,7 @@ def _alarms(
     judged = [_judge(series, *pair, reference, asked.rate, known) for pair in zip(windows, fusions, strict=True)]
     pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
     if np.isnan(pvalue).all():
-        raise InputError(_no_alarm(asked, reference))
+        raise _no_alarm(asked, reference)
     tested = pvalue if asked.adjust is None else adjusted_pvalues(pvalue, method=asked.adjust)
     return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= asked.rate
 
@@ -157,7 +163,7 @@ def _fusions(asked: Request, series: Series, windows: list[Window], designs: lis
     if len(problems) == len(windows):
         raise problems[0]
     if problems:
-        warn(f"windows without an interval ({len(problems)} of {len(windows)}): {problems[0]}")
+        warn(f"windows without an interval ({len(problems)} of {len(windows)}): {problems[0].marked}")
     return found
 
 
@@ -188,15 +194,18 @@ def _judge(
     return chance.beyond(square), float(np.log1p(scale * chance.quantile(rate)))
 
 
-def _no_alarm(asked: Request, reference: tuple[int, ...] | None) -> str:
+def _no_alarm(asked: Request, reference: tuple[int, ...] | None) -> InputError:
+    otherwise = f"or {arg('alarm', None)} for distances alone"
     if reference is None:
-        return (
-            f"no window of {asked.time} has {LEAST} periods before it, to see how far periods differ without drift:"
-            " pass more periods, or alarm=None for distances alone"
+        return InputError(
+            problem=f"no window of {asked.time} has {LEAST} periods before it, to see how far periods differ without"
+            " drift",
+            remedy=f"pass more periods, {otherwise}",
         )
-    return (
-        f"no stratum of {', '.join(asked.given)} is in all periods of the reference and in one that is judged, so an"
-        " alarm has nothing to go by: pass coarser strata, or alarm=None for distances alone"
+    return InputError(
+        problem=f"no stratum of {', '.join(asked.given)} is in all periods of the reference and in one that is judged,"
+        " so an alarm has nothing to go by",
+        remedy=f"pass coarser strata, {otherwise}",
     )
 
 

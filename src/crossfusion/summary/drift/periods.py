@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import SHOWN, CodeArray, InputError, check_whole, factors, label_text
+from crossfusion._base import SHOWN, CodeArray, InputError, Spelling, arg, check_whole, factors, label_text
 from crossfusion.summary.moment_table import MomentTable
 
 MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -22,7 +22,10 @@ CALENDAR = {
 }
 PREVIOUS = "previous"
 FIRST = re.compile(r"first:(\d+)")
-FORMS = '"first:4", "previous", a list of periods, or the first and the last as a pair'
+FORMS = Spelling(
+    '"first:4", "previous", a list of periods, or the first and the last as a pair',
+    "first:N, previous, A,B,... or A..B",
+)
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,18 @@ class Window:
 def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashable]]:
     """The number of the period of each group of a table, and the periods in order; numbers in text count as numbers."""
     if not isinstance(time, str):
-        raise InputError(f"time={time!r} must be the name of one factor, such as 'week'")
+        raise InputError("time", time, "must be the name of one factor, such as 'week'")
     table._check_factors([time])
     keys = table.keys.select([time])
     if keys.column(time).null_count:
-        raise InputError(f"{time} has missing values, which are no period: leave those rows out")
+        raise InputError(problem=f"{time} has missing values, which are not a period", remedy="leave those rows out")
     codes, distinct = factors.encode(keys)
     labels = factors.labels(distinct)
     order = sorted(range(len(labels)), key=lambda code: sort_naturally(labels[code]))
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     if len(labels) < 2:
-        raise InputError(f"{time} has one period only ({labels[0]!r}): drift needs two or more")
+        raise InputError(problem=f"{time} has one period only ({labels[0]!r})", remedy="drift needs two or more")
     return place[codes], [labels[code] for code in order]
 
 
@@ -67,19 +70,22 @@ def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> 
             return None
         number = FIRST.fullmatch(reference.strip())
         if number is None or int(number[1]) < 1:
-            raise InputError(f"reference={reference!r} is not known: pass {FORMS}")
+            raise InputError("reference", reference, "is not known", f"pass {FORMS}")
         found = tuple(range(min(int(number[1]), len(periods))))
     elif isinstance(reference, tuple) and len(reference) == 2:
         found = _between(reference, periods, time)
     elif isinstance(reference, Sequence | np.ndarray) and not isinstance(reference, bytes):
         found = tuple(sorted({_number(factors.python_value(entry), periods, time) for entry in reference}))
     else:
-        raise InputError(f"reference={reference!r} is not known: pass {FORMS}")
+        raise InputError("reference", reference, "is not known", f"pass {FORMS}")
     if not found:
-        raise InputError(f"reference={reference!r} holds no period of {time}: pass {FORMS}")
+        raise InputError("reference", reference, f"holds no period of {time}", f"pass {FORMS}")
     if len(found) == len(periods):
         raise InputError(
-            f"reference={reference!r} holds all {len(periods)} periods of {time}, so none is left to judge: name fewer"
+            "reference",
+            reference,
+            f"holds all {len(periods)} periods of {time}, so none is left to judge",
+            "name fewer",
         )
     return found
 
@@ -91,8 +97,10 @@ def _between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> t
         return tuple(number for number, label in enumerate(periods) if low <= sort_naturally(label) <= high)
     except TypeError as problem:
         raise InputError(
-            f"reference={pair!r} cannot be compared with the periods of {time}, such as {periods[0]!r}: pass two values"
-            " of its type"
+            "reference",
+            pair,
+            f"cannot be compared with the periods of {time}, such as {periods[0]!r}",
+            "pass two values of its type",
         ) from problem
 
 
@@ -102,7 +110,8 @@ def _number(label: Any, periods: Sequence[Hashable], time: str) -> int:
     except ValueError as problem:
         shown = ", ".join(repr(entry) if isinstance(entry, str) else label_text(entry) for entry in periods[:SHOWN])
         raise InputError(
-            f"no period of {time} is {label!r}: there are {len(periods)}, such as {shown}; reference takes {FORMS}"
+            problem=f"no period of {time} is {label!r}",
+            remedy=f"there are {len(periods)}, such as {shown}; {arg('reference')} takes {FORMS}",
         ) from problem
 
 
@@ -119,7 +128,7 @@ def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, s
             starts = range(0, len(run) - window + 1, step)
             found += [Window(tuple(run[start : start + window]), reference) for start in starts]
     if not found:
-        raise InputError(f"window={window} is longer than the periods that can be judged: pass a smaller one")
+        raise InputError("window", window, "is longer than the periods that can be judged", "pass a smaller one")
     return found
 
 
@@ -158,7 +167,7 @@ def _parse_value(text: str, example: Any, time: str) -> Any:
         value = type(example).fromisoformat(text)
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise InputError(
-            f"reference: {text!r} is no value of {time}, such as {label_text(example)}: pass {FORMS}"
+            "reference", text, f"is not a value of {time}, such as {label_text(example)}", f"pass {FORMS}"
         ) from problem
     zone = getattr(example, "tzinfo", None)
     return value if zone is None or value.tzinfo is not None else value.replace(tzinfo=zone)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, as_names, factors
+from crossfusion._base import FloatArray, InputError, arg, as_names, factors
 from crossfusion.fusion import Codes, Design, error_of_mean
 from crossfusion.inference import UnitMoments, estimate_cell_errors
 from crossfusion.moments import Moments, concat
@@ -152,7 +152,10 @@ def make_series(
     table._check_factors([*strata, *names])
     for name in (time, *strata):
         if name in names or (name == time and name in strata):
-            raise InputError(f"{name!r} is there twice: time, given and units are different factors")
+            raise InputError(
+                problem=f"{name!r} is there twice",
+                remedy=f"{arg('time')}, {arg('given')} and {arg('units')} must be different factors",
+            )
     list_periods(table, time)
     fine = table.rollup([time, *strata, *names])
     period, labels = list_periods(fine, time)

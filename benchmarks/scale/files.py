@@ -12,7 +12,6 @@ from crossfusion._base import optional
 SITES = 8
 STRETCH = 64 * 2**20  # bytes written at a time
 CHUNK = 4 * 2**20  # bytes of a chunk in HDF5 and Zarr
-PLAIN: dict[str, Any] = {"use_dictionary": ["site"], "compression": "none"}  # how Parquet keeps numbers as they are
 
 Stretch = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -42,26 +41,26 @@ def write_npy(path: Path, gigabytes: float, dim: int) -> None:
             part.tofile(file)
 
 
-def write_parquet(path: Path, gigabytes: float, dim: int, *, plain: bool = False) -> None:
-    """One Parquet file with a column of vectors, as pyarrow writes it if nothing is said, or plain."""
+def write_parquet(path: Path, gigabytes: float, dim: int) -> None:
+    """One Parquet file with a column of vectors, as PyArrow writes it by default."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([("site", pa.int64()), ("vector", pa.list_(pa.float32(), dim))])
-    with pq.ParquetWriter(path, schema, **(PLAIN if plain else {})) as writer:
+    with pq.ParquetWriter(path, schema) as writer:
         for rows, site in stretches(gigabytes, dim):
             vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), dim)
             writer.write_table(pa.table({"site": site, "vector": vectors}, schema))
 
 
-def write_wide(path: Path, gigabytes: float, dim: int, *, plain: bool = False) -> None:
-    """One Parquet file with a column for each feature, as pyarrow writes it if nothing is said, or plain."""
+def write_wide(path: Path, gigabytes: float, dim: int) -> None:
+    """One Parquet file with one column per feature, as PyArrow writes it by default."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = [f"dim_{k}" for k in range(dim)]
     schema = pa.schema([("site", pa.int64()), *((name, pa.float32()) for name in names)])
-    with pq.ParquetWriter(path, schema, **(PLAIN if plain else {})) as writer:
+    with pq.ParquetWriter(path, schema) as writer:
         for rows, site in stretches(gigabytes, dim):
             columns = {name: np.ascontiguousarray(rows[:, k]) for k, name in enumerate(names)}
             writer.write_table(pa.table({"site": site, **columns}, schema))

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from benchmarks.scale import files
@@ -17,7 +16,7 @@ LIMIT = 600  # megabytes
 def measure(folder: Path, gigabytes: float, dim: int, tell: Callable[[str], None] | None = None) -> list[list[str]]:
     """A line for each storage: peak anonymous memory of `crossfusion summarize`."""
     found = []
-    for name, write in (("Parquet", partial(files.write_parquet, plain=True)), ("HDF5", files.write_hdf5)):
+    for name, write in (("Parquet", files.write_parquet), ("HDF5", files.write_hdf5)):
         path = folder / f"large.{'parquet' if name == 'Parquet' else 'h5'}"
         if tell is not None:
             tell(f"writing {gigabytes:g} GB of {name}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from statistics import median
 from threading import local
@@ -30,9 +29,7 @@ def measure(
     for name, lines in (
         (".npy", _npy),
         ("Parquet, lists", _parquet),
-        ("Parquet, plain lists", partial(_parquet, plain=True)),
         ("Parquet, wide", _wide),
-        ("Parquet, wide and plain", partial(_wide, plain=True)),
         ("HDF5", _hdf5),
         ("Zarr", _zarr),
     ):
@@ -67,19 +64,17 @@ def _npy(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[st
     return [[".npy, mapped and warm: rate of that in memory", f"{best['in memory'] / best['mapped']:.2f}", "≥ 0.8"]]
 
 
-def _parquet(folder: Path, gigabytes: float, dim: int, repeats: int, *, plain: bool = False) -> list[list[str]]:
+def _parquet(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:
     path = folder / "rows.parquet"
-    files.write_parquet(path, gigabytes, dim, plain=plain)
-    what = "Parquet, " + ("plain vectors" if plain else "vectors")
-    return _beside(what, path, "vector", _decoders(path), repeats, "≤ 1.15")
+    files.write_parquet(path, gigabytes, dim)
+    return _beside("Parquet, vectors", path, "vector", _decoders(path), repeats, "≤ 1.15")
 
 
-def _wide(folder: Path, gigabytes: float, dim: int, repeats: int, *, plain: bool = False) -> list[list[str]]:
+def _wide(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:
     path = folder / "rows.parquet"
-    files.write_wide(path, gigabytes, dim, plain=plain)
-    what = "Parquet, " + ("plain columns" if plain else "columns")
+    files.write_wide(path, gigabytes, dim)
     few = {"to decode a few at a time": lambda: _on_threads(path, _few_columns)}
-    return _beside(what, path, "dim_*", _decoders(path), repeats, "≤ 1.15", few)
+    return _beside("Parquet, columns", path, "dim_*", _decoders(path), repeats, "≤ 1.15", few)
 
 
 def _hdf5(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:

@@ -78,12 +78,11 @@ STATED = {
         f"wait for an earlier one, at most {WORDS[local.AHEAD]} for each thread",
         f"10,000 groups of 1,024 features are {16 * 10_000 * 1024 / 1e6:.0f} MB",
         f"when Ctrl-C stops it after {WORDS[int(resume.WORTH)]} seconds",
-        f"files of more than {megabytes(kernel.SMALL)} on this machine",
         f"row groups of fewer than {parquet_wide.TALL:,} rows, or of more than fill"
         f" {megabytes(chunk.BLOCK // columnwise.FEATURES_AT_ONCE)} of a column",
         f"decoded {WORDS[parquet_wide.FEW]} at a time and reduced sixteen at a time",
     ],
-    "sources.md": [f"Parquet of more than {megabytes(kernel.SMALL)}", f"{WORDS[parquet_wide.FEW]} columns at a time"],
+    "sources.md": [f"{WORDS[parquet_wide.FEW]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
     "how_it_works.md": [f"Inputs of up to {megabytes(kernel.SMALL)}", f"chunks* of about {megabytes(chunk.BLOCK)}"],
 }

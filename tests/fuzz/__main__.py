@@ -15,7 +15,7 @@ from crossfusion.io.sources import parquet_wide
 from crossfusion.moments import kernel
 from tests.fuzz.breaking import break_file
 from tests.fuzz.formats import FORMATS, Format
-from tests.fuzz.judging import MEGABYTES, judge, peak, run_command
+from tests.fuzz.judging import MEGABYTES, judge, judge_isolated, peak, run_command
 
 NO_TEXT = os.fsdecode(b"caf\xe9-") if sys.platform == "linux" else "café-"  # elsewhere names are text
 
@@ -77,16 +77,16 @@ def run(name: str, count: int, seed: int) -> int:
         if found:
             print(f"{name}: whole: {found}", flush=True)
             return 1
-        before = peak()
+        before, judge_case = peak(), judge_isolated if made.isolated else judge
         for case in range(count):
             draw = np.random.default_rng([seed, case])
             path = names[case % 5 == 4]
             target, how = prepare(made, whole, path, case, draw)
             print(f"{name} {seed} {case}: {how!r}", file=sys.stderr, flush=True)  # the last line tells of a crash
             if case % 10 in (0, 9):
-                found = judge(partial(run_command, made.command(path, target, draw)))
+                found = judge_case(partial(run_command, made.command(path, target, draw)))
             else:
-                found = judge(partial(made.ask, path, target))
+                found = judge_case(partial(made.ask, path, target))
             if not found and peak() - before > MEGABYTES:
                 found, before = f"memory grew by {peak() - before:.0f} MB", peak()
             if found:

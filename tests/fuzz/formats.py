@@ -34,6 +34,7 @@ class Format:
     odd_file: str = ""  # the one of a folder that odd content goes to
     inside: tuple[str, ...] = ()  # names of the files of a folder of which each is read by itself
     large: bool = False  # is read as larger files are
+    isolated: bool = False  # each broken file is read in a process of its own
 
     def targets(self, path: Path) -> list[Path]:
         """Files that may be broken."""
@@ -169,8 +170,8 @@ FORMATS: dict[str, Format] = {
     "text, packed": Format("x", samples.write_texts, read=read_target, commands=(ask_target,), inside=samples.TEXTS),
     "parquet": Format("x.parquet", samples.write_parquet, "v", odd=ODD["parquet"]),
     "parquet, wide": Format("x.parquet", samples.write_wide, "v*"),
-    "parquet, plain": Format("x.parquet", samples.write_plain, "v", large=True),
-    "parquet, plain and wide": Format("x.parquet", samples.write_plain_wide, "v*", large=True),
+    "parquet, large": Format("x.parquet", samples.write_parquet, "v", large=True),
+    "parquet, large and wide": Format("x.parquet", samples.write_many_columns, "v*", large=True),
     "summary": Format(
         "x.parquet",
         samples.write_summary,
@@ -180,10 +181,10 @@ FORMATS: dict[str, Format] = {
     "arrow": Format("x.arrow", samples.write_arrow, odd=ODD["arrow"]),
     "stream": Format("x.arrow", samples.write_stream, "v"),
     "feather": Format("x.feather", samples.write_feather, "v*"),
-    "hdf5": Format("x.h5", samples.write_hdf5, odd=ODD["hdf5"]),
-    "hdf5, tree": Format("x.h5", samples.write_hdf5_tree, odd=ODD["hdf5, tree"]),
-    "h5ad": Format("x.h5ad", samples.write_h5ad),
-    "h5ad, obsm": Format("x.h5ad", samples.write_h5ad, "obsm/v"),
+    "hdf5": Format("x.h5", samples.write_hdf5, odd=ODD["hdf5"], isolated=True),
+    "hdf5, tree": Format("x.h5", samples.write_hdf5_tree, odd=ODD["hdf5, tree"], isolated=True),
+    "h5ad": Format("x.h5ad", samples.write_h5ad, isolated=True),
+    "h5ad, obsm": Format("x.h5ad", samples.write_h5ad, "obsm/v", isolated=True),
     "zarr": Format("x.zarr", samples.write_zarr, odd=ODD["zarr"]),
     "zarr, old": Format("x.zarr", samples.write_old_zarr),
     "zarr, zip": Format("x.zarr.zip", samples.write_zarr),

@@ -198,7 +198,7 @@ def write_odd_manifest(path: Path, draw: np.random.Generator) -> None:
 
 
 def write_endless(path: Path, draw: np.random.Generator) -> None:
-    """HDF5 of which the library would never be done: see `sources/heaps.py`."""
+    """HDF5 that h5py reads for ever: free space that leads back to itself, or a text that takes no space."""
     write_hdf5_tree(path, latest=False)
     data = bytearray(path.read_bytes())
     if draw.random() < 0.5:

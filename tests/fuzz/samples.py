@@ -72,13 +72,9 @@ def write_wide(path: Path) -> None:
     pq.write_table(wide(), path, compression="zstd")
 
 
-def write_plain(path: Path) -> None:
-    pq.write_table(table(), path, row_group_size=25, use_dictionary=["site"], compression="none", data_page_size=200)
-
-
-def write_plain_wide(path: Path) -> None:
+def write_many_columns(path: Path) -> None:
     columns = {f"v{k}": X[:, k % X.shape[1]] for k in range(20)}
-    pq.write_table(pa.table({"site": SITE, **columns}), path, use_dictionary=["site"], compression="none")
+    pq.write_table(pa.table({"site": SITE, **columns}), path)
 
 
 def write_summary(path: Path) -> None:

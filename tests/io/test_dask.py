@@ -27,7 +27,6 @@ from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import open_file, open_files
 from crossfusion.io.sources.chunk import Source, add_keys, merge_partitions
 from crossfusion.io.summarization import collect
-from crossfusion.moments import kernel
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster is enough
 ROWS, DIM = 503, 5
@@ -177,7 +176,7 @@ def test_the_active_client_is_used(client, tmp_path, monkeypatch):
 @pytest.mark.parametrize("most", [1000, 3], ids=["every task", "sums of tasks"])
 def test_progress_tells_every_row_once(most, engines, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "WATCHED", most)
-    monkeypatch.setattr(kernel, "thread_count", lambda: 2)
+    monkeypatch.setattr(engine, "thread_count", lambda: 2)
     source = npy_parts(tmp_path, monkeypatch, size=256)
     told: list[int] = []
     collect([source], engine=engines, progress=told.append)

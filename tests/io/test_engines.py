@@ -34,6 +34,7 @@ from distributed import Client, LocalCluster
 import crossfusion as cf
 from crossfusion.cli import main
 from crossfusion.cli.row_reader import Reading
+from crossfusion.io.engines import local
 from crossfusion.io.sources import chunk
 from crossfusion.moments import kernel
 from tests.helpers.spark_session import frame_of, started
@@ -401,7 +402,7 @@ def prepared(engine: str, size: int, request, monkeypatch) -> Any:
 
     monkeypatch.setattr(chunk, "BLOCK", size)
     if engine in THREADS:
-        monkeypatch.setattr(kernel, "thread_count", lambda: THREADS[engine])
+        monkeypatch.setattr(local, "thread_count", lambda: THREADS[engine])
         if THREADS[engine] > 1:
             monkeypatch.setattr(kernel, "SMALL", 0)  # so that the compiled route is taken too
         return "local"

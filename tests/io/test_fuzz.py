@@ -1,5 +1,6 @@
 """Every reader gets broken files: an error of ours in one line, no traceback, no hang, no crash, memory bounded."""
 
+import signal
 import subprocess
 import sys
 
@@ -73,6 +74,34 @@ def test_what_is_wrong_is_found():
     assert waiting == "waiting"
     assert found.returncode == 1
     assert "Timeout" in found.stderr
+
+
+ISOLATED = """
+import os, signal
+from tests.fuzz import judging
+
+judging.CPU_SECONDS = 1
+
+def hang():
+    while True:
+        pass
+
+print(judging.judge_isolated(lambda: None) or "right")
+print(judging.judge_isolated(lambda: 1 / 0))
+print(judging.judge_isolated(hang).splitlines()[0])
+print(judging.judge_isolated(lambda: os.kill(os.getpid(), signal.SIGSEGV)).splitlines()[0])
+trace = 'Current thread 0x1 (most recent call first):\\n  File "/lib/h5py/_hl/group.py", line 1 in get'
+print(judging.is_in_h5py(trace))
+"""
+
+
+def test_only_h5py_may_hang_or_crash_in_a_process_of_its_own():
+    fine, error, hung, crashed, excused = run("-c", ISOLATED).stdout.splitlines()
+    assert fine == "right"
+    assert "ZeroDivisionError" in error
+    assert hung.startswith(f"the process ended with status {signal.SIGXCPU}")
+    assert crashed.startswith(f"the process ended with status {signal.SIGSEGV}")
+    assert excused == "True"
 
 
 GREEDY = """

@@ -14,7 +14,6 @@ from crossfusion.io import reduction
 from crossfusion.io.engines import local, resume
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.sources.chunk import Chunk, Source
-from crossfusion.moments import kernel
 
 ROWS, DIM = 1200, 5
 rng = np.random.default_rng(11)
@@ -40,7 +39,7 @@ def source(parts, step, rows=X, log=None, known=True):
 
 
 def reduce_all(given, monkeypatch, threads, **options):
-    monkeypatch.setattr(kernel, "thread_count", lambda: threads)
+    monkeypatch.setattr(local, "thread_count", lambda: threads)
     return reduction.finish_summary(local.run([given], **options), "raise")
 
 
@@ -109,7 +108,7 @@ def test_reading_stops_at_rows_that_are_not_finite(threads, known, monkeypatch):
 def test_rows_that_are_not_finite_may_be_dropped_in_any_part(monkeypatch):
     rows = X.copy()
     rows[[100, 900], 2] = np.nan
-    monkeypatch.setattr(kernel, "thread_count", lambda: 3)
+    monkeypatch.setattr(local, "thread_count", lambda: 3)
     with pytest.warns(cf.CrossfusionWarning, match="2 of 1200 rows, the first in row 100, feature 2"):
         summary = reduction.finish_summary(local.run([source(30, 8, rows)], "drop"), "drop")
     kept = np.isfinite(rows).all(axis=1)
@@ -193,7 +192,7 @@ def interrupted_at(first, log):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel, "thread_count", lambda: threads)
+    monkeypatch.setattr(local, "thread_count", lambda: threads)
     monkeypatch.setattr(resume, "WORTH", 0)
     read: list[int] = []
     given = [source(5, 24, log=read), source(25, 24, X + 1, log=read)]  # a hundred blocks
@@ -216,7 +215,7 @@ def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
 
 
 def test_only_the_very_same_work_is_gone_on_with(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel, "thread_count", lambda: 1)
+    monkeypatch.setattr(local, "thread_count", lambda: 1)
     monkeypatch.setattr(resume, "WORTH", 0)
     with pytest.raises(KeyboardInterrupt):
         local.run([source(9, 20)], progress=interrupted_at(600, []), keeper=Checkpoint(tmp_path / "kept", "this"))

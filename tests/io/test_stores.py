@@ -321,7 +321,7 @@ def test_zarr_opens_what_fsspec_opens():
     np.testing.assert_array_equal(np.concatenate([one.rows for one in source.chunks()]), X)
 
 
-def test_pieces_of_uncompressed_chunks_that_lie_apart_are_put_together(tmp_path, monkeypatch):
+def test_uncompressed_chunks_that_lie_apart_are_read_in_order(tmp_path, monkeypatch):
     rows = rng.normal(size=(4000, 64))
     with h5py.File(tmp_path / "x.h5", "w") as file:
         sets = [file.create_dataset(name, rows.shape, "f8", chunks=(150, 64)) for name in ("x", "other")]
@@ -405,7 +405,7 @@ def test_texts_of_impossible_length_are_refused(tmp_path, refuses):
     content = bytearray((tmp_path / "x.h5").read_bytes())
     content[place : place + 4] = (4 * 10**9).to_bytes(4, "little")
     (tmp_path / "x.h5").write_bytes(content)
-    with refuses("texts are longer than the file", cf.FileError):
+    with refuses("cannot be read as an HDF5 file", cf.FileError):
         cf.summarize(tmp_path / "x.h5", by="site")
 
 

@@ -245,7 +245,7 @@ def test_one_long_part_is_read_ahead(tmp_path, monkeypatch):
         return made(found)
 
     monkeypatch.setattr(lazy_rows, "prefetch", counted)
-    monkeypatch.setattr(kernel, "thread_count", lambda: 2)
+    monkeypatch.setattr(local, "thread_count", lambda: 2)
     path = save(tmp_path / "x.parquet")
     assert_same(cf.summarize(path, by="site"))
     assert used
@@ -271,7 +271,7 @@ def test_progress_is_told_while_a_block_is_read():
 
 
 def test_a_long_block_ends_when_another_part_fails(monkeypatch):
-    monkeypatch.setattr(kernel, "thread_count", lambda: 2)
+    monkeypatch.setattr(local, "thread_count", lambda: 2)
     used, begun = [], threading.Event()
 
     def long():

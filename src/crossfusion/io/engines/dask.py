@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from crossfusion._base import CrossfusionError, EngineError, FileError, InputError, first_line, optional
-from crossfusion._base import threads as kernels
+from crossfusion._base import CrossfusionError, EngineError, FileError, InputError, first_line, optional, thread_count
 from crossfusion.io.engines import local
 from crossfusion.io.engines.dask_collections import LazyChunk, fresh_keys, is_collection, open_collection
 from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
@@ -56,7 +55,7 @@ def run(
     are in the memory of this process are reduced here, as sending them takes longer.
     """
     client = _active_client() if client is None else _check_client(client)
-    threads = kernels.thread_count() if client is None else sum(client.nthreads().values())
+    threads = thread_count() if client is None else sum(client.nthreads().values())
     found: dict[int, Reduced] = {}
     trees: dict[int, _Tree] = {}
     for number, source in enumerate(sources):

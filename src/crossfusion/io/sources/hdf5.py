@@ -1,7 +1,6 @@
 """HDF5 files: datasets of rows and of factor values."""
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import paths
-from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
+from crossfusion.io.sources.array_stores import LARGEST, Store, as_native, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
 from crossfusion.io.sources.factor_columns import encoding
 from crossfusion.io.sources.h5ad import from_anndata
-from crossfusion.io.sources.heaps import check_heaps
-from crossfusion.io.sources.mapped import check_lengths, is_mappable, mapped
 
 
 def library() -> Any:
@@ -74,18 +71,15 @@ class Hdf5(Store):
         return 1 if not _is_filtered(array) and rows * row_bytes > block.BLOCK else rows
 
     def rows(self, array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Stretches of rows, memory-mapped where they lie in the file as they are."""
-        if paths.is_remote(path) or not is_mappable(array):
+        """Chunks of rows; a contiguous dataset is mapped, so that threads do not wait for h5py's lock."""
+        if paths.is_remote(path) or not _is_mappable(array):
             return super().rows(array, path, start, stop, size)
-        return mapped(array, path, start, stop, size)
+        return _map_rows(array, path, start, stop, size)
 
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Values of a stretch; the numbers of an enumeration become its names."""
         h5py = library()
-        kind = h5py.check_string_dtype(array.dtype)
-        if kind is not None:
-            if kind.length is None and os.path.isfile(array.file.filename):
-                check_lengths(array, array.file.filename, start, stop)
+        if h5py.check_string_dtype(array.dtype) is not None:
             return np.asarray(array.asstr("utf-8")[start:stop], object)
         values = np.asarray(array[start:stop])
         names = h5py.check_enum_dtype(array.dtype)
@@ -103,17 +97,30 @@ def _name_file(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
     return np.array([found[int(number)] for number in present], object)[where]
 
 
-def _check_file(store: Store, path: str) -> AbstractContextManager[Any]:
-    """The root group of a file that the library can be trusted with."""
-    with paths.open_binary(path) as file:
-        check_heaps(file)
-    return store.open(path)
+def _is_mappable(array: Any) -> bool:
+    """Whether the file holds the rows exactly as memory does: contiguous, as h5py writes arrays by default."""
+    if array.chunks is not None or array.id.get_offset() is None or array.file.userblock_size:
+        return False
+    return bool(array.id.get_type().equal(library().h5t.py_create(array.dtype)))
+
+
+def _map_rows(array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Chunks of at most `size` rows of a contiguous dataset, as views of the file."""
+    memory, offset = np.memmap(path, np.uint8, "r"), array.id.get_offset()
+    row_bytes = array.shape[-1] * array.dtype.itemsize
+    if offset + stop * row_bytes > len(memory):
+        raise ValueError("rows lie beyond the end of the file")
+    for first in range(start, stop, size):
+        last = min(first + size, stop)
+        view = memory[offset + first * row_bytes : offset + last * row_bytes].view(np.ndarray).view(array.dtype)
+        rows = np.require(view, requirements="A")  # compiled code needs aligned values
+        yield first, as_native(rows.reshape(last - first, -1))
 
 
 def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional dataset of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
     store = Hdf5()
-    with translate_errors(path, store.what), _check_file(store, path) as root:
+    with translate_errors(path, store.what), store.open(path) as root:
         if encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)
         return from_group(store, root, path, by, vectors)
@@ -122,5 +129,5 @@ def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
 def from_h5ad(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """AnnData in HDF5: X, a layer, an entry of obsm or raw/X, under columns of obs."""
     store = Hdf5()
-    with translate_errors(path, store.what), _check_file(store, path) as root:
+    with translate_errors(path, store.what), store.open(path) as root:
         return from_anndata(store, root, path, by, vectors)

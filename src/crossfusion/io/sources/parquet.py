@@ -135,7 +135,7 @@ def _decode_late(
         dim, dtype = int(rows.shape[1]), rows.dtype
     shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
     size = rows_per_chunk(row_bytes)
-    return LazyRows(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape, dtype))
+    return LazyRows(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape))
 
 
 def _stretches(
@@ -145,15 +145,9 @@ def _stretches(
     first: int,
     size: int,
     shape: tuple[int, int],
-    dtype: np.dtype[Any],
 ) -> Iterator[NDArray[Any]]:
     (number, dim), start, name = shape, first, paths.show_path(opened.path)
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
-        pages = opened.pages(file)
-        plain = None if pages is None else pages.lists(groups, column, dim, dtype)
-        if plain is not None:
-            yield from plain
-            return
         for table in batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:

@@ -6,12 +6,8 @@ from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from crossfusion._base import FileError
 from crossfusion.io.sources import paths
-from crossfusion.io.sources.pages import Pages
-from crossfusion.moments import kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +27,6 @@ class ParquetFile:
         self.path, self._footer = path, footer
         self._mapped: Any = None
         self._idle: list[pq.ParquetFile] = []  # readers of the map
-        self._pages: Pages | None = None
         self._parts = self._users = 0  # parts to come, and who reads now
         self._stamp: tuple[int, int, int] | None = None  # of the file that was opened first
         self._lock = Lock()
@@ -77,14 +72,6 @@ class ParquetFile:
             raise FileError(f"{paths.show_path(self.path)} has changed since it was opened: start again")
         self._stamp = stamp
 
-    def pages(self, reader: "pq.ParquetFile") -> Pages | None:
-        """Where the pages are, of a mapped file that is large enough for a compiler to be worth its start."""
-        with self._lock:
-            if self._pages is None and self._mapped is not None and self._mapped.size() >= kernel.SMALL:
-                self._mapped.seek(0)
-                self._pages = Pages.of(np.frombuffer(self._mapped.read_buffer(), np.uint8), reader)
-            return self._pages
-
     def expect(self, parts: int) -> None:
         """Keep the map, once there is one again, until so many parts are done."""
         self._parts = parts
@@ -98,7 +85,7 @@ class ParquetFile:
             self._parts -= parts
             self._users -= users
             if self._parts <= 0 and not self._users:
-                self._mapped, self._idle, self._pages = None, [], None
+                self._mapped, self._idle = None, []
                 if self._footer is not None and self._footer.serialized_size > FOOTER:
                     self._footer = None  # of many files, these would fill the memory
 

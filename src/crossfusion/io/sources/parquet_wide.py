@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.columns_to_rows import lazy_numbers, read_numbers
-from crossfusion.io.sources.pages import Pages
 from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, keys_of
 from crossfusion.moments import FEATURES_AT_ONCE, ColumnwiseRows
 
@@ -48,7 +47,7 @@ def columnwise_chunks(
             (number, len(columns)),
             dtype,
             partial(_stretches, opened, columns, group, number, dtype),
-            partial(_strips, opened, columns, group, number, dtype),
+            partial(_strips, opened, columns, group, number),
         )
         yield Chunk(rows, keys_of(file, [group], by), first)
         first += number
@@ -66,24 +65,10 @@ def _stretches(
             raise ValueError(f"{number} rows are not there, or too many")
 
 
-def _strips(
-    opened: ParquetFile, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
-) -> Iterator[list[NDArray[Any]]]:
+def _strips(opened: ParquetFile, columns: Sequence[str], group: int, number: int) -> Iterator[list[NDArray[Any]]]:
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
-        pages = opened.pages(file)
         for start in range(0, len(columns), FEATURES_AT_ONCE):
-            strip = columns[start : start + FEATURES_AT_ONCE]
-            found = None if pages is None else _plain(pages, strip, group, number, dtype)
-            if found is None:
-                pages = None  # the next ones will not be plain either
-            yield found or _decode(file, strip, group, number)
-
-
-def _plain(
-    pages: Pages, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
-) -> list[NDArray[Any]] | None:
-    space = np.empty((len(columns), number), dtype)
-    return list(space) if pages.columns(group, columns, space) else None
+            yield _decode(file, columns[start : start + FEATURES_AT_ONCE], group, number)
 
 
 def _decode(file: "pq.ParquetFile", columns: Sequence[str], group: int, number: int) -> list[NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Plain pages of Parquet are used as they lie in the file: the same rows as PyArrow's, or PyArrow's word."""
+"""Parquet files: vectors decoded while they are reduced, and wide files reduced column by column."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion.io.sources import chunk, open_file, pages, parquet_wide
+from crossfusion.io.engines import local
+from crossfusion.io.sources import chunk, open_file, parquet_wide
 from crossfusion.io.sources.chunk import concatenate
 from crossfusion.moments import columnwise, kernel
 
@@ -16,7 +17,6 @@ ROWS, DIM = 3000, 19
 rng = np.random.default_rng(8)
 X = rng.normal(size=(ROWS, DIM))
 SITE = rng.choice(["A", "B", "C"], ROWS)
-PLAIN = {"use_dictionary": ["site"], "compression": "none"}
 
 
 @pytest.fixture(autouse=True)
@@ -24,24 +24,6 @@ def eager(monkeypatch):
     """Small files are read as large ones are."""
     monkeypatch.setattr(kernel, "SMALL", 0)
     monkeypatch.setattr(parquet_wide, "TALL", 1)
-
-
-@pytest.fixture
-def plain(monkeypatch):
-    """How many of the questions for plain pages were answered by some."""
-    answers = []
-
-    def watched(ask):
-        def asked(self, *arguments):
-            found = ask(self, *arguments)
-            answers.append(found is not None and found is not False)
-            return found
-
-        return asked
-
-    for name in ("columns", "lists"):
-        monkeypatch.setattr(pages.Pages, name, watched(getattr(pages.Pages, name)))
-    return answers
 
 
 def listed(rows, kind=None):
@@ -52,7 +34,7 @@ def listed(rows, kind=None):
 
 
 def save_lists(path, rows=X, kind=None, **options):
-    pq.write_table(pa.table({"site": SITE[: len(rows)], "vector": listed(rows, kind)}), path, **PLAIN | options)
+    pq.write_table(pa.table({"site": SITE[: len(rows)], "vector": listed(rows, kind)}), path, **options)
     return path, "vector"
 
 
@@ -61,7 +43,7 @@ def save_columns(path, rows=X, required=False, **options):
     features = [pa.field(f"d{k}", kind, nullable=not required) for k in range(rows.shape[1])]
     columns = [pa.array(SITE[: len(rows)]), *(pa.array(np.ascontiguousarray(column)) for column in rows.T)]
     schema = pa.schema([pa.field("site", pa.string()), *features])
-    pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, **PLAIN | options)
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, **options)
     return path, "d*"
 
 
@@ -73,76 +55,58 @@ def assert_same(found, rows=X, rtol=1e-12):
 
 
 WRITTEN = {
-    "as it is": {},
+    "defaults": {},
     "short pages": {"data_page_size": 9000, "write_batch_size": 100},
-    "newer pages": {"data_page_version": "2.0", "data_page_size": 9000, "write_batch_size": 64},
+    "page version 2": {"data_page_version": "2.0", "data_page_size": 9000, "write_batch_size": 64},
     "row groups": {"row_group_size": 701},
-    "with an index": {"write_page_index": True, "data_page_size": 9000, "write_batch_size": 100},
-    "checksums": {"write_page_checksum": True},
+    "page index and checksums": {"write_page_index": True, "write_page_checksum": True},
     "no statistics": {"write_statistics": False},
-    "version 1": {"version": "1.0"},
-}
-
-
-@pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN.keys())
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("save", [save_lists, save_columns])
-def test_plain_pages_are_used(save, dtype, options, tmp_path, plain):
-    rows = X.astype(dtype)
-    path, vectors = save(tmp_path / "x.parquet", rows, **options)
-    assert_same(cf.summarize(path, by="site", vectors=vectors), rows, 1e-12 if dtype == "float64" else 1e-5)
-    assert plain
-    assert all(plain)
-    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], vectors).chunks())), rows)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 7, 8, 9, 64, 300])
-@pytest.mark.parametrize("kind", [None, pa.list_(pa.float64()), pa.large_list(pa.float64())])
-def test_lists_of_any_length(kind, dim, tmp_path, plain):
-    rows = rng.normal(size=(ROWS // 2, dim))
-    path, _ = save_lists(tmp_path / "x.parquet", rows, kind, data_page_size=9000, write_batch_size=77)
-    assert_same(cf.summarize(path, by="site"), rows)
-    assert plain == [True]
-    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], "vector").chunks())), rows)
-
-
-@pytest.mark.parametrize("dim", [columnwise.FEATURES_AT_ONCE + 1, 3 * columnwise.FEATURES_AT_ONCE, 50])
-@pytest.mark.parametrize("required", [False, True])
-def test_columns_of_any_number(dim, required, tmp_path, plain):
-    rows = rng.normal(size=(ROWS, dim))
-    path, _ = save_columns(tmp_path / "x.parquet", rows, required=required, row_group_size=999)
-    assert_same(cf.summarize(path, by="site", vectors="d*"), rows)
-    assert all(plain)
-    backwards = [f"d{k}" for k in range(dim)][::-1]
-    assert_same(cf.summarize(path, by="site", vectors=backwards), rows[:, ::-1])
-
-
-OTHERWISE = {
-    "packed": {"compression": "zstd"},
-    "dictionary": {"use_dictionary": True},
-    "split": {
+    "format version 1": {"version": "1.0"},
+    "plain": {"use_dictionary": False, "compression": "none"},
+    "zstd": {"compression": "zstd"},
+    "byte-stream split": {
         "use_dictionary": False,
         "use_byte_stream_split": ["vector.list.element", *(f"d{k}" for k in range(DIM))],
     },
 }
 
 
-@pytest.mark.parametrize("options", OTHERWISE.values(), ids=OTHERWISE.keys())
+@pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN.keys())
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("save", [save_lists, save_columns])
-def test_what_is_not_plain_is_decoded(save, options, tmp_path, plain):
-    path, vectors = save(tmp_path / "x.parquet", **options)
-    assert_same(cf.summarize(path, by="site", vectors=vectors))
-    assert plain
-    assert not any(plain)
+def test_every_encoding_gives_the_same_rows(save, dtype, options, tmp_path):
+    rows = X.astype(dtype)
+    path, vectors = save(tmp_path / "x.parquet", rows, **options)
+    assert_same(cf.summarize(path, by="site", vectors=vectors), rows, 1e-12 if dtype == "float64" else 1e-5)
+    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], vectors).chunks())), rows)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7, 8, 9, 64, 300])
+@pytest.mark.parametrize("kind", [None, pa.list_(pa.float64()), pa.large_list(pa.float64())])
+def test_lists_of_any_length(kind, dim, tmp_path):
+    rows = rng.normal(size=(ROWS // 2, dim))
+    path, _ = save_lists(tmp_path / "x.parquet", rows, kind, data_page_size=9000, write_batch_size=77)
+    assert_same(cf.summarize(path, by="site"), rows)
+    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], "vector").chunks())), rows)
+
+
+@pytest.mark.parametrize("dim", [columnwise.FEATURES_AT_ONCE + 1, 3 * columnwise.FEATURES_AT_ONCE, 50])
+@pytest.mark.parametrize("required", [False, True])
+def test_columns_of_any_number(dim, required, tmp_path):
+    rows = rng.normal(size=(ROWS, dim))
+    path, _ = save_columns(tmp_path / "x.parquet", rows, required=required, row_group_size=999)
+    assert_same(cf.summarize(path, by="site", vectors="d*"), rows)
+    backwards = [f"d{k}" for k in range(dim)][::-1]
+    assert_same(cf.summarize(path, by="site", vectors=backwards), rows[:, ::-1])
 
 
 @pytest.mark.parametrize("at", [0, 1700, ROWS - 1])
-def test_missing_values_are_left_to_pyarrow(at, tmp_path, plain, refuses):
+def test_missing_values_are_counted(at, tmp_path, refuses):
     there = np.arange(ROWS) != at
     columns = {f"d{k}": pa.array(X[:, k], mask=~there if k == 17 else None) for k in range(DIM)}
-    pq.write_table(pa.table({"site": SITE, **columns}), tmp_path / "wide.parquet", **PLAIN)
+    pq.write_table(pa.table({"site": SITE, **columns}), tmp_path / "wide.parquet")
     lists = [[None, *row[1:]] if k == at else row for k, row in enumerate(X.tolist())]
-    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "lists.parquet", **PLAIN)
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "lists.parquet")
     for name, vectors in (("wide", "d*"), ("lists", "vector")):
         with refuses(f"in 1 of .*rows, the first in row {at}"):
             cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors)
@@ -150,23 +114,21 @@ def test_missing_values_are_left_to_pyarrow(at, tmp_path, plain, refuses):
             found = cf.summarize(tmp_path / f"{name}.parquet", by="site", vectors=vectors, nan="drop")
         expected = cf.summarize(X[there], by={"site": SITE[there]}).moments
         np.testing.assert_allclose(found.moments.mean, expected.mean, rtol=1e-12, atol=1e-12)
-    assert not all(plain)
 
 
-def test_nan_in_plain_pages(tmp_path, plain, refuses):
+def test_nan_is_located(tmp_path, refuses):
     rows = X.copy()
     rows[1234, 18] = np.nan
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet", rows, row_group_size=800)
         with refuses("in 1 of .* rows, the first in row 1234, feature 18"):
             cf.summarize(path, by="site", vectors=vectors)
-    assert all(plain)
 
 
 def test_lists_of_unequal_length_that_add_up(tmp_path, refuses):
     lists = X.tolist()
     lists[70], lists[71] = lists[70][:-1], [*lists[71], 0.5]
-    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet", **PLAIN)
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet")
     with refuses("unequal length, first in row 70"):
         cf.summarize(tmp_path / "x.parquet", by="site")
 
@@ -174,7 +136,7 @@ def test_lists_of_unequal_length_that_add_up(tmp_path, refuses):
 def test_empty_lists_and_missing_ones_that_add_up(tmp_path, refuses):
     lists = [*X.tolist()]
     lists[5], lists[6] = [], lists[5] + lists[6]
-    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet", **PLAIN)
+    pq.write_table(pa.table({"site": SITE, "vector": pa.array(lists)}), tmp_path / "x.parquet")
     with refuses("unequal length"):
         cf.summarize(tmp_path / "x.parquet", by="site")
 
@@ -192,7 +154,7 @@ def test_files_of_other_writers(vectors, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["vector", "v.w", "v"])
-def test_other_columns_beside(name, tmp_path, plain):
+def test_other_columns_beside(name, tmp_path):
     others = {
         "v.x": X[:, 0],
         "a": pa.array([{"b": 1, "c": {"d": [1.5], "e": "t"}}] * ROWS),
@@ -201,9 +163,8 @@ def test_other_columns_beside(name, tmp_path, plain):
         name: listed(X),
         "last": pa.array([[[1.0]]] * ROWS),
     }
-    pq.write_table(pa.table({"site": SITE, **others}), tmp_path / "x.parquet", use_dictionary=False, compression="none")
+    pq.write_table(pa.table({"site": SITE, **others}), tmp_path / "x.parquet")
     assert_same(cf.summarize(tmp_path / "x.parquet", by="site", vectors=name))
-    assert plain == [True]
 
 
 def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
@@ -212,35 +173,36 @@ def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
         path, vectors = save(tmp_path / "x.parquet", X.astype(np.float32), row_group_size=230)
         found = []
         for threads in (1, 2, 5):
-            monkeypatch.setattr(kernel, "thread_count", lambda threads=threads: threads)
+            monkeypatch.setattr(local, "thread_count", lambda threads=threads: threads)
             found.append(cf.summarize(path, by="site", vectors=vectors).moments)
         assert found[0] == found[1] == found[2]
 
 
-def test_rows_may_be_read_after_their_part_is_done(tmp_path, plain):
+def test_rows_may_be_read_after_their_part_is_done(tmp_path):
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
         ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).parts)
         kernel.reduce_rows(entry.rows, None, 1, large=True)
         assert str(path) not in Path("/proc/self/maps").read_text()
-    assert all(plain)
-    assert len(plain) == 1 + -(-DIM // columnwise.FEATURES_AT_ONCE)
 
 
 def test_one_row_group_read_ahead(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel, "thread_count", lambda: 2)
-    for options in ({}, {"compression": "snappy"}):
-        for save in (save_lists, save_columns):
-            path, vectors = save(tmp_path / "x.parquet", **options)
-            assert_same(cf.summarize(path, by="site", vectors=vectors))
-
-
-def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch, plain):
-    monkeypatch.setattr(kernel, "SMALL", 2**25)
+    monkeypatch.setattr(local, "thread_count", lambda: 2)
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
         assert_same(cf.summarize(path, by="site", vectors=vectors))
-    assert not plain
+
+
+def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch):
+    def compile_kernel(*_):
+        raise AssertionError("a small file was compiled for")
+
+    monkeypatch.setattr(kernel, "SMALL", 2**25)
+    monkeypatch.setattr(kernel, "_accumulate", compile_kernel)
+    monkeypatch.setattr(columnwise, "_kernel", compile_kernel)
+    for save in (save_lists, save_columns):
+        path, vectors = save(tmp_path / "x.parquet")
+        assert_same(cf.summarize(path, by="site", vectors=vectors))
 
 
 def test_readers_are_taken_over(tmp_path, monkeypatch):
@@ -252,7 +214,7 @@ def test_readers_are_taken_over(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pq.ParquetFile, "__init__", counted)
     monkeypatch.setattr(chunk, "BLOCK", 2**14)
-    monkeypatch.setattr(kernel, "thread_count", lambda: 1)
+    monkeypatch.setattr(local, "thread_count", lambda: 1)
     path, _ = save_columns(tmp_path / "x.parquet", row_group_size=100)
     assert_same(cf.summarize(path, by="site", vectors="d*"))
     assert len(made) <= 3  # to look at the file, for factors, and for strips
@@ -260,7 +222,8 @@ def test_readers_are_taken_over(tmp_path, monkeypatch):
 
 def test_a_column_that_ends_early(tmp_path):
     rows = rng.normal(size=(ROWS, columnwise.FEATURES_AT_ONCE + 1))
-    path, _ = save_columns(tmp_path / "x.parquet", rows, data_page_size=9000, write_batch_size=100)
+    plain = {"use_dictionary": ["site"], "compression": "none", "data_page_size": 9000, "write_batch_size": 100}
+    path, _ = save_columns(tmp_path / "x.parquet", rows, **plain)
     at = pq.ParquetFile(path).metadata.row_group(0).column(columnwise.FEATURES_AT_ONCE + 1).data_page_offset
     with path.open("r+b") as file:
         file.seek(at + 1)
@@ -279,72 +242,3 @@ def test_a_file_that_another_one_took_the_place_of(tmp_path):
         save(tmp_path / "y.parquet", X[:2000])[0].replace(path)
         with pytest.raises(cf.FileError, match=r"x\.parquet has changed since it was opened: start again"):
             concatenate(list(source.chunks()))
-
-
-FLIPS = """
-import os, random, sys, warnings
-import numpy as np
-import crossfusion as cf
-from crossfusion import kernels, strips
-from crossfusion.sources import opened, pages, wide
-warnings.simplefilter("ignore")
-kernels.SMALL, wide.TALL = 0, 1
-with open(os.environ["WHOLE"], "rb") as file:
-    data = file.read()
-path, vectors = os.environ["WHOLE"].replace("x.", "y."), os.environ["VECTORS"]
-asked = opened.Opened.pages
-
-def outcome(plain):
-    opened.Opened.pages = asked if plain else lambda *_: None
-    try:
-        moments = cf.summarize(path, by="site", vectors=vectors).moments
-        return moments.count, moments.mean, moments.sumsq
-    except cf.CrossfusionError as error:
-        return str(error)
-
-def same(one, other):
-    return all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(one, other))
-
-used = []
-for name in ("columns", "lists"):
-    def watch(self, *arguments, ask=getattr(pages.Pages, name)):
-        found = ask(self, *arguments)
-        used.append(found is not None and found is not False)
-        return found
-    setattr(pages.Pages, name, watched)
-with open(path, "wb") as file:
-    file.write(data)
-whole, draw, both = outcome(True), random.Random(int(os.environ["SEED"])), 0
-first = len(data) - int.from_bytes(data[-8:-4], "little") - 8
-for case in range(int(os.environ["CASES"])):
-    flipped = bytearray(data)
-    place = draw.randrange(8 * first, 8 * len(data)) if case % 2 else draw.randrange(8 * len(data))
-    if case % 5 == 4:
-        flipped[place // 8] = draw.randrange(256)
-        del flipped[place // 8 + 1 : place // 8 + 1 + draw.choice([0, 0, 1, 9])]
-    else:
-        flipped[place // 8] ^= 1 << place % 8
-    with open(path, "wb") as file:
-        file.write(flipped)
-    ours, theirs = outcome(True), outcome(False)
-    if isinstance(theirs, str):
-        assert isinstance(ours, str) or same(ours, whole), (case, place, theirs)
-    else:
-        assert not isinstance(ours, str), (case, place, ours)
-        assert same(ours, theirs), (case, place)
-        both += 1
-assert both > 20, both
-assert used[0], "what is whole has to be read as it lies there"
-assert sum(used) > 20, sum(used)
-print("all read")
-"""
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}], ids=["pages", "newer pages"])
-@pytest.mark.parametrize("save", [save_lists, save_columns])
-def test_damaged_files_give_what_pyarrow_gives_or_an_error(save, options, seed, tmp_path, python):
-    rows = X[:300, : 17 if save is save_columns else 5]
-    path, vectors = save(tmp_path / "x.parquet", rows, data_page_size=600, write_batch_size=20, **options)
-    said = python(FLIPS, WHOLE=str(path), VECTORS=vectors, SEED=str(seed), CASES="400")
-    assert said == "all read"

@@ -1,7 +1,7 @@
 """`python -m benchmarks`."""
 
-from benchmarks.commands import bench
+from benchmarks.commands import benchmarks
 from crossfusion.cli import run
 
 if __name__ == "__main__":
-    run(bench, "python -m benchmarks")
+    run(benchmarks, "python -m benchmarks")

@@ -6,24 +6,24 @@ from typing import Any
 
 import click
 
-from crossfusion._base import check_known
-from crossfusion.cli import output
-from crossfusion.cli.options import (
+from paper.checks import check_known
+from paper.console import show_files, show_json, show_progress, show_steps, show_table
+from paper.options import (
     PATH,
+    SETTINGS,
+    Commands,
     data_option,
     folder_option,
     json_option,
     names_option,
     number_option,
-    plot_option,
     quick_option,
     workers_option,
 )
-from crossfusion.plots import saving
 
 
-@click.group()
-def bench() -> None:
+@click.group(cls=Commands, context_settings=SETTINGS)
+def benchmarks() -> None:
     """Measure speed, and whether intervals, tests and alarms hold.
 
     Speed is measured as ratios, in one run.
@@ -34,7 +34,7 @@ def bench() -> None:
     """
 
 
-@bench.command("moments")
+@benchmarks.command("moments")
 @click.option("--gigabytes", default=1.6, show_default=True, metavar="SIZE", help="Size of the rows.")
 @number_option("--dim", 256, "Number of features.")
 @number_option("--repeats", 7, "Rounds, in which the sides alternate.")
@@ -53,13 +53,13 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
 
     found = moments.run(gigabytes=gigabytes, dim=dim, repeats=repeats)
     if as_json:
-        output.show_json(found)
+        show_json(found)
     else:
         rows = [[name, f"{entry['value']:.3g}", entry["aim"]] for name, entry in found["ratios"].items()]
-        output.show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
+        show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
 
 
-@bench.command("distances")
+@benchmarks.command("distances")
 @number_option("--repeats", 3, "Rounds, in which the sides alternate.")
 @json_option
 def bench_distances(repeats: int, as_json: bool) -> None:
@@ -75,7 +75,7 @@ def bench_distances(repeats: int, as_json: bool) -> None:
     _show(found, as_json, left=(0, 1))
 
 
-@bench.command("permutations")
+@benchmarks.command("permutations")
 @number_option("--repeats", 3, "Rounds, in which the sides alternate.")
 @quick_option("without the comparison that takes minutes")
 @json_option
@@ -94,7 +94,7 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
     _show(found, as_json, left=(0, 1))
 
 
-@bench.command("intervals")
+@benchmarks.command("intervals")
 @number_option("--repeats", 15, "Rounds, in which the sides alternate.")
 @json_option
 def bench_intervals(repeats: int, as_json: bool) -> None:
@@ -110,7 +110,7 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
     _show(found, as_json, left=(0,))
 
 
-@bench.command("scale")
+@benchmarks.command("scale")
 @click.option("--gigabytes", default=2.0, show_default=True, metavar="SIZE", help="Size of the rows that are read.")
 @click.option(
     "--large",
@@ -141,7 +141,7 @@ def bench_scale(
     """
     from benchmarks import scale
 
-    with output.steps("measuring") as tell:
+    with show_steps("measuring") as tell:
         found = scale.run(
             gigabytes=gigabytes,
             large=large,
@@ -154,17 +154,24 @@ def bench_scale(
     _show(found, as_json, left=(0, 2))
     if found["model"] and not as_json:
         title = f"\nThe model: 10⁹ × 1024 float32 on 100 workers of 4 threads, {found['rate']:.2f} GB/s a thread"
-        output.show_table(title, scale.MODEL, found["model"], left=(0,))
+        show_table(title, scale.MODEL, found["model"], left=(0,))
 
 
-@bench.command("integration")
+def _check_ending(_context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that is not a figure, or whose folder does not exist, before any work."""
+    if path is not None and not (path.suffix in (".png", ".svg", ".pdf") and path.parent.is_dir()):
+        raise click.BadParameter(f"{path} must end in .png, .svg or .pdf, in a folder that exists", param=parameter)
+    return path
+
+
+@benchmarks.command("integration")
 @quick_option("few cells")
 @names_option("--only", "Parts to measure, of values, times.  [default: all]")
 @click.option(
     "--cap", default=75.0, show_default=True, metavar="SECONDS", help="Time that each metric of scib-metrics has."
 )
 @data_option
-@plot_option("the leaderboard")
+@click.option("--plot", type=PATH, callback=_check_ending, metavar="FILE", help="Also draw the leaderboard.")
 @json_option
 def bench_integration(
     quick: bool, only: list[str], cap: float, data: Path | None, plot: Path | None, as_json: bool
@@ -181,17 +188,17 @@ def bench_integration(
     from benchmarks import integration
     from paper.real.folder import data_folder
 
-    with output.steps("measuring") as tell:
+    with show_steps("measuring") as tell:
         found = integration.run(
             quick=quick,
             only=tuple(only) or integration.PARTS,
             cap=cap,
             data=data_folder(data),
-            plot=None if plot is None else lambda board: saving.write(board.plot(), plot, 150),
+            plot=None if plot is None else lambda board: board.plot().savefig(plot, dpi=150),
             tell=tell,
         )
     if as_json:
-        output.show_json(found)
+        show_json(found)
         return
     for number, part in enumerate(found.values()):
         click.echo("\n" * (number > 0), nl=False)
@@ -199,13 +206,13 @@ def bench_integration(
         click.echo(part["note"])
 
 
-@bench.command("coverage")
+@benchmarks.command("coverage")
 @quick_option("a few points, within a minute")
 @number_option("--draws", None, "Draws of each point.  [default: 2000; 200 with --quick]")
 @workers_option
-@folder_option("  [default: coverage; coverage-quick with --quick]")
+@folder_option("coverage")
 @json_option
-def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path | None, as_json: bool) -> None:
+def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path, as_json: bool) -> None:
     """Count how often intervals cover the truth, and tests reject.
 
     Rows are drawn again and again from populations whose distance is known. An interrupted study goes on where it was
@@ -218,19 +225,18 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
     """
     from benchmarks import coverage
 
-    folder = out or Path("coverage-quick" if quick else "coverage")
-    with output.progress("drawing", coverage.count(quick=quick), "points") as progress:
-        found = coverage.run(folder, quick=quick, draws=draws, workers=workers, progress=progress)
+    with show_progress("drawing", coverage.count(quick=quick), "points") as progress:
+        found = coverage.run(out, quick=quick, draws=draws, workers=workers, progress=progress)
     if as_json:
-        output.show_json(found)
+        show_json(found)
         return
     title = f"{found['draws']:,} draws a point; {'all promises hold' if found['all_hold'] else 'not all promises hold'}"
-    output.show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
-    written = sorted(path for path in folder.glob("*.*") if path.stem in ("coverage", "tests"))
-    click.echo("\n".join(["written:", *(f"  {path}" for path in written)]))
+    show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
+    written = sorted(path for path in out.glob("*.*") if path.stem in ("coverage", "tests"))
+    show_files(written)
 
 
-@bench.command("drift")
+@benchmarks.command("drift")
 @quick_option("few streams, within a minute or two")
 @number_option("--draws", None, "Streams of each kind without drift.  [default: 200; 30 with --quick]")
 @number_option("--streams", None, "Streams of each kind for all detectors.  [default: 4; 1 with --quick]")
@@ -259,29 +265,29 @@ def bench_drift(
     from benchmarks import drift
 
     parts = only or ["rates", *drift.PACKAGES]
-    check_known(parts, ["rates", *drift.PACKAGES], "part", "bench drift")
+    check_known(parts, ["rates", *drift.PACKAGES], "part", "drift")
     found = {}
     if "rates" in parts:
-        with output.progress("drawing", len(drift.kinds(quick)), "kinds") as progress:
+        with show_progress("drawing", len(drift.kinds(quick)), "kinds") as progress:
             found["rates"] = drift.rates(quick=quick, draws=draws, progress=progress)
         _show_part(found["rates"], as_json, left=())
     peers = tuple(part for part in parts if part != "rates")
     if peers:
-        with output.steps("comparing") as tell:
+        with show_steps("comparing") as tell:
             found["peers"] = drift.side_by_side(folder, quick=quick, streams=streams, peers=peers, tell=tell)
         _show_part(found["peers"], as_json, left=(0,))
     if as_json:
-        output.show_json(found)
+        show_json(found)
 
 
 def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
     """One table of several, as soon as it is there; JSON has to wait for all of them."""
     if not as_json:
-        output.show_table(found["title"], found["header"], found["rows"], left=left)
+        show_table(found["title"], found["header"], found["rows"], left=left)
         click.echo("\n".join([*found.get("missing", []), ""]))
 
 
-@bench.command("report")
+@benchmarks.command("report")
 @number_option("--rows", 1_000_000, "Rows of the data set.")
 @number_option("--groups", 100, "Groups that are compared.")
 @number_option("--repeats", 3, "Rounds, in which the page is opened.")
@@ -303,6 +309,6 @@ def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
 def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
     """What was measured, as a table or as JSON."""
     if as_json:
-        output.show_json(found)
+        show_json(found)
     else:
-        output.show_table(found["title"], found["header"], found["rows"], left=left)
+        show_table(found["title"], found["header"], found["rows"], left=left)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import best_times, peak_memory
-from crossfusion._base import FloatArray, check_whole, optional, threads
+from crossfusion._base import thread_count
 from crossfusion.evaluation import distance, solve, squared_distances
+from paper.arrays import FloatArray
+from paper.checks import check_whole, load_library
 
 HEADER = ["distance", "against", "n", "d", "times as fast", "values differ by", "marginal errors", "aim"]
 EPSILON, TOLERANCE = 0.1, 1e-2
@@ -48,7 +50,7 @@ def run(*, repeats: int = 3) -> dict[str, Any]:
     check_whole(repeats, "repeats")
     sections = (_sinkhorn, _mmd, _chamfer, _hausdorff, _energy, _wasserstein)
     rows = [row for section in sections for row in section(repeats)]
-    title = f"baseline distances, {threads.thread_count()} threads, best of {repeats}"
+    title = f"baseline distances, {thread_count()} threads, best of {repeats}"
     return {"title": title, "header": HEADER, "rows": rows}
 
 
@@ -58,7 +60,7 @@ def _clouds(number: int, dim: int, shift: float = 0.1, note: str = "") -> Clouds
 
 
 def _peer(module: str, library: str) -> Any:
-    return optional.load(module, library, "bench", f"the comparison with {library}")
+    return load_library(module, library, "bench", f"the comparison with {library}")
 
 
 def _compare(

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import best_times
-from crossfusion._base import check_whole, threads
-from crossfusion.arrays import cfd
-from crossfusion.io import summarize
+from crossfusion import cfd, summarize
+from crossfusion._base import thread_count
+from paper.checks import check_whole
 
 HEADER = ["of", "n", "d", "type", "times the cost of the distance", "aim"]
 SHAPES = (
@@ -36,7 +36,7 @@ def run(*, repeats: int = 15) -> dict[str, Any]:
     check_whole(repeats, "repeats")
     rows = [_of_rows(number, dim, dtype, repeats) for number, dim, dtype in SHAPES]
     rows += [_small(repeats), *_of_units(repeats)]
-    title = f"An interval at 0.95, {threads.thread_count()} threads, median of {repeats} rounds"
+    title = f"An interval at 0.95, {thread_count()} threads, median of {repeats} rounds"
     return {"title": title, "header": HEADER, "rows": rows}
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import best_times, peak_memory
-from crossfusion._base import InputError, check_positive, check_whole, optional, threads
-from crossfusion.arrays import cfd
-from crossfusion.io import summarize
+from crossfusion import InputError, cfd, summarize
+from crossfusion._base import thread_count
 from crossfusion.moments import kernel
+from paper.checks import check_positive, check_whole, load_library
 
 GROUPS = 200
 PEER_BYTES = 200 * 10**6  # slower sides work on a part of the rows; all are compared per byte
@@ -53,8 +53,8 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     _growth(ratios)
     _matrix(ratios, repeats)
     _start(ratios, repeats)
-    title = f"{number:,} × {dim} float32 ({gigabytes:g} GB), {threads.thread_count()} threads, best of {repeats}"
-    return {"title": title, "rows": number, "dim": dim, "threads": threads.thread_count(), "ratios": ratios}
+    title = f"{number:,} × {dim} float32 ({gigabytes:g} GB), {thread_count()} threads, best of {repeats}"
+    return {"title": title, "rows": number, "dim": dim, "threads": thread_count(), "ratios": ratios}
 
 
 def _data(number: int, dim: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -76,7 +76,7 @@ def _readers(rows: NDArray[np.float32]) -> dict[str, Callable[[], Any]]:
             total += values[i]
         return total
 
-    parts = np.array_split(rows.reshape(-1), threads.thread_count())
+    parts = np.array_split(rows.reshape(-1), thread_count())
     compiled_sum(parts[0][:1])
 
     def on_all_cores(read: Callable[[Any], Any]) -> None:
@@ -119,7 +119,7 @@ def _obvious(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
-    metrics = optional.load("sklearn.metrics", "scikit-learn", "bench", "the comparison with calinski_harabasz_score")
+    metrics = load_library("sklearn.metrics", "scikit-learn", "bench", "the comparison with calinski_harabasz_score")
     some = rows[: PEER_BYTES // rows[0].nbytes]
     share = len(some) / len(rows)
     half = len(rows) // 2
@@ -161,7 +161,7 @@ def _growth(ratios: dict[str, Any]) -> None:
 
 def _fit(ratios: dict[str, Any], what: str, sizes: Sequence[int], inputs: Sequence[NDArray[Any]]) -> None:
     def reduce(rows: NDArray[Any]) -> Callable[[], Any]:
-        return lambda: kernel._reduce_compiled(rows, None, 1, threads.thread_count())
+        return lambda: kernel._reduce_compiled(rows, None, 1, thread_count())
 
     sides = {"call": reduce(inputs[0][:1, :1])} | dict(zip(map(str, sizes), map(reduce, inputs), strict=True))
     best = best_times(sides, 7)

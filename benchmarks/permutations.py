@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import best_times, peak_memory
-from crossfusion._base import FloatArray, check_whole, optional, threads
-from crossfusion.arrays import dispersion_test, permutation_test
+from crossfusion import dispersion_test, permutation_test
+from crossfusion._base import thread_count
+from paper.arrays import FloatArray
+from paper.checks import check_whole, load_library
 
 HEADER = ["test", "against", "n", "d", "groups", "times as fast", "statistics differ by", "aim"]
 PERMUTATIONS = 999
@@ -39,7 +41,7 @@ def run(*, repeats: int = 3, quick: bool = False) -> dict[str, Any]:
     rows.append(_permdisp(small, repeats))
     if not quick:
         rows.append(_permanova(large, 2, 1, "≥ 100"))
-    title = f"{PERMUTATIONS} permutations, {threads.thread_count()} threads, best of {repeats}"
+    title = f"{PERMUTATIONS} permutations, {thread_count()} threads, best of {repeats}"
     return {"title": title, "header": HEADER, "rows": rows}
 
 
@@ -51,14 +53,14 @@ def _data(number: int, groups: int) -> tuple[FloatArray, Any]:
 
 def _distance_matrix(x: FloatArray) -> Any:
     """What scikit-bio starts from; SciPy is the fastest way to it."""
-    skbio = optional.load("skbio", "scikit-bio", "bench", "the comparison with scikit-bio")
-    spatial = optional.load("scipy.spatial.distance", "SciPy", "bench", "the comparison with scikit-bio")
+    skbio = load_library("skbio", "scikit-bio", "bench", "the comparison with scikit-bio")
+    spatial = load_library("scipy.spatial.distance", "SciPy", "bench", "the comparison with scikit-bio")
     return skbio.DistanceMatrix(spatial.squareform(spatial.pdist(x)))
 
 
 def _peer(name: str) -> Callable[..., Any]:
     function: Callable[..., Any] = getattr(
-        optional.load("skbio.stats.distance", "scikit-bio", "bench", "the comparison with scikit-bio"), name
+        load_library("skbio.stats.distance", "scikit-bio", "bench", "the comparison with scikit-bio"), name
     )
     return function
 
@@ -112,7 +114,7 @@ def _compare(
         values[side] = value
 
     def on_one_thread() -> None:
-        limits = optional.load("threadpoolctl", "threadpoolctl", "bench", "the comparison with scikit-bio")
+        limits = load_library("threadpoolctl", "threadpoolctl", "bench", "the comparison with scikit-bio")
         with limits.threadpool_limits(1):
             keep("theirs", theirs())
 

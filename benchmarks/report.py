@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FileError, check_whole, optional
-from crossfusion.report import Report
+from crossfusion import FileError, Report
+from paper.checks import check_whole, load_library
 
 HEADER = ["rows", "groups", "units", "of", "value", "aim"]
 DIM = 64
@@ -71,7 +71,7 @@ def _opening(path: Path, repeats: int) -> list[float]:
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if chromium is None:
         raise FileError("there is no Chromium to open a page in: install the package chromium")
-    play = optional.load("playwright.sync_api", "playwright", "test", "opening a page").sync_playwright
+    play = load_library("playwright.sync_api", "playwright", "test", "opening a page").sync_playwright
     found = []
     with play() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])

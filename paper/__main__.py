@@ -1,7 +1,7 @@
 """`python -m paper`."""
 
 from crossfusion.cli import run
-from paper.commands import reproduce
+from paper.commands import paper
 
 if __name__ == "__main__":
-    run(reproduce, "python -m paper")
+    run(paper, "python -m paper")

@@ -1,13 +1,14 @@
 """The commands that reproduce the paper."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from crossfusion.cli import output
-from crossfusion.cli.options import (
+from paper.console import show_files, show_json, show_progress, show_steps, show_table, terminal_width
+from paper.options import (
+    SETTINGS,
+    Commands,
     data_option,
     folder_option,
     json_option,
@@ -23,19 +24,8 @@ WIDE = 130  # columns of a terminal that the whole table of claims takes
 _quick = quick_option("small settings, within a minute or two")
 
 
-def _out(name: str = "", *, has_quick: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Folder of a study; small settings have one of their own, so that they never pass for the full ones."""
-
-    def default(context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
-        quick = context.params.get("quick", False)
-        return value or Path("reproduction-quick" if quick else "reproduction") / name
-
-    quickly = f"; {Path('reproduction-quick', name)} with --quick" if has_quick else ""
-    return folder_option(f"  [default: {Path('reproduction', name)}{quickly}]", callback=default)
-
-
-@click.group()
-def reproduce() -> None:
+@click.group(cls=Commands, context_settings=SETTINGS)
+def paper() -> None:
     """Reproduce the paper's experiments, and judge its claims.
 
     \b
@@ -44,7 +34,7 @@ def reproduce() -> None:
     """
 
 
-@reproduce.command()
+@paper.command()
 @names_option(
     "--experiment",
     "Experiments, of displacement, dispersion, scaling, topology, outliers, imbalance, covariance.  [default: all]",
@@ -54,7 +44,7 @@ def reproduce() -> None:
 @number_option("--trials", None, "Monte Carlo repetitions.  [default: 50]")
 @workers_option
 @_quick
-@_out("synthetic")
+@folder_option("reproduction/synthetic")
 @click.option("--spread", type=float, metavar="SD", help="Standard deviation of the mixture's means.  [default: 1]")
 @numbers_option("--sigmas", float, "Spreads of a component (dispersion).  [default: 0.5,0.75,1,1.5,2,3]")
 @click.option(
@@ -82,16 +72,16 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
     if experiment and experiment != ["all"]:
         given["experiments"] = tuple(experiment)
     settings = study.Settings.quick(**given) if quick else study.Settings(**given)
-    with output.progress("measuring", study.count(settings), "pairs") as progress:
+    with show_progress("measuring", study.count(settings), "pairs") as progress:
         table = study.run(out, settings, workers=workers, progress=progress)
     written = [*study.write_tables(out), *study.write_figures(out)]
     click.echo(f"{table.num_rows:,} pairs in {out / 'trials.parquet'}")
-    _show_files(written)
+    show_files(written)
 
 
-@reproduce.command()
+@paper.command()
 @seed_option("the clouds")
-@_out("decomposition", has_quick=False)
+@folder_option("reproduction/decomposition", has_quick=False)
 @json_option
 def decomposition(seed: int, out: Path, as_json: bool) -> None:
     """Draw the paper's first figure: transport taken apart.
@@ -104,22 +94,22 @@ def decomposition(seed: int, out: Path, as_json: bool) -> None:
     """
     from paper import decomposition as study
 
-    with output.steps("transporting") as tell:
+    with show_steps("transporting") as tell:
         found = study.run(out, seed=seed, progress=tell)
     if as_json:
-        output.show_json(found)
+        show_json(found)
     else:
-        _show_files(sorted(out.glob("decomposition.*")))
+        show_files(sorted(out.glob("decomposition.*")))
 
 
-@reproduce.command()
+@paper.command()
 @number_option("--dim", 128, "Number of features.")
 @click.option(
     "--cap", type=float, metavar="SECONDS", help="Longest call that is still made.  [default: 10; less with --quick]"
 )
 @number_option("--largest", None, "Most rows of a group.  [default: 1000000; fewer with --quick]")
 @_quick
-@_out("runtime")
+@folder_option("reproduction/runtime")
 def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: Path) -> None:
     """Time every distance against the number of rows.
 
@@ -133,16 +123,16 @@ def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: 
 
     given = {name: value for name, value in {"cap": cap, "largest": largest}.items() if value is not None}
     limits: dict[str, Any] = {**(study.QUICK if quick else {}), **given}
-    with output.steps("timing") as tell:
+    with show_steps("timing") as tell:
         study.run(out, dim=dim, progress=tell, **limits)
     click.echo((out / "runtime.md").read_text(encoding="utf-8"))
-    _show_files(sorted(out.glob("runtime.*")))
+    show_files(sorted(out.glob("runtime.*")))
 
 
-@reproduce.command()
+@paper.command()
 @workers_option
 @_quick
-@_out()
+@folder_option("reproduction")
 @json_option
 def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
     """Judge the paper's claims; missing studies are run.
@@ -153,25 +143,25 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
     """
     from paper import claims as ledger
 
-    with output.steps("looking for studies") as tell:
+    with show_steps("looking for studies") as tell:
         found = ledger.run(out, quick=quick, workers=workers, progress=tell)
     if as_json:
-        output.show_json({"claims": [claim.to_dict() for claim in found]})
+        show_json({"claims": [claim.to_dict() for claim in found]})
         return
     rows, shown = ledger.rows(found), range(len(ledger.HEADER))
-    if output.terminal_width() < WIDE:  # room for the claim and the verdict
+    if terminal_width() < WIDE:  # room for the claim and the verdict
         shown = range(0, len(ledger.HEADER) - 1, 2)
     table = [[row[k] for k in shown] for row in (ledger.HEADER, *rows)]
-    output.show_table("Claims of the paper", table[0], table[1:], left=range(len(table[0])))
-    _show_files(sorted(out.glob("claims.*")))
+    show_table("Claims of the paper", table[0], table[1:], left=range(len(table[0])))
+    show_files(sorted(out.glob("claims.*")))
 
 
-@reproduce.command()
+@paper.command()
 @data_option
 @names_option("--only", "Parts to measure, such as mitos_he,pacs.  [default: all]")
 @workers_option
 @_quick
-@_out("real")
+@folder_option("reproduction/real")
 @json_option
 def real(data: Path | None, only: list[str], workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
     """Judge distances on real data: scanners, centres, batches.
@@ -185,22 +175,22 @@ def real(data: Path | None, only: list[str], workers: int | None, quick: bool, o
     """
     from paper import real as study
 
-    with output.steps("reading") as tell:
+    with show_steps("reading") as tell:
         found = study.run(out, data, only=only, quick=quick, workers=workers, progress=tell)
     if as_json:
-        output.show_json({"data": [result.to_dict() for result in found]})
+        show_json({"data": [result.to_dict() for result in found]})
         return
     click.echo((out / "reading.md").read_text(encoding="utf-8"), nl=False)
-    _show_files([out / f"real.{ending}" for ending in ("html", "md", "json")])
+    show_files([out / f"real.{ending}" for ending in ("html", "md", "json")])
 
 
-@reproduce.command()
+@paper.command()
 @data_option
 @seed_option("the first run")
 @workers_option
 @click.option("--cost-again", is_flag=True, help="Time the steps again; what was trained is kept.")
 @_quick
-@_out("training")
+@folder_option("reproduction/training")
 @json_option
 def training(
     data: Path | None,
@@ -224,14 +214,10 @@ def training(
     from paper import training as study
 
     settings = study.Settings.quick(seed) if quick else study.Settings(seed=seed)
-    with output.steps("reading") as tell:
+    with show_steps("reading") as tell:
         found = study.run(out, data, settings=settings, workers=workers, cost_again=cost_again, progress=tell)
     if as_json:
-        output.show_json({"outcomes": [outcome.to_dict() for outcome in found]})
+        show_json({"outcomes": [outcome.to_dict() for outcome in found]})
         return
     click.echo((out / "reading.md").read_text(encoding="utf-8"), nl=False)
-    _show_files([out / f"training.{ending}" for ending in ("html", "md", "json")])
-
-
-def _show_files(paths: list[Path]) -> None:
-    click.echo("\n".join(["written:", *(f"  {path}" for path in paths)]))
+    show_files([out / f"training.{ending}" for ending in ("html", "md", "json")])

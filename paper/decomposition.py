@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FileError, FloatArray, check_seed, files, plain_value
-from crossfusion._version import __version__
-from crossfusion.evaluation import distance, transport_plan, wasserstein_decomposition
-from crossfusion.study import output
+from crossfusion import FileError, __version__, distance, wasserstein_decomposition
+from crossfusion.study import figure, figure_style, make_folder, plain_value, save_figure, write_text
+from paper.arrays import FloatArray
+from paper.checks import check_seed, load_library
 
 ROWS = 90  # of each cloud: enough to show a shape, few enough to follow single lines of the plan
 SHIFT = np.array([4.6, 1.2])
@@ -38,7 +38,7 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
     """
     check_seed(seed)
     tell = progress or (lambda _: None)
-    output.make_folder(out)
+    make_folder(out)
     tell("decomposition: clouds, plan and sweeps")
     a, b = clouds(seed)
     found: dict[str, Any] = {
@@ -49,10 +49,10 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
         "displacement": _sweep(DISPLACEMENTS, lambda step: parts(a, _moved(a, b, step))),
         "deformation": _sweep(DEFORMATIONS, lambda step: parts(a, _deformed(a, b, step))),
     }
-    files.write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
+    write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
     tell("decomposition: figure")
-    with output.matplotlib().rc_context(output.STYLE):
-        output.save(draw(a, b, found), out, "decomposition")
+    with figure_style():
+        save_figure(draw(a, b, found), out, "decomposition")
     return found
 
 
@@ -73,9 +73,9 @@ def read(out: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise FileError(f"{path} is not readable ({problem}): run 'crossfusion reproduce decomposition'") from problem
+        raise FileError(f"{path} is not readable ({problem}): run 'python -m paper decomposition'") from problem
     if not (isinstance(found, dict) and all(_is_sweep(found.get(name)) for name in ("displacement", "deformation"))):
-        raise FileError(f"{path} does not hold a decomposition: run 'crossfusion reproduce decomposition'")
+        raise FileError(f"{path} does not hold a decomposition: run 'python -m paper decomposition'")
     return found
 
 
@@ -140,10 +140,17 @@ def _moved(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
 
 def _deformed(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
     """A cloud on the way from the first one's shape to the second one's, with the mean of the second."""
-    plan, _ = transport_plan(a - a.mean(axis=0), b - b.mean(axis=0))
+    plan = transport_plan(a - a.mean(axis=0), b - b.mean(axis=0))
     partner = (b - b.mean(axis=0))[plan.argmax(axis=1)]
     shape: FloatArray = (1 - step) * (a - a.mean(axis=0)) + step * partner + b.mean(axis=0)
     return shape
+
+
+def transport_plan(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Optimal plan between two clouds, for squared distances."""
+    squares = np.sum((a[:, None] - b[None]) ** 2, axis=2)
+    plan: FloatArray = load_library("ot", "POT", "reproduce", "a transport plan").emd([], [], squares)
+    return plan
 
 
 def _sweep(steps: FloatArray, measure: Callable[[float], dict[str, float]]) -> list[dict[str, float]]:
@@ -165,7 +172,7 @@ def draw(a: FloatArray, b: FloatArray, found: Mapping[str, Any]) -> Any:
     matplotlib.figure.Figure
         Four panels.
     """
-    drawn = output.figure(12.5, 9.2)
+    drawn = figure(12.5, 9.2)
     grid = drawn.subplots(2, 2, gridspec_kw={"height_ratios": [1.25, 1]})
     example = found["example"]
     total = example["distance"] ** 2
@@ -183,7 +190,7 @@ def draw(a: FloatArray, b: FloatArray, found: Mapping[str, Any]) -> Any:
 
 def _plan_panel(axes: Any, a: FloatArray, b: FloatArray, *, arrow: bool) -> None:
     """Clouds joined by the plan, with the way from mean to mean."""
-    plan, _ = transport_plan(a, b)
+    plan = transport_plan(a, b)
     for i, j in np.argwhere(plan > plan.max() * 1e-6):
         axes.plot(*zip(a[i], b[j], strict=True), color=PLAN, linewidth=0.6, alpha=0.8, zorder=1)
     for rows, colour, name in ((a, FIRST, "A"), (b, SECOND, "B")):

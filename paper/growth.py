@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion.study import output
+from crossfusion.study import figure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +158,7 @@ def draw(table: "pa.Table") -> Any:
     matplotlib.figure.Figure
         One panel.
     """
-    drawn = output.figure(10, 6)
+    drawn = figure(10, 6)
     axes = drawn.subplots()
     power = exponents(table)
     for name, measure in MEASURES.items():

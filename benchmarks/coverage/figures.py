@@ -7,8 +7,8 @@ from typing import Any
 from benchmarks.coverage.plan import POWER
 from benchmarks.coverage.promises import CLEAR, LEAST, LEVEL, MOST, SIZE, band
 from benchmarks.coverage.tables import noise_text, patients_text, points_of, rows_text
-from crossfusion._base import optional
-from crossfusion.study import output
+from crossfusion.study import figure, figure_style, save_figure
+from paper.checks import load_library
 
 BLUE, ORANGE, GREEN, PINK = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 BLACK, GREY, SHADE = "#33383d", "#8a929b", "#e8f1f8"
@@ -39,14 +39,14 @@ def write(out: Path, result: Mapping[str, Any]) -> list[Path]:
     list of path
         The files.
     """
-    with output.matplotlib().rc_context(output.STYLE):
+    with figure_style():
         coverage, tests = draw_coverage(result), draw_tests(result)
-        return [*output.save(coverage, out, "coverage"), *output.save(tests, out, "tests")]
+        return [*save_figure(coverage, out, "coverage"), *save_figure(tests, out, "tests")]
 
 
 def draw_coverage(result: Mapping[str, Any]) -> Any:
     """Coverage of all intervals against the distance in standard errors: of rows, and of patients beside the naive."""
-    drawn = output.figure(11, 4.6)
+    drawn = figure(11, 4.6)
     rows, units = drawn.subplots(1, 2)
     _axes(rows, "Independent rows", (0.90, 1.004), MOST, LEAST["rows"])
     for family, (colour, marker) in FAMILIES.items():
@@ -89,7 +89,7 @@ def _scatter(axes: Any, points: Sequence[Mapping[str, Any]], share: str, **style
 
 def draw_tests(result: Mapping[str, Any]) -> Any:
     """How often tests reject: groups that are not apart, and groups that are."""
-    drawn = output.figure(11, 5.4)
+    drawn = figure(11, 5.4)
     level, power = drawn.subplots(1, 2, width_ratios=[1, 1.4])
     _draw_level(level, [design for design in result["designs"] if design["section"] == "level"], result["draws"])
     _draw_power(power, [design for design in result["designs"] if design["section"] == "power"])
@@ -115,7 +115,7 @@ def _draw_level(axes: Any, designs: Sequence[Mapping[str, Any]], draws: int) -> 
 
 
 def _every(step: float) -> Any:
-    return optional.load("matplotlib.ticker", "matplotlib", "reproduce", "drawing a figure").MultipleLocator(step)
+    return load_library("matplotlib.ticker", "matplotlib", "reproduce", "drawing a figure").MultipleLocator(step)
 
 
 def _words(design: Mapping[str, Any]) -> str:

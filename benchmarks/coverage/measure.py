@@ -10,7 +10,7 @@ import crossfusion as cf
 from benchmarks.coverage.noise import Rows
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.promises import LEVEL, SIZE, error_of
-from crossfusion._base import FloatArray
+from paper.arrays import FloatArray
 
 PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
 

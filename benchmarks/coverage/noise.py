@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray
+from paper.arrays import FloatArray
 
 Rows = NDArray[np.float32]
 

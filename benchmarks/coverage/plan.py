@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from benchmarks.coverage.populations import Patients, Population
-from crossfusion._version import __version__
+from crossfusion import __version__
 
 LARGE = 0.7  # the largest distance: half of the variance lies between the groups
 STEPS = (0.0, 1.0, 3.0, 6.0)  # smaller ones, in standard errors

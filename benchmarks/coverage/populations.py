@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks.coverage.noise import FAMILIES, Rows
-from crossfusion._base import FloatArray
+from paper.arrays import FloatArray
 
 Codes = NDArray[np.int64]
 

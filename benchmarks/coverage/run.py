@@ -12,8 +12,8 @@ from benchmarks.coverage import figures, plan, tables
 from benchmarks.coverage.measure import measure
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.promises import FULL, judged
-from crossfusion._base import check_whole, files, thread_count
-from crossfusion.study import computed, output
+from crossfusion.study import compute_all, figure, make_folder, worker_count, write_text
+from paper.checks import check_whole
 
 LEAST = 20  # draws: with fewer, no share says anything
 
@@ -54,16 +54,15 @@ def run(
     """
     number = (plan.QUICK if quick else FULL) if draws is None else draws
     check_whole(number, "draws", LEAST)
-    if workers is not None:
-        check_whole(workers, "workers")
-    output.matplotlib()  # what is missing is said before hours of work
+    processes = worker_count(workers)
+    figure(1, 1)  # a missing library is named before hours of work
     tasks = plan.quick() if quick else plan.full()
-    folder = output.make_folder(out / "parts")
+    folder = make_folder(out / "parts")
     found = {task: _read(folder, task, number) for task in tasks}
     report = progress or (lambda _: None)
     report(sum(len(points) for points in found.values()))
     missing = sorted((task for task in tasks if not found[task]), key=lambda task: task.cost, reverse=True)
-    with closing(computed(partial(measure, draws=number), missing, workers or thread_count())) as finished:
+    with closing(compute_all(partial(measure, draws=number), missing, processes)) as finished:
         for task, points in finished:
             _write(folder, task, number, points)
             found[task] = points
@@ -86,15 +85,15 @@ def _conclude(out: Path, found: dict[Task, list[dict[str, Any]]], draws: int) ->
     ]
     holds = all(point.get("holds", True) for design in designs for point in design["points"])
     result = {"draws": draws, "all_hold": holds, "designs": designs}
-    files.write_text(out / "coverage.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    files.write_text(out / "coverage.md", tables.text(result))
+    write_text(out / "coverage.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / "coverage.md", tables.text(result))
     figures.write(out, result)
     return result
 
 
 def _write(folder: Path, task: Task, draws: int, points: list[dict[str, Any]]) -> None:
     about = {"made_with": task.made_with(draws), "points": points}
-    files.write_text(folder / task.name(draws), json.dumps(about, indent=1) + "\n")
+    write_text(folder / task.name(draws), json.dumps(about, indent=1) + "\n")
 
 
 def _read(folder: Path, task: Task, draws: int) -> list[dict[str, Any]]:

@@ -10,8 +10,9 @@ import numpy as np
 
 import crossfusion as cf
 from benchmarks.drift.streams import Stream
-from crossfusion._base import FloatArray, check_whole, thread_count
-from crossfusion.study import computed
+from crossfusion.study import compute_all, worker_count
+from paper.arrays import FloatArray
+from paper.checks import check_whole
 
 RATES = [
     "reference",
@@ -78,7 +79,7 @@ def rates(
     check_whole(number, "draws", least=2)
     asked = kinds(quick)
     found: dict[Any, FloatArray] = {}
-    for kind, pvalues in computed(partial(_pvalues, draws=number), asked, thread_count()):
+    for kind, pvalues in compute_all(partial(_pvalues, draws=number), asked, worker_count()):
         found[kind] = pvalues
         if progress is not None:
             progress(1)

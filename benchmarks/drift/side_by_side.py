@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.drift.streams import Stream
-from crossfusion._base import check_whole
 from crossfusion.study import make_folder
+from paper.checks import check_whole
 
 PEERS = [
     "detector",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray
+from paper.arrays import FloatArray
 
 Rows = NDArray[np.float32]
 

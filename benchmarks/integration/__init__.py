@@ -6,7 +6,8 @@ from typing import Any
 
 from benchmarks.integration import times, values
 from benchmarks.integration.cells import Cells, corrected, made_up, real
-from crossfusion._base import check_known, check_positive, threads
+from crossfusion._base import thread_count
+from paper.checks import check_known, check_positive
 
 PARTS = ("values", "times")
 SIZES, QUICK = (100_000, 1_000_000), (5_000, 10_000)
@@ -52,7 +53,7 @@ def run(
         found["values"] = _values(real(data) or made_up(2000), plot, say)
     if "times" in only:
         sizes = QUICK if quick else SIZES
-        title = f"Time of each metric over that of crossfusion.anndata.cfd, {threads.thread_count()} threads"
+        title = f"Time of each metric over that of crossfusion.anndata.cfd, {thread_count()} threads"
         rows = times.measured(sizes, cap, say)
         found["times"] = {"title": title, "header": times.header(sizes), "rows": rows, "note": times.note(cap)}
     return found

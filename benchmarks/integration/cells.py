@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import optional
-from crossfusion.evaluation import correct
+from crossfusion import correct
+from paper.checks import load_library
 
 METHODS = ("centre", "standardise", "combat", "coral", "harmony")
 DIM, BATCHES, LABELS = 50, 5, 10
@@ -53,8 +53,8 @@ def made_up(number: int, seed: int = 0) -> Cells:
 
 def annotated(cells: Cells, **embeddings: Any) -> Any:
     """An AnnData of cells, with embeddings in its obsm."""
-    anndata = optional.load("anndata", "anndata", "anndata", PURPOSE)
-    frame = optional.load("pandas", "pandas", "pandas", PURPOSE)
+    anndata = load_library("anndata", "anndata", "anndata", PURPOSE)
+    frame = load_library("pandas", "pandas", "pandas", PURPOSE)
     columns = {"batch": frame.Categorical(cells.batch), "label": frame.Categorical(cells.label.astype(str))}
     adata = anndata.AnnData(obs=frame.DataFrame(columns, index=np.arange(len(cells.x)).astype(str)))
     for name, rows in embeddings.items():

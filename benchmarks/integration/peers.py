@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import optional, threads
+from crossfusion._base import thread_count
+from paper.checks import load_library
 
 NEIGHBOURS = 90  # as its own benchmark has them
 Metric = Callable[[Any, Any, Any, Any], float]
@@ -17,7 +18,7 @@ def library() -> Any:
     """The module, or what installs it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what its dependencies say of each other while they load
-        return optional.load("scib_metrics", "scib-metrics", "bench", "the comparison with scib-metrics")
+        return load_library("scib_metrics", "scib-metrics", "bench", "the comparison with scib-metrics")
 
 
 def pcr(x: Any, batch: Any) -> float:
@@ -35,7 +36,7 @@ def pcr_comparison(before: Any, x: Any, batch: Any, _label: Any) -> float:
 def ilisi(_before: Any, x: Any, batch: Any, _label: Any) -> float:
     """How many batches the nearest neighbours of a cell are of, from 0 for one to 1 for all."""
     near = min(NEIGHBOURS, len(x) - 1)
-    found = library().nearest_neighbors.pynndescent(np.asarray(x), n_neighbors=near, n_jobs=threads.thread_count())
+    found = library().nearest_neighbors.pynndescent(np.asarray(x), n_neighbors=near, n_jobs=thread_count())
     return float(library().ilisi_knn(found, batch))
 
 

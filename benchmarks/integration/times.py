@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 
 from benchmarks.integration.cells import annotated, made_up
 from benchmarks.integration.peers import METRICS, Metric
-from crossfusion._base import CrossfusionError
+from crossfusion import CrossfusionError
 from crossfusion.anndata import cfd
 
 REPEATS = 5  # of ours before and after each of theirs; the best counts

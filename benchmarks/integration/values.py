@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.integration.peers import METRICS, Metric, pcr
-from crossfusion._base import number_text
 from crossfusion.anndata import Leaderboard, cfd
+from crossfusion.study import number_text
 
 FIRST = "X_pca"  # what is compared with
 OURS = ["embedding", "CFD(batch | label)", "CFD(label | batch)", "1 − CFS(batch)", "PCR", "comparison by CFS"]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scale import memory, model, processes, storages
-from crossfusion._base import check_known, check_positive, check_whole
-from crossfusion._base import threads as kernels
+from crossfusion._base import thread_count
+from paper.checks import check_known, check_positive, check_whole
 
 HEADER = ["measured in this run", "value", "aim"]
 PARTS = ("storages", "memory", "processes")
@@ -59,7 +59,7 @@ def run(
         "memory": lambda place: memory.measure(place, large, dim, tell),
         "processes": lambda place: processes.measure(place, gigabytes, dim, repeats, tell),
     }
-    threads = kernels.thread_count()
+    threads = thread_count()
     rows: list[list[str]] = []
     for name in only:
         with tempfile.TemporaryDirectory(prefix="crossfusion-scale-", dir=folder) as place:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import optional
+from paper.checks import load_library
 
 SITES = 8
 STRETCH = 64 * 2**20  # bytes written at a time
@@ -68,14 +68,14 @@ def write_wide(path: Path, gigabytes: float, dim: int) -> None:
 
 def write_hdf5(path: Path, gigabytes: float, dim: int) -> None:
     """One HDF5 file with chunked data sets."""
-    h5py = optional.load("h5py", "h5py", "hdf5", "the benchmark of HDF5")
+    h5py = load_library("h5py", "h5py", "hdf5", "the benchmark of HDF5")
     with h5py.File(path, "w") as file:
         _fill(file.create_dataset, gigabytes, dim)
 
 
 def write_zarr(path: Path, gigabytes: float, dim: int) -> None:
     """One Zarr group with chunked arrays, compressed as Zarr does if nothing is said."""
-    zarr = optional.load("zarr", "Zarr", "zarr", "the benchmark of Zarr")
+    zarr = load_library("zarr", "Zarr", "zarr", "the benchmark of Zarr")
     group = zarr.open_group(str(path), mode="w")
     _fill(group.create_array if hasattr(group, "create_array") else group.create_dataset, gigabytes, dim)
 

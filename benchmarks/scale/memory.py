@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.scale import files
-from crossfusion._base import InputError
+from crossfusion import InputError
 
 LIMIT = 600  # megabytes
 

@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 from benchmarks.scale import files
 from benchmarks.timing import best_times
-from crossfusion._base import optional
-from crossfusion._base import threads as kernels
-from crossfusion.io import summarize
+from crossfusion import summarize
+from crossfusion._base import thread_count
+from paper.checks import load_library
 
 RATE = "Dask, one process of one thread, Parquet (GB/s)"
 SIZES = (1, 2, 4)  # worker processes of one thread each
@@ -46,15 +46,15 @@ def _dask(path: Path, gigabytes: float, repeats: int) -> list[list[str]]:
     return [
         [f"Dask, {size} processes of one thread: times as fast as one", f"{best['1'] / best[f'{size}']:.2f}", aim]
         for size, aim in (
-            (2, f"≥ 1.6 (model: {min(2, kernels.thread_count())})"),
-            (4, f"(model: {min(4, kernels.thread_count())}, the cores)"),
+            (2, f"≥ 1.6 (model: {min(2, thread_count())})"),
+            (4, f"(model: {min(4, thread_count())}, the cores)"),
         )
     ] + [[RATE, f"{gigabytes / best['1']:.2f}", "(the model's rate)"]]
 
 
 def _client(workers: int, stack: ExitStack) -> Any:
     """Client of a new cluster of processes of one thread each."""
-    distributed = optional.load("distributed", "distributed", "dask", "the benchmark of Dask")
+    distributed = load_library("distributed", "distributed", "dask", "the benchmark of Dask")
     cluster = distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -71,7 +71,7 @@ def _spark(folder: Path, path: Path, gigabytes: float, dim: int, repeats: int) -
     few = folder / "few.parquet"
     files.write_parquet(few, gigabytes / 100, dim)
     rows, less = files.rows_of(gigabytes, dim), files.rows_of(gigabytes / 100, dim)
-    threads = kernels.thread_count()
+    threads = thread_count()
     with ExitStack() as stack:
         stack.callback(_session(threads).stop)
         sides = {
@@ -94,7 +94,7 @@ def _spark(folder: Path, path: Path, gigabytes: float, dim: int, repeats: int) -
 
 
 def _session(threads: int) -> Any:
-    sql = optional.load("pyspark.sql", "PySpark", "spark", "the benchmark of Spark")
+    sql = load_library("pyspark.sql", "PySpark", "spark", "the benchmark of Spark")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the Python that has what is needed
     builder = sql.SparkSession.builder.master(f"local[{threads}]").config("spark.ui.enabled", "false")
     return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()

@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.scale import files
 from benchmarks.timing import best_times, rounds
-from crossfusion._base import optional
-from crossfusion._base import threads as kernels
-from crossfusion.arrays import cfd
+from crossfusion import cfd
+from crossfusion._base import thread_count
 from crossfusion.io import add_keys, collect, open_file, parquet_wide, summarize
+from paper.checks import load_library
 
 SHORT = 1024  # rows of a batch that stays in the cache
 
@@ -80,7 +80,7 @@ def _wide(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[s
 def _hdf5(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:
     path = folder / "rows.h5"
     files.write_hdf5(path, gigabytes, dim)
-    h5py = optional.load("h5py", "h5py", "hdf5", "the benchmark of HDF5")
+    h5py = load_library("h5py", "h5py", "hdf5", "the benchmark of HDF5")
 
     def plain() -> None:
         with h5py.File(path) as file:
@@ -92,14 +92,14 @@ def _hdf5(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[s
 def _zarr(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:
     path = folder / "rows.zarr"
     files.write_zarr(path, gigabytes, dim)
-    zarr = optional.load("zarr", "Zarr", "zarr", "the benchmark of Zarr")
+    zarr = load_library("zarr", "Zarr", "zarr", "the benchmark of Zarr")
     return _beside(
         "Zarr, compressed",
         path,
         "vector",
         {
             "chunks": lambda: _drain(zarr.open_group(str(path), mode="r")),
-            "chunks, on threads": lambda: _drain(zarr.open_group(str(path), mode="r"), kernels.thread_count()),
+            "chunks, on threads": lambda: _drain(zarr.open_group(str(path), mode="r"), thread_count()),
         },
         repeats,
         "≤ 1.25",
@@ -144,7 +144,7 @@ def _on_threads(path: Path, read: Callable[[Any, int], Any]) -> None:
     def open_one() -> None:
         opened.file = pq.ParquetFile(path, memory_map=True)
 
-    with ThreadPoolExecutor(kernels.thread_count(), initializer=open_one) as pool:
+    with ThreadPoolExecutor(thread_count(), initializer=open_one) as pool:
         groups = range(pq.ParquetFile(path).metadata.num_row_groups)
         _exhaust(pool.map(lambda number: read(opened.file, number), groups))
 

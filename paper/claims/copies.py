@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray
-from crossfusion.evaluation import distance
+from crossfusion import distance
+from paper.arrays import FloatArray
 from paper.synthetic import Settings
 
 if TYPE_CHECKING:

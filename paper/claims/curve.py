@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from crossfusion._base import FloatArray
+from paper.arrays import FloatArray
 from paper.claims.outcomes import STABLE, Outcome, above, all_of, steady
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError
+from crossfusion import InputError
 from paper import runtime
+from paper.arrays import FloatArray
 from paper.claims.curve import Curve
 from paper.claims.outcomes import Outcome
 from paper.synthetic import EXPERIMENTS, Settings

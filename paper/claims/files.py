@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import write_text
-from crossfusion.report import document, element, escaped
+from crossfusion.study import document, element, escaped, write_text
 from paper.claims.model import UNDECIDED, VERDICTS, Claim
 
 TITLE = "Cross-Fusion Distance: the paper’s claims, checked"

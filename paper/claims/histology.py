@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion.study import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS, published
+from crossfusion.study import published
+from crossfusion.study.published import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
 from paper.claims.evidence import Evidence, span
 from paper.claims.model import Finding, check, verdict_of
 from paper.claims.outcomes import STABLE, share
@@ -107,7 +108,7 @@ def averages(_: Evidence) -> Finding:
 def correlations(_: Evidence) -> Finding:
     """Printed against recomputed, as printed and exchanged."""
     as_printed = {m: published.pearson(DISTANCES[m], CDDR) for m in MEASURES}
-    other = {m: published.pearson(values, CDDR) for m, values in published.exchanged().items()}
+    other = {m: published.pearson(values, CDDR) for m, values in published.swap_macenko().items()}
     outcomes = {m: abs(as_printed[m] - CORRELATION[m]) <= 0.005 for m in MEASURES}
     figure = ", ".join(f"{m} {as_printed[m]:.4f} (printed {CORRELATION[m]:.4f})" for m in MEASURES)
     mend = f"with the two entries exchanged Hausdorff {other['Hausdorff']:.4f}, Chamfer {other['Chamfer']:.4f}"
@@ -125,7 +126,7 @@ def correlations(_: Evidence) -> Finding:
 def correlation_highest(_: Evidence) -> Finding:
     """Lead of CFD in both readings."""
     outcomes, parts = {}, []
-    for reading, columns in (("entries as printed", DISTANCES), ("entries exchanged", published.exchanged())):
+    for reading, columns in (("entries as printed", DISTANCES), ("entries exchanged", published.swap_macenko())):
         found = {m: published.pearson(columns[m], CDDR) for m in MEASURES}
         second = max(BASELINES, key=lambda m: found[m])
         outcomes[reading] = found["CFD"] - found[second] >= MARGIN
@@ -170,7 +171,7 @@ def degradation_monotone(_: Evidence) -> Finding:
 def distances_decrease(_: Evidence) -> Finding:
     """Steps of each column."""
     rises = {m: _largest_rise(values) for m, values in DISTANCES.items()}
-    other = {m: _largest_rise(values) for m, values in published.exchanged().items()}
+    other = {m: _largest_rise(values) for m, values in published.swap_macenko().items()}
     outcomes = {m: rise <= STABLE for m, rise in rises.items()}
     figure = f"largest step upwards: {', '.join(f'{m} {max(rise, 0):.0%}' for m, rise in rises.items())}"
     mend = ", ".join(f"{m} {max(other[m], 0):.0%}" for m in MEASURES if rises[m] > STABLE)
@@ -189,7 +190,7 @@ def _largest_rise(values: Sequence[float]) -> float:
 )
 def ordering(_: Evidence) -> Finding:
     """Ranks."""
-    found = {m: published.spearman(published.exchanged()[m], CDDR) for m in MEASURES}
+    found = {m: published.spearman(published.swap_macenko()[m], CDDR) for m in MEASURES}
     figure = f"Spearman {', '.join(f'{m} {value:.1f}' for m, value in found.items())} (Macenko entries exchanged)"
     return verdict_of({"CFD": found["CFD"] > 0.999}, f"{figure}; {FOUR}")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._version import __version__
+from crossfusion import __version__
 from crossfusion.study import make_folder
 from paper import decomposition, runtime, synthetic
 from paper.claims import copies, cost, histology, limits, response, robustness, sampling, theory

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossfusion.evaluation import distance
+from crossfusion import distance
 from paper.claims.copies import SECOND
 from paper.claims.curve import Curve, estimate
 from paper.claims.evidence import POINTWISE, TITLES, Evidence, changes, span

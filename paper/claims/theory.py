@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crossfusion._base import FloatArray
-from crossfusion.arrays import cfd
-from crossfusion.evaluation import distance
-from crossfusion.moments import Moments
+from crossfusion import Moments, cfd, distance
+from paper.arrays import FloatArray
 from paper.claims.evidence import Evidence
 from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, check, together, verdict_of
 

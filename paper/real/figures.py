@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.study import Evaluated, output
+from crossfusion.study import Evaluation, figure, figure_style, save_figure
 
 INK, MUTED, OURS = "#1c2127", "#8a94a0", "#d55e00"
 
 
-def write_correlations(out: Path, found: Sequence[Evaluated]) -> list[Path]:
+def write_correlations(out: Path, found: Sequence[Evaluation]) -> list[Path]:
     """Draw how closely each distance goes with degradation, a panel a data set."""
     studies = [(result.name, result.study) for result in found if result.study and len(result.study.domains) > 2]
     if not studies:
         return []
     names = studies[0][1].distances
-    with output.matplotlib().rc_context(output.STYLE):
-        drawn = output.figure(3.1 * len(studies) + 2.0, 0.3 * len(names) + 1.6)
+    with figure_style():
+        drawn = figure(3.1 * len(studies) + 2.0, 0.3 * len(names) + 1.6)
         grid = drawn.subplots(1, len(studies), squeeze=False, sharey=True)[0]
         for axes, (name, study) in zip(grid, studies, strict=True):
             entries = {a.distance: a for a in study.associations if (a.over, a.correction) == ("pairs", "none")}
@@ -28,7 +28,7 @@ def write_correlations(out: Path, found: Sequence[Evaluated]) -> list[Path]:
         grid[0].invert_yaxis()
         handles, labels = grid[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=3)
-        return output.save(drawn, out, "correlations")
+        return save_figure(drawn, out, "correlations")
 
 
 def _panel(axes: Any, entries: Sequence[Any]) -> None:
@@ -50,8 +50,8 @@ def write_centres(out: Path, found: Mapping[str, Any]) -> list[Path]:
     """Draw the matrices of centres, a panel a version, on one scale."""
     values = {version: np.where(np.eye(len(p.labels), dtype=bool), np.nan, p.unbiased) for version, p in found.items()}
     high = 1.1 * max(float(np.nanmax(cells)) for cells in values.values())
-    with output.matplotlib().rc_context(output.STYLE | {"axes.grid": False}):
-        drawn = output.figure(4.3 * len(values), 4.1)
+    with figure_style(axes_grid=False):
+        drawn = figure(4.3 * len(values), 4.1)
         grid = drawn.subplots(1, len(values), squeeze=False)[0]
         for axes, (version, cells) in zip(grid, values.items(), strict=True):
             labels = list(map(str, found[version].labels))
@@ -66,4 +66,4 @@ def write_centres(out: Path, found: Mapping[str, Any]) -> list[Path]:
                 colour = "white" if cells[i, j] > high / 2 else INK
                 axes.text(j, i, f"{cells[i, j]:.2f}", ha="center", va="center", color=colour)
         grid[0].set_ylabel("centre")
-        return output.save(drawn, out, "centres")
+        return save_figure(drawn, out, "centres")

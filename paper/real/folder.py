@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, check_known
+from crossfusion import FileError
+from paper.checks import check_known
 
 VARIABLE = "CROSSFUSION_DATA"
 PLACES = {

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion._base import number_text
-from crossfusion.evaluation import Association, Study
-from crossfusion.report import Table
-from crossfusion.study import Evaluated
+from crossfusion import Study
+from crossfusion.study import Association, Evaluation, Table, number_text
 
 NONE = "none"
 
 
-def studied(found: Sequence[Evaluated]) -> dict[str, Study]:
+def studied(found: Sequence[Evaluation]) -> dict[str, Study]:
     """Studies of enough domains for correlations over pairs."""
     return {result.name: result.study for result in found if result.study and len(result.study.domains) > 2}
 
@@ -22,7 +20,7 @@ def over_pairs(study: Study, correction: str = NONE) -> dict[str, Association]:
     return {a.distance: a for a in study.associations if (a.over, a.correction) == ("pairs", correction)}
 
 
-def correlation_table(found: Sequence[Evaluated]) -> Table:
+def correlation_table(found: Sequence[Evaluation]) -> Table:
     """Pearson's correlation with degradation over the pairs of each data set, and the place that it gives."""
     studies = studied(found)
     entries = {name: over_pairs(study) for name, study in studies.items()}
@@ -49,7 +47,7 @@ def _cell(entry: Association) -> str:
     return f"{entry.pearson:.2f} ({entry.rank})" if np.isfinite(entry.pearson) else "–"
 
 
-def ratio_table(found: Sequence[Evaluated]) -> Table:
+def ratio_table(found: Sequence[Evaluation]) -> Table:
     """Relative distance ratios as they are, averaged over the sides of all pairs, as roots and as they stand."""
     distances = next((result.rdr[NONE].distances for result in found), ())
     rows = []
@@ -68,7 +66,7 @@ def ratio_table(found: Sequence[Evaluated]) -> Table:
     return Table("RDR, all data sets", caption, header, rows)
 
 
-def mean_ratio(result: Evaluated, distance: str, what: str) -> float:
+def mean_ratio(result: Evaluation, distance: str, what: str) -> float:
     """A column of the ratios, averaged over the sides of all pairs."""
     return float(np.mean([getattr(r, what) for r in result.rdr[NONE].ratios if r.distance == distance]))
 

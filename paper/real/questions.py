@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 
 import crossfusion as cf
-from crossfusion._base import number_text
-from crossfusion.inference import half_width
-from crossfusion.report import Table
-from crossfusion.study import Dataset
+from crossfusion.study import Dataset, Table, half_width, number_text
 
 LEVEL = 0.95
 CENTRES = "Distances of centres"

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion.evaluation import Association, Study
-from crossfusion.report import Table
-from crossfusion.study import Evaluated, published
+from crossfusion import Study
+from crossfusion.study import Association, Evaluation, Table, published
 from paper.real import questions
 from paper.real.overview import NONE, mean_ratio, over_pairs, rates, studied
 
 CLOSE = 0.05  # difference of correlations that is none
 
 
-def reading(found: Sequence[Evaluated], *, intervals: Table | None = None, levels: Table | None = None) -> list[str]:
+def reading(found: Sequence[Evaluation], *, intervals: Table | None = None, levels: Table | None = None) -> list[str]:
     """Paragraphs about what was found.
 
     Parameters
     ----------
-    found : sequence of Evaluated
+    found : sequence of Evaluation
         All data sets.
     intervals : Table, optional
         CFD of two scanners with intervals, a row a version.
@@ -99,7 +98,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none of them"
 
 
-def _forms(studies: dict[str, Study], found: Sequence[Evaluated]) -> list[str]:
+def _forms(studies: dict[str, Study], found: Sequence[Evaluation]) -> list[str]:
     """What the unbiased and the conditional form change."""
     pairs = {name: over_pairs(study) for name, study in studies.items()}
     gaps = [abs(e["cfd"].pearson - e["cfd_unbiased"].pearson) for e in pairs.values() if "cfd_unbiased" in e]
@@ -123,13 +122,13 @@ def _forms(studies: dict[str, Study], found: Sequence[Evaluated]) -> list[str]:
     return said
 
 
-def _range(found: Sequence[Evaluated], distance: str) -> str:
+def _range(found: Sequence[Evaluation], distance: str) -> str:
     """Ratios of a distance over data sets."""
     values = [mean_ratio(result, distance, "ratio_of_means") for result in found if result.study is not None]
     return f"{100 * min(values):.1f} to {100 * max(values):.1f} %"
 
 
-def _unlabelled(found: Sequence[Evaluated]) -> str:
+def _unlabelled(found: Sequence[Evaluation]) -> str:
     """The same for data sets without a label, whose rows are not independent."""
     return "".join(
         f"; on {result.name}, where rows of one unit are alike and neither form knows of units,"
@@ -180,7 +179,7 @@ def _orders() -> range:
     return range(int(np.prod(range(1, len(published.METHODS) + 1))))
 
 
-def _scale(found: Sequence[Evaluated]) -> list[str]:
+def _scale(found: Sequence[Evaluation]) -> list[str]:
     """That the ratio depends on a measure's scale."""
     said = []
     for result in found:

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import crossfusion as cf
-from crossfusion._base import files
-from crossfusion.report import Table
 from crossfusion.study import (
     Dataset,
-    Evaluated,
+    Evaluation,
     Plan,
+    Table,
     evaluate_all,
     main_tables,
-    markdown,
-    output,
-    published_tables,
+    make_folder,
+    markdown_table,
+    render_markdown,
     write_page,
+    write_text,
 )
 from paper.real import figures, overview, questions
 from paper.real.folder import NAMES, check_there, data_folder
@@ -60,7 +60,7 @@ def run(
     quick: bool = False,
     workers: int | None = None,
     progress: Tell | None = None,
-) -> list[Evaluated]:
+) -> list[Evaluation]:
     """Evaluate distances on real data, or go on with it.
 
     Parameters
@@ -80,12 +80,12 @@ def run(
 
     Returns
     -------
-    list of Evaluated
+    list of Evaluation
         One each; ``real.html``, ``real.md``, ``reading.md``, ``summary.md`` and ``real.json`` are in `out`.
     """
     folder, names = data_folder(data), [name for name in NAMES if name in only] if only else list(NAMES)
     check_there(folder, only or names)
-    output.make_folder(out)
+    make_folder(out)
     tell = progress or (lambda _: None)
     plan = plan_of(quick)
     sets = [_read(name, folder, out, quick, workers, tell) for name in names]
@@ -105,7 +105,7 @@ def _read(name: str, folder: Path, out: Path, quick: bool, workers: int | None, 
     return table_set(folder, name, quick)
 
 
-def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[Evaluated]) -> Parts:
+def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[Evaluation]) -> Parts:
     """Tables and figures beyond those of each evaluation."""
     parts = Parts({"": [overview.correlation_table(found)] if overview.studied(found) else []})
     parts.tables[""].append(overview.ratio_table(found))
@@ -125,40 +125,40 @@ def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[E
     return parts
 
 
-def _write(out: Path, found: Sequence[Evaluated], parts: Parts, quick: bool) -> None:
+def _write(out: Path, found: Sequence[Evaluation], parts: Parts, quick: bool) -> None:
     said = reading(found, intervals=parts.intervals, levels=parts.levels)
     if quick:
         said.insert(0, "This is a first look at some of the rows; its numbers say nothing about the distances.")
     content: dict[str, Any] = {"reading": said, "data": [result.to_dict() for result in found]}
     content["tables"] = {name or "all": [vars(table) for table in own] for name, own in parts.tables.items()}
-    files.write_text(out / "real.json", json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    files.write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
-    _write_tables(output.make_folder(out / "tables"), found, parts)
-    files.write_text(out / "real.md", _document(found, said, parts))
-    command = f"crossfusion reproduce real{' --quick' if quick else ''}"
+    write_text(out / "real.json", json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
+    _write_tables(make_folder(out / "tables"), found, parts)
+    write_text(out / "real.md", _document(found, said, parts))
+    command = f"python -m paper real{' --quick' if quick else ''}"
     captions = {name: CAPTIONS[name] for name in parts.figures}
     write_page(out, TITLE, found, command=command, file="real.html", points=said, figures=captions, extra=parts.tables)
 
 
-def _write_tables(folder: Path, found: Sequence[Evaluated], parts: Parts) -> None:
+def _write_tables(folder: Path, found: Sequence[Evaluation], parts: Parts) -> None:
     """Each table that the page shows at once as a file, named by data set and title, without a heading."""
     everywhere = {"": parts.tables[""]} | {r.name: [*parts.tables.get(r.name, []), *main_tables(r)] for r in found}
     for name, own in everywhere.items():
         for table in own:
             title = re.sub(r"\W+", "-", table.title.replace("RDR, none, ", "RDR ")).strip("-").lower()
-            shown = published_tables.markdown(table.header, table.rows)
+            shown = markdown_table(table.header, table.rows)
             text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{shown}"
-            files.write_text(folder / f"{name or 'all'}-{title}.md", text)
+            write_text(folder / f"{name or 'all'}-{title}.md", text)
 
 
-def _document(found: Sequence[Evaluated], said: Sequence[str], parts: Parts) -> str:
+def _document(found: Sequence[Evaluation], said: Sequence[str], parts: Parts) -> str:
     """All of it as Markdown."""
     lines = [f"# {TITLE}", "", *(f"- {text}" for text in said), ""]
     lines += [f"![{CAPTIONS[name]}]({name.replace('.svg', '.png')})\n" for name in parts.figures]
-    lines.append(markdown(parts.tables[""], 2))
+    lines.append(render_markdown(parts.tables[""], 2))
     for result in found:
         lines += [f"## {result.name}", "", result.note, ""]
-        lines.append(markdown([*parts.tables.get(result.name, []), *main_tables(result)], 3))
+        lines.append(render_markdown([*parts.tables.get(result.name, []), *main_tables(result)], 3))
         if result.study is not None:
             lines.append(f"![{result.name}: distances against CDDR]({result.name}/scatter.png)\n")
     return "\n".join(lines)

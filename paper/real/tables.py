@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.evaluation import CORRECTIONS
 from crossfusion.study import Dataset
 from paper.real.folder import PLACES, Embeddings, read_embeddings
 
+CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
 FEW = ("none", "centre", "combat")  # of a first look
 CELL = 10  # rows of a domain and label in a first look
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion.pathology import Tile, choose_reference, embed, normalizer, read_layout
-from crossfusion.study import Dataset, output
+from crossfusion.study import Dataset, make_folder
 from paper.real.folder import PLACES, Embeddings, read_embeddings
 
 ENCODER = "efficientnet_lite0"
@@ -23,7 +23,7 @@ def encoded(
     tiles: Sequence[Tile], out: Path, name: str, way: str, reference: Tile | None, workers: int | None, tell: Tell
 ) -> Embeddings:
     """Vectors of tiles after a normalisation, kept in a table of that name."""
-    path = output.make_folder(out / "embeddings") / f"{name}.parquet"
+    path = make_folder(out / "embeddings") / f"{name}.parquet"
     done = 0
 
     def progress(more: int) -> None:

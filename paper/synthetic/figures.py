@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfusion.study import output
+from crossfusion.study import figure, make_folder, save_figure
 from paper.synthetic.levels import levels
 from paper.synthetic.measures import NAMES
 from paper.synthetic.panels import Panel, Row, draw
@@ -68,14 +68,14 @@ def write_figures(out: Path) -> list[Path]:
     Bands are ± two Monte Carlo standard errors. A line is missing where its first level cannot be told from zero.
     """
     rows = _with_shift(levels(read(out)).to_pylist())
-    folder = output.make_folder(out / "figures")
+    folder = make_folder(out / "figures")
     paths = []
     for dim, size in dict.fromkeys((row["dim"], row["size"]) for row in rows):
         here = [row for row in rows if (row["dim"], row["size"]) == (dim, size)]
         for name, (title, panels, columns) in FIGURES.items():
-            figure = _figure(f"{title} ({setting_of(dim, size)})", panels, columns, here)
-            if figure is not None:
-                paths += output.save(figure, folder, f"{name}-d{dim}-n{size}")
+            drawn = _figure(f"{title} ({setting_of(dim, size)})", panels, columns, here)
+            if drawn is not None:
+                paths += save_figure(drawn, folder, f"{name}-d{dim}-n{size}")
     return paths
 
 
@@ -97,8 +97,8 @@ def _figure(title: str, panels: Sequence[Panel], columns: int, rows: Sequence[Ro
         return None
     columns = min(columns, len(found))
     height = -(-len(found) // columns)
-    figure = output.figure(max(3.4 * columns, 6.8), 3.5 * height + 1.3)
-    axes = figure.subplots(height, columns, squeeze=False).ravel()
+    drawn = figure(max(3.4 * columns, 6.8), 3.5 * height + 1.3)
+    axes = drawn.subplots(height, columns, squeeze=False).ravel()
     handles: dict[str, Any] = {}
     for place, (axis, (panel, lines)) in enumerate(zip(axes, found, strict=False)):
         handles |= draw(axis, panel, lines, letter="abcdefgh"[place])
@@ -106,9 +106,9 @@ def _figure(title: str, panels: Sequence[Panel], columns: int, rows: Sequence[Ro
             axis.set_ylabel(UNIT[panel.quantity])
     for axis in axes[len(found) :]:
         axis.set_axis_off()
-    figure.suptitle(title, fontsize=13)
-    _add_legend(figure, handles, columns)
-    return figure
+    drawn.suptitle(title, fontsize=13)
+    _add_legend(drawn, handles, columns)
+    return drawn
 
 
 def _add_legend(figure: Any, handles: dict[str, Any], columns: int) -> None:

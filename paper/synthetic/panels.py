@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import optional
+from paper.checks import load_library
 from paper.synthetic.measures import NAMES
 from paper.synthetic.tables import FACTORS, title_of
 
@@ -111,7 +111,7 @@ def _set_factor(axis: Any, experiment: str, x: NDArray[np.float64]) -> None:
 
 def _set_scale(axis: Any, panel: Panel, lines: Sequence[Line]) -> None:
     """A logarithmic axis where values differ by factors, with numbers that people read."""
-    ticker = optional.load("matplotlib.ticker", "matplotlib", "reproduce", "a figure")
+    ticker = load_library("matplotlib.ticker", "matplotlib", "reproduce", "a figure")
     low, high = _extent(lines)
     if panel.quantity == "shift":
         axis.set_yscale("symlog", linthresh=2.0)

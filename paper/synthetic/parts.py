@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import InputError
-from crossfusion._version import __version__
-from crossfusion.study import output
+from crossfusion import InputError, __version__
+from crossfusion.study import write_table
 from paper.synthetic.measures import NAMES, measure
 from paper.synthetic.populations import pairs, seed_of
 from paper.synthetic.settings import VARIANTS, Settings
@@ -97,7 +96,7 @@ def schema() -> "pa.Schema":
 def write_part(folder: Path, part: Part, settings: Settings, table: "pa.Table") -> None:
     """Keep a finished piece."""
     about = json.dumps(part.made_with(settings)).encode()
-    output.write_table(folder / part.name, table.replace_schema_metadata({KEY: about}))
+    write_table(folder / part.name, table.replace_schema_metadata({KEY: about}))
 
 
 def read_part(folder: Path, part: Part, settings: Settings) -> "pa.Table | None":

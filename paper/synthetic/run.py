@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import FileError, InputError, check_whole, files, thread_count
-from crossfusion.study import computed, output
+from crossfusion import FileError, InputError
+from crossfusion.study import compute_all, make_folder, worker_count, write_table, write_text
 from paper.synthetic.parts import compute, parts_of, read_part, schema, write_part
 from paper.synthetic.settings import Settings
 
@@ -49,15 +49,14 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     """
     import pyarrow as pa
 
-    if workers is not None:
-        check_whole(workers, "workers")
-    folder = output.make_folder(out / "parts")
+    processes = worker_count(workers)
+    folder = make_folder(out / "parts")
     tables = {part: read_part(folder, part, settings) for part in parts_of(settings)}
     missing = [part for part, table in tables.items() if table is None]
     missing.sort(key=lambda part: part.cost(settings), reverse=True)
     report = progress or (lambda _: None)
     report(count(settings) - sum(part.count(settings) for part in missing))
-    with closing(computed(partial(compute, settings), missing, workers or thread_count())) as finished:
+    with closing(compute_all(partial(compute, settings), missing, processes)) as finished:
         for part, table in finished:
             write_part(folder, part, settings, table)
             tables[part] = table
@@ -65,8 +64,8 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     result = pa.concat_tables(tables.values()).combine_chunks()
     made_with = json.dumps(asdict(settings), indent=2)
     # In one file with the trials, so that settings of one run never stand beside trials of another.
-    output.write_table(out / TABLE, result.replace_schema_metadata({KEY: made_with.encode()}))
-    files.write_text(out / "settings.json", made_with + "\n")
+    write_table(out / TABLE, result.replace_schema_metadata({KEY: made_with.encode()}))
+    write_text(out / "settings.json", made_with + "\n")
     return result
 
 
@@ -90,7 +89,7 @@ def read(out: Path) -> "pa.Table":
     try:
         table = pq.ParquetFile(path, page_checksum_verification=True).read()
     except FileNotFoundError as problem:
-        raise FileError(f"{path} does not exist: run 'crossfusion reproduce synthetic' to its end first") from problem
+        raise FileError(f"{path} does not exist: run 'python -m paper synthetic' to its end first") from problem
     except (pa.ArrowException, OSError) as problem:
         raise FileError(
             f"{path} is damaged: delete it and run the study again, which only puts it together"

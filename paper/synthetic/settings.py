@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from crossfusion._base import InputError, check_fraction, check_known, check_positive, check_whole
+from crossfusion import InputError
+from paper.checks import check_fraction, check_known, check_positive, check_whole
 
 FIRST_SEED = 42
 EXPERIMENTS = ("displacement", "dispersion", "scaling", "topology", "outliers", "imbalance", "covariance")

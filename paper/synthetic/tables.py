@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import plain_number, write_text
-from crossfusion._version import __version__
-from crossfusion.report import document, element, escaped, table
-from crossfusion.study import write_table
+from crossfusion import __version__
+from crossfusion.study import document, element, escaped, html_table, write_table, write_text
 from paper.synthetic.levels import levels
 from paper.synthetic.measures import NAMES
 from paper.synthetic.run import read
@@ -131,7 +129,7 @@ def _grid(rows: Sequence[Row], name: str, error: str | None = None) -> tuple[lis
     grid = list(dict.fromkeys(row["level"] for row in rows))
     cells = {(row["measure"], row["level"]): _cell(row[name], row[error] if error else None) for row in rows}
     measures = [measure for measure in NAMES if (measure, grid[0]) in cells]
-    header = [FACTORS[rows[0]["experiment"]], *(f"{plain_number(level):g}" for level in grid)]
+    header = [FACTORS[rows[0]["experiment"]], *(f"{level:g}" for level in grid)]
     return header, [[NAMES[measure], *(cells[measure, level] for level in grid)] for measure in measures]
 
 
@@ -156,7 +154,7 @@ def _html(lead: str, sheets: Sequence[Sheet]) -> str:
     """A page that needs nothing else."""
     body = element("h1", TITLE) + element("p", escaped(lead))
     for sheet in sheets:
-        inner = "".join(table(escaped(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
+        inner = "".join(html_table(escaped(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
         body += element("section", element("h2", escaped(sheet.title)) + inner)
     return document(TITLE, [body], element("footer", f"crossfusion {__version__}."), style=WIDE)
 

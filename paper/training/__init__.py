@@ -1,9 +1,9 @@
 """Training with a distance as the penalty: what each is worth on a domain without labels, and what it costs."""
 
-from crossfusion._base import load
+from paper.checks import load_library
 
 for _module, _library in (("torch", "PyTorch"), ("sklearn", "scikit-learn")):
-    load(_module, _library, "reproduce,torch", "crossfusion reproduce training")
+    load_library(_module, _library, "reproduce,torch", "python -m paper training")
 
 from paper.training.run import run  # noqa: E402
 from paper.training.settings import Settings  # noqa: E402

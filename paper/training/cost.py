@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from crossfusion._version import __version__
+from crossfusion import __version__
 from paper.training.loop import batches, continued, labelled, learn, new_state, penalised
 from paper.training.network import reproducible
 from paper.training.parts import FOLDER

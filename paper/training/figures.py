@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.study import output
+from crossfusion.study import figure, figure_style, save_figure
 from paper.training.outcomes import Outcome
 from paper.training.scanners import SCANNERS, digits, scanned
 from paper.training.settings import METHODS, NONE
@@ -51,23 +51,23 @@ def write_figures(out: Path, found: Sequence[Outcome]) -> list[str]:
     """
     groups = list(dict.fromkeys(outcome.group for outcome in found))
     by_group = {group: [outcome for outcome in found if outcome.group == group] for group in groups}
-    with output.matplotlib().rc_context(output.STYLE):
+    with figure_style():
         drawn = {
             "scanners": _scanners(),
             "accuracy": _accuracy(by_group),
             "strengths": _panels(by_group, _strengths, "strength", "target accuracy"),
             "distances": _panels(by_group, _distances, "unbiased CFD of the features", "target accuracy"),
         }
-        for name, figure in drawn.items():
-            output.save(figure, out, name)
+        for name, picture in drawn.items():
+            save_figure(picture, out, name)
     return [f"{name}.svg" for name in drawn]
 
 
 def _scanners() -> Any:
     images, label = digits()
     first = [int(np.flatnonzero(label == k)[0]) for k in range(SHOWN)]
-    with output.matplotlib().rc_context({"axes.grid": False}):
-        drawn = output.figure(0.8 * SHOWN + 1.2, 2.0)
+    with figure_style(axes_grid=False):
+        drawn = figure(0.8 * SHOWN + 1.2, 2.0)
         grid = drawn.subplots(2, SHOWN)
         for axes, (name, rows) in zip(grid, zip(SCANNERS, (images, scanned(images)), strict=True), strict=True):
             for one, at in zip(axes, first, strict=True):
@@ -80,7 +80,7 @@ def _scanners() -> Any:
 
 def _accuracy(by_group: dict[str, list[Outcome]]) -> Any:
     """Differences seed by seed: what seeds have in common, and accuracies do not show, is not in their intervals."""
-    drawn = output.figure(3.2 * len(by_group) + 1.6, 3.2)
+    drawn = figure(3.2 * len(by_group) + 1.6, 3.2)
     grid = drawn.subplots(1, len(by_group), squeeze=False, sharey=True)[0]
     for axes, (group, (base, *own)) in zip(grid, by_group.items(), strict=True):
         for place, outcome in enumerate(own):
@@ -99,7 +99,7 @@ def _accuracy(by_group: dict[str, list[Outcome]]) -> Any:
 
 def _panels(by_group: dict[str, list[Outcome]], draw: Any, across: str, up: str) -> Any:
     """A panel a data set, with one legend."""
-    drawn = output.figure(3.3 * len(by_group) + 0.4, 3.9)
+    drawn = figure(3.3 * len(by_group) + 0.4, 3.9)
     grid = drawn.subplots(1, len(by_group), squeeze=False)[0]
     for axes, (group, own) in zip(grid, by_group.items(), strict=True):
         draw(axes, own)

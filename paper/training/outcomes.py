@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import plain_value
-from crossfusion.inference import half_width
+from crossfusion.study import half_width, plain_value
 from paper.training.settings import LEVEL, METHODS, NONE, Settings
 
 Run = Mapping[str, Any]

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from crossfusion._base import plain_value
-from crossfusion._version import __version__
+from crossfusion import __version__
+from crossfusion.study import plain_value
 from paper.training.loop import trained
 from paper.training.measures import measured
 from paper.training.settings import METHODS, Settings

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crossfusion._base import percent
 from paper.training.outcomes import Outcome
 from paper.training.settings import LEVEL, METHODS, NONE, OURS, Settings
 from paper.training.tables import share
@@ -123,7 +122,7 @@ def _change(base: Outcome, own: Outcome, what: str) -> str:
 def _guessing(found: Sequence[Outcome]) -> str:
     """What the labels within which domains were fused are worth."""
     own = [o for o in found if o.method == "cfd_given_label" and o.group != "pacs_left_out"]
-    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {percent(o.right)} of them right" for o in own)
+    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {o.right:.1%} of them right" for o in own)
     more = " Where a domain is left out, the labels are the sources' true ones." if len(own) < _groups(found) else ""
     return (
         "CFD given label has no labels of the target: it takes the network's own where they are confident. On the"

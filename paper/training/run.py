@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from crossfusion._base import FileError, check_whole, thread_count
-from crossfusion.study import all_found, output
+from crossfusion import FileError
+from crossfusion.study import make_folder, run_tasks, worker_count
 from paper.real.folder import PLACES, VARIABLE, data_folder
 from paper.training import cost, parts
 from paper.training.outcomes import Outcome, outcomes
@@ -52,17 +52,16 @@ def run(
     -----
     Workers are fresh interpreters, so a script that calls this needs ``if __name__ == "__main__":``.
     """
-    if workers is not None:
-        check_whole(workers, "workers")
+    processes = worker_count(workers)
     settings = settings or Settings()
     tell = progress or (lambda _: None)
     folder = _folder(data)
     tell("reading")
     pools = read_pools(folder)
-    output.make_folder(out / parts.FOLDER)
+    make_folder(out / parts.FOLDER)
     tasks = [(task, pool_of(pools, task)) for task in tasks_of(pools, settings.whole)]
     pieces = parts.parts_of(tasks, settings)
-    finished = all_found(out, pieces, parts.compute, workers or thread_count(), tell)
+    finished = run_tasks(out, pieces, parts.compute, workers=processes, progress=tell)
     runs = [entry for _, found in finished for entry in found["runs"]]
     ratios = _costs(out, tasks, settings, cost_again, tell)
     tell("tables and figures")
@@ -87,7 +86,9 @@ def _costs(
     if again:
         for piece in first.values():
             piece.path(out).unlink(missing_ok=True)
-    finished = all_found(out, list(first.values()), cost.compute, 1, lambda text: tell(f"cost of a step: {text}"))
+    finished = run_tasks(
+        out, list(first.values()), cost.compute, workers=1, progress=lambda text: tell(f"cost of a step: {text}")
+    )
     return [entry for _, found in finished for entry in found["ratios"]]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import optional
+from paper.checks import load_library
 
 GAMMA, CONTRAST, OFFSET = 0.7, 0.7, 0.2  # of the second scanner: paler, and on a grey ground
 SHADING = 0.3  # by which its light grows from one side to the other
@@ -16,7 +16,7 @@ Images = NDArray[np.float32]
 
 def digits() -> tuple[Images, NDArray[np.int64]]:
     """Images of scikit-learn, of shape (rows, 8, 8) from 0 to 1, and the digit on each."""
-    bunch = optional.load("sklearn.datasets", "scikit-learn", "reproduce,torch", "the digits").load_digits()
+    bunch = load_library("sklearn.datasets", "scikit-learn", "reproduce,torch", "the digits").load_digits()
     return np.asarray(bunch.images / 16, np.float32), np.asarray(bunch.target, np.int64)
 
 

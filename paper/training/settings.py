@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from crossfusion._base import check_whole
+from paper.checks import check_seed, check_whole
 
 NONE = "none"
 METHODS = {
@@ -73,7 +73,7 @@ class Settings:
     whole: bool = True
 
     def __post_init__(self) -> None:
-        check_whole(self.seed, "seed", 0)
+        check_seed(self.seed)
         check_whole(self.seeds, "seeds", 2)
 
     @classmethod

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crossfusion._base import number_text
-from crossfusion.report import Table
+from crossfusion.study import Table, number_text
 from paper.training.cost import ALONE
 from paper.training.outcomes import Estimate, Outcome, Run, outcomes
 from paper.training.settings import LEVEL, METHODS, NONE, Settings

@@ -9,9 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import files, plain_value
-from crossfusion.report import Table
-from crossfusion.study import markdown, output, published_tables, write_page
+from crossfusion.study import Table, make_folder, markdown_table, plain_value, render_markdown, write_page, write_text
 from paper.training import tables
 from paper.training.figures import CAPTIONS, write_figures
 from paper.training.outcomes import Outcome, Run
@@ -57,15 +55,13 @@ def write(
     shown = _tables(runs, found, ratios, settings)
     figures = write_figures(out, found)
     _write_numbers(out, runs, found, ratios, settings, said)
-    files.write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
-    folder = output.make_folder(out / "tables")
+    write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
+    folder = make_folder(out / "tables")
     for name, table in _named(shown):
-        text = (
-            f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{published_tables.markdown(table.header, table.rows)}"
-        )
-        files.write_text(folder / f"{name}.md", text)
-    files.write_text(out / f"{NAME}.md", _document(said, shown, figures))
-    command = "crossfusion reproduce training" + ("" if settings.whole else " --quick")
+        text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{markdown_table(table.header, table.rows)}"
+        write_text(folder / f"{name}.md", text)
+    write_text(out / f"{NAME}.md", _document(said, shown, figures))
+    command = "python -m paper training" + ("" if settings.whole else " --quick")
     captions = {name: CAPTIONS[Path(name).stem] for name in figures}
     write_page(
         out, TITLE, [], command=command, file=f"{NAME}.html", points=said, figures=captions, extra=shown, paper=""
@@ -108,12 +104,12 @@ def _write_numbers(
         "cost": list(ratios),
     }
     text = json.dumps(plain_value(content), indent=1, ensure_ascii=False, allow_nan=False)
-    files.write_text(out / f"{NAME}.json", text + "\n")
+    write_text(out / f"{NAME}.json", text + "\n")
     lines = io.StringIO()
     writer = csv.DictWriter(lines, list(runs[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(runs)
-    files.write_text(out / "runs.csv", lines.getvalue())
+    write_text(out / "runs.csv", lines.getvalue())
 
 
 def _document(said: Sequence[str], shown: Mapping[str, Sequence[Table]], figures: Sequence[str]) -> str:
@@ -121,5 +117,5 @@ def _document(said: Sequence[str], shown: Mapping[str, Sequence[Table]], figures
     lines = [f"# {TITLE}", "", *(f"- {text}" for text in said), ""]
     lines += [f"![{CAPTIONS[Path(name).stem]}]({name.replace('.svg', '.png')})\n" for name in figures]
     for section, own in shown.items():
-        lines += [f"## {section}", "", markdown(own, 3)]
+        lines += [f"## {section}", "", render_markdown(own, 3)]
     return "\n".join(lines)

@@ -2,9 +2,7 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from benchmarks.coverage.noise import FAMILIES
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.populations import Patients, Population
 from benchmarks.coverage.promises import band, judged
+from tests.helpers.module_commands import ENVIRONMENT, module_command
 
 DRAWS = 20
 STRATA = ((300, 100), (150, 250), (200, 200))
@@ -38,9 +37,9 @@ def study(tmp_path_factory):
     return out, coverage.run(out, quick=True, draws=DRAWS, workers=2, progress=reported.append), reported
 
 
-def crossfusion(*arguments, cwd):
-    command = [str(Path(sys.executable).with_name("crossfusion")), "bench", "coverage", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=300)
+def command(*arguments, cwd):
+    words = module_command("benchmarks", "coverage", *arguments)
+    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, timeout=300, env=ENVIRONMENT)
 
 
 # --- what is drawn ---
@@ -222,12 +221,12 @@ def test_what_was_lost_is_computed_again_with_the_same_result(study):
 
 def test_the_command_prints_a_table_or_json(study):
     out, found, _ = study
-    plain = crossfusion("--quick", "--draws", str(DRAWS), "--out", str(out), cwd=out)
+    plain = command("--quick", "--draws", str(DRAWS), "--out", str(out), cwd=out)
     assert plain.returncode == 0, plain.stderr
     assert plain.stderr == ""
     assert "intervals, rows of patients" in plain.stdout
     assert f"  {out / 'coverage.md'}" in plain.stdout
-    as_json = crossfusion("--quick", "--draws", str(DRAWS), "--out", str(out), "--json", cwd=out)
+    as_json = command("--quick", "--draws", str(DRAWS), "--out", str(out), "--json", cwd=out)
     assert json.loads(as_json.stdout) == json.loads(json.dumps(found))
 
 
@@ -242,7 +241,7 @@ def test_the_command_prints_a_table_or_json(study):
 )
 def test_bad_options_are_one_line(arguments, message, tmp_path):
     (tmp_path / "file").write_text("")
-    done = crossfusion(*arguments, cwd=tmp_path)
+    done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

@@ -8,8 +8,8 @@ import pytest
 import crossfusion as cf
 from benchmarks import integration
 from benchmarks.integration import cells, peers, times, values
-from tests.cli.test_cli import fails
 from tests.helpers import ROOT, waiting
+from tests.helpers.module_commands import fail_module
 
 SCIB = pytest.mark.filterwarnings("ignore")  # of its dependencies about each other
 MADE = cells.made_up(400)
@@ -79,4 +79,4 @@ def test_what_cannot_be_measured_is_refused(refuses):
         integration.run(only=("time",))
     with refuses("cap=0"):
         integration.run(cap=0)
-    assert "no figure's" in fails("bench", "integration", "--plot", "board.txt")
+    assert "board.txt must end in .png" in fail_module("benchmarks", "integration", "--plot", "board.txt")

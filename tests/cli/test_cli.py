@@ -19,7 +19,6 @@ import pytest
 import crossfusion as cf
 from crossfusion._base.text import number_text
 from crossfusion.cli import NO_COMMAND
-from paper.synthetic import EXPERIMENTS
 
 COMMAND = [str(Path(sys.executable).with_name("crossfusion"))]
 
@@ -324,7 +323,6 @@ BAD_CALLS = {
     "name twice, of rows": (["test", "x.parquet", "--between", "site,site"], "--between names 'site' twice"),
     "column twice": (["matrix", "twice.csv", "--between", "site"], "2 columns called 'v'"),
     "too many pairs": (["matrix", "many.npz", "--between", "g"], "too many pairs"),
-    "bench": (["bench", "moments", "--dim", "0"], "--dim 0"),
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
     "distance and trim": (
         ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
@@ -333,13 +331,6 @@ BAD_CALLS = {
     "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
     "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),
     "distance of nothing": (["compare", "empty.npy", "b.npy", "--distance", "mmd"], "no rows"),
-    "unknown experiment": (["reproduce", "synthetic", "--experiment", "outlier"], "did you mean 'outliers'"),
-    "not numbers": (["reproduce", "synthetic", "--dims", "many"], "--dims 'many' is not a list of whole numbers"),
-    "no trials": (["reproduce", "synthetic", "--trials", "0"], "--trials 0"),
-    "no workers": (["reproduce", "synthetic", "--quick", "--workers", "0"], "--workers 0"),
-    "no room": (["reproduce", "synthetic", "--dims", "8"], "--dims 8 has no room"),
-    "unknown study": (["reproduce", "everything"], "No such command"),
-    "no time": (["reproduce", "runtime", "--cap", "0"], "--cap 0"),
     "option of no distance": (["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "epsilon=1"], "no option"),
     "option without value": (
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth"],
@@ -350,9 +341,6 @@ BAD_CALLS = {
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth=0"],
         "bandwidth=0",
     ),
-    "endless shift": (["reproduce", "synthetic", "--delta", "inf"], "--delta inf"),
-    "negative seed": (["reproduce", "decomposition", "--seed", "-1"], "--seed -1"),
-    "out is a file": (["reproduce", "decomposition", "--out", "a.npy"], "a.npy"),
     "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
     "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--levels", "site"], r"(\x1b[31m\u202e\xff)"),
     "cells of a summary": (
@@ -430,15 +418,11 @@ def test_no_command_shows_the_help():
     assert "How far groups are apart:\n  compare " in done.stdout
 
 
-def test_help_names_every_experiment():
-    words = run("reproduce", "synthetic", "--help").stdout.replace(",", " ").replace(".", " ").split()
-    assert set(EXPERIMENTS) <= set(words)
-
-
-def test_small_settings_have_a_folder_of_their_own(tmp_path):
-    done = run("reproduce", "runtime", "--quick", "--dim", "4", cwd=tmp_path)
-    assert (tmp_path / "reproduction-quick" / "runtime" / "runtime.md").read_text() in done.stdout
-    assert not (tmp_path / "reproduction").exists()
+@pytest.mark.parametrize(
+    ("words", "replacement"), [("reproduce synthetic --quick", "paper"), ("bench moments", "benchmarks")]
+)
+def test_moved_commands_name_their_replacement(words, replacement):
+    assert f"python -m {replacement} NAME" in fails(*words.split())
 
 
 def test_module_runs_as_the_command_does():

@@ -42,7 +42,7 @@ OWN_WORDS = [
     "--workers",
 ]  # of what, or for what: by command
 OWN_VALUES = ("--batch", "--data", "--label", "--normalizer", "--over", "--reference")
-ELSEWHERE = ("bench", "reproduce", "tiles", "embed", "demo")  # need minutes, slides or networks: tested by themselves
+ELSEWHERE = ("histopathology", "tiles", "embed", "demo")  # need minutes, slides or networks: tested by themselves
 ROWS = 240
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),
@@ -239,7 +239,6 @@ SAID = {
     ("integration", "lower min_cells, such as min_cells=1"): "lower --min-cells, such as --min-cells 1",
     ("tiles", "say with slide_mpp= what, seed=-1"): "say with --slide-mpp what, --tile-seed -1",
     ("embed", "seed=-1"): "--tile-seed -1",
-    ("bench moments", "gigabytes=0.1 and dim=-1"): "--gigabytes 0.1 and --dim -1",
 }
 
 

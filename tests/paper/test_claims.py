@@ -220,7 +220,7 @@ def test_printed_tables_recomputed():
     found = {name: published.pearson(values, published.CDDR) for name, values in published.DISTANCES.items()}
     expected = {"CFD": 0.8827, "Wasserstein": 0.7992, "MMD": 0.8148, "Hausdorff": 0.8825, "Chamfer": 0.2259}
     assert found == pytest.approx(expected, abs=5e-5)
-    other = published.exchanged()
+    other = published.swap_macenko()
     assert published.pearson(other["Hausdorff"], published.CDDR) == pytest.approx(0.6977, abs=5e-5)
     assert published.pearson(other["Chamfer"], published.CDDR) == pytest.approx(0.6148, abs=5e-5)
     assert published.spearman(published.DISTANCES["CFD"], published.CDDR) == pytest.approx(0.8)

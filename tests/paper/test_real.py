@@ -15,8 +15,8 @@ from PIL import Image
 
 from paper import real
 from paper.real.folder import PLACES
-from tests.cli.test_cli import COMMAND, fails, run
 from tests.helpers import ROOT
+from tests.helpers.module_commands import ENVIRONMENT, fail_module, module_command, run_module
 from tests.helpers.stained_images import HE, OTHER, stained
 
 TABLES = {"sc_mixology": ("batch", "cell_line"), "pacs": ("domain", "label")}
@@ -70,7 +70,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(data, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
-    return out, run("reproduce", "real", "--quick", "--data", data, "--out", out).stdout
+    return out, run_module("paper", "real", "--quick", "--data", data, "--out", out).stdout
 
 
 def test_every_data_set_is_evaluated(made):
@@ -120,8 +120,8 @@ def test_bags_of_words_are_divided_by_their_sums(data):
 
 def test_a_killed_study_goes_on(data, made, tmp_path):
     """What was kept is not computed again, and the end is the same as without the kill."""
-    arguments = ["reproduce", "real", "--quick", "--data", str(data), "--only", "pacs", "--workers", "1"]
-    killed = subprocess.Popen([*COMMAND, *arguments, "--out", str(tmp_path)])
+    arguments = ["paper", "real", "--quick", "--data", str(data), "--only", "pacs", "--workers", "1"]
+    killed = subprocess.Popen(module_command(*arguments, "--out", tmp_path), env=ENVIRONMENT)
     while not (kept := list(tmp_path.glob("*/pieces/*.json"))):
         time.sleep(0.02)
         assert killed.poll() is None
@@ -129,18 +129,20 @@ def test_a_killed_study_goes_on(data, made, tmp_path):
     killed.wait()
     before = {path: path.stat().st_mtime_ns for path in kept}
     assert not (tmp_path / "real.html").exists()
-    run(*arguments, "--out", tmp_path)
+    run_module(*arguments, "--out", tmp_path)
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     for name in ("results.json", "study.md", "scatter.svg"):
         assert (tmp_path / "pacs" / name).read_bytes() == (made[0] / "pacs" / name).read_bytes()
 
 
 def test_without_data_one_sentence(data, tmp_path):
-    said = fails("reproduce", "real", "--data", tmp_path / "nothing", "--out", tmp_path / "out")
+    said = fail_module("paper", "real", "--data", tmp_path / "nothing", "--out", tmp_path / "out")
     assert "CROSSFUSION_DATA" in said
     assert "nothing" in said
-    assert "pacs.parquet" in fails("reproduce", "real", "--data", tmp_path, "--only", "pacs", "--out", tmp_path / "out")
-    assert "camelyon17_he" in fails("reproduce", "real", "--data", data, "--only", "camelion", "--out", tmp_path)
+    assert "pacs.parquet" in fail_module(
+        "paper", "real", "--data", tmp_path, "--only", "pacs", "--out", tmp_path / "out"
+    )
+    assert "camelyon17_he" in fail_module("paper", "real", "--data", data, "--only", "camelion", "--out", tmp_path)
     assert not (tmp_path / "out").exists()
 
 
@@ -149,7 +151,7 @@ def test_quick_on_the_data(tmp_path):
     folder = Path(os.environ.get("CROSSFUSION_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"there is no folder {folder}: set CROSSFUSION_DATA")
-    run("reproduce", "real", "--quick", "--data", folder, "--out", tmp_path)
+    run_module("paper", "real", "--quick", "--data", folder, "--out", tmp_path)
     found = json.loads((tmp_path / "real.json").read_text())
     assert [entry["name"] for entry in found["data"]] == list(real.NAMES)
     mean = {

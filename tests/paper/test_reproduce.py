@@ -2,10 +2,7 @@
 
 import json
 import math
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 from time import sleep
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +13,7 @@ import pytest
 
 import crossfusion as cf
 from paper import decomposition, growth, runtime, timing
+from tests.helpers.module_commands import run_module
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +67,7 @@ def test_decomposition_is_reproducible(drawn, tmp_path):
 
 
 def test_damaged_or_missing_results_are_refused(tmp_path, refuses):
-    with refuses("reproduce decomposition", cf.FileError):
+    with refuses("python -m paper decomposition", cf.FileError):
         decomposition.read(tmp_path)
     (tmp_path / "decomposition.json").write_text("[1]")
     with refuses("does not hold a decomposition", cf.FileError):
@@ -83,7 +81,7 @@ def test_damaged_or_missing_results_are_refused(tmp_path, refuses):
         (tmp_path / "decomposition.json").write_text(content)
         with refuses("does not hold a decomposition: run", cf.FileError):
             decomposition.read(tmp_path)
-    with refuses("reproduce runtime", cf.FileError):
+    with refuses("python -m paper runtime", cf.FileError):
         runtime.read(tmp_path)
 
 
@@ -179,9 +177,7 @@ def test_calls_take_turns_and_slow_ones_sit_out():
 
 def test_the_whole_paper_with_one_command(tmp_path):
     """As a user runs it, with the small settings."""
-    command = [str(Path(sys.executable).with_name("crossfusion")), "reproduce", "claims", "--quick", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_module("paper", "claims", "--quick", "--json", cwd=tmp_path)
     assert done.stderr == ""
     folder = tmp_path / "reproduction-quick"
     assert json.loads(done.stdout)["claims"] == json.loads((folder / "claims.json").read_text())["claims"]

@@ -255,7 +255,7 @@ def mtimes(out):
 KILLED = """
 import multiprocessing, os, signal, sys
 from pathlib import Path
-from crossfusion.experiments import synthetic
+from paper import synthetic
 from tests.paper.test_synthetic import FEW
 
 done = 0
@@ -363,7 +363,7 @@ def test_settings_that_cannot_be_drawn_are_refused(refuses):
 
 
 def test_reading_nothing_says_what_to_do(tmp_path, refuses):
-    with refuses("does not exist: run 'crossfusion reproduce synthetic'", cf.FileError):
+    with refuses("does not exist: run 'python -m paper synthetic'", cf.FileError):
         synthetic.read(tmp_path)
 
 

@@ -24,7 +24,7 @@ from paper.training.reading import reading
 from paper.training.scanners import digits, scanned
 from paper.training.settings import METHODS, NONE
 from paper.training.tasks import UNKNOWN, Pool, Rows, Task, read_pools, ready, tasks_of
-from tests.cli.test_cli import fails, run
+from tests.helpers.module_commands import fail_module, run_module
 from tests.test_imports import without
 
 SMALL = replace(Settings.quick(), warm_up=4, steps=6, strengths=(1.0,), batch=16)
@@ -273,7 +273,7 @@ def made(tmp_path_factory):
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.x.ravel()), 8)
     names = {"domain": [DOMAINS[k] for k in rows.domain], "label": [str(k) for k in rows.label]}
     pq.write_table(pa.table(names | {"embedding": vectors}), folder / "pacs.parquet")
-    return folder, out, run("reproduce", "training", "--quick", "--data", folder, "--out", out).stdout
+    return folder, out, run_module("paper", "training", "--quick", "--data", folder, "--out", out).stdout
 
 
 def test_quick_leaves_everything(made):
@@ -305,7 +305,7 @@ def test_what_is_there_is_not_trained_again(made):
     before = {path: path.read_bytes() for path in (out / "parts").iterdir()}
     when = {path: path.stat().st_mtime_ns for path in before}
     (out / "parts" / "digits-scanner-a-scanner-b-0.json").unlink()
-    run("reproduce", "training", "--quick", "--data", data, "--out", out, "--cost-again", "--workers", "1")
+    run_module("paper", "training", "--quick", "--data", data, "--out", out, "--cost-again", "--workers", "1")
     new = {path.name for path in before if path.stat().st_mtime_ns != when[path]}
     assert new == {"digits-scanner-a-scanner-b-0.json", "cost-digits.json", "cost-pacs.json"}
     for path, content in before.items():
@@ -313,9 +313,9 @@ def test_what_is_there_is_not_trained_again(made):
 
 
 def test_bad_calls_are_one_line(tmp_path):
-    assert "nothing" in fails("reproduce", "training", "--data", tmp_path / "nothing", "--out", tmp_path / "out")
-    assert "--seed -1" in fails("reproduce", "training", "--seed", "-1", "--out", tmp_path / "out")
-    assert "--workers 0" in fails("reproduce", "training", "--workers", "0", "--out", tmp_path / "out")
+    assert "nothing" in fail_module("paper", "training", "--data", tmp_path / "nothing", "--out", tmp_path / "out")
+    assert "--seed -1" in fail_module("paper", "training", "--seed", "-1", "--out", tmp_path / "out")
+    assert "--workers 0" in fail_module("paper", "training", "--workers", "0", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -324,11 +324,11 @@ def test_a_missing_library_is_named(python, module, library):
     code = """
 import crossfusion as cf
 try:
-    from crossfusion.experiments import training
+    from paper import training
 except cf.MissingDependencyError as problem:
     print(problem)
 """
-    needs = f"crossfusion reproduce training needs {library}, which is not installed"
+    needs = f"python -m paper training needs {library}, which is not installed"
     assert python(without(module) + code) == f"{needs}: pip install 'crossfusion[reproduce,torch]'"
 
 

@@ -46,13 +46,7 @@ CALLS = {
 # Those that would run for minutes are given what no command can do.
 LONG = {
     "demo": "demo --rows 0 --out own",
-    "reproduce": "reproduce synthetic --quick --trials 0 --out own",
-    "reproduce, real": "reproduce real --quick --data ../a.npy --out own",
-    "reproduce, histopathology": "reproduce histopathology --quick --data ../nowhere --encoder random --out own",
-    "reproduce, training": "reproduce training --quick --workers 0 --out own",
-    "reproduce, claims": "reproduce claims --quick --workers 0 --out own",
-    "bench": "bench moments --repeats 0",
-    "bench, coverage": "bench coverage --draws 0 --out own",
+    "histopathology": "histopathology --quick --data ../nowhere --encoder random --out own",
 }
 _FILES = (
     "x.parquet half.parquet x.csv keys.csv a.npy b.npy s.parquet north.parquet cells.h5ad images images/m.csv "

@@ -103,11 +103,12 @@ def spawn(
     own: Path,
     environment: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
+    command: Sequence[str | Path] = (COMMAND,),
 ) -> Ended:
-    """Run the command as a shell does."""
+    """Run a command, by default that of crossfusion, as a shell does."""
     try:
         done = subprocess.run(
-            [COMMAND, *words], cwd=own, env=environment, capture_output=True, preexec_fn=before, timeout=SECONDS,
+            [*command, *words], cwd=own, env=environment, capture_output=True, preexec_fn=before, timeout=SECONDS,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:

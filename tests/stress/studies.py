@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from tests.helpers.module_commands import ENVIRONMENT, module_command
 from tests.stress import children
 from tests.stress.judging import Broken, outcome
 
-STUDY = "reproduce synthetic --quick --experiment displacement --trials 2 --dims 8 --sizes 60,90 --workers 1"
-WORDS = STUDY.split()
+STUDY = "--quick --experiment displacement --trials 2 --dims 8 --sizes 60,90 --workers 1"
+COMMAND, WORDS = module_command("paper", "synthetic"), STUDY.split()
 EXPECTED: dict[str, object] = {}
 TAKES: list[float] = []
 LONGEST = 30.0  # seconds until it is stopped, on a machine under load
@@ -23,7 +24,7 @@ LONGEST = 30.0  # seconds until it is stopped, on a machine under load
 def prepare(folder: Path) -> None:
     """The study without a fault."""
     start = time.monotonic()
-    ended = children.spawn([*WORDS, "--out", "whole"], folder)
+    ended = children.spawn([*WORDS, "--out", "whole"], folder, ENVIRONMENT, command=COMMAND)
     if outcome(ended) != "right":
         raise ended.broken("the study does not run")
     TAKES.append(time.monotonic() - start)
@@ -50,7 +51,7 @@ def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str
         stopped(own, sent, min(TAKES[0], LONGEST) * float(draw.uniform(0.2, 1.0)))
         for _ in range(int(draw.integers(1, 3)))
     ]
-    ended = children.spawn([*WORDS, "--out", "again"], own)
+    ended = children.spawn([*WORDS, "--out", "again"], own, ENVIRONMENT, command=COMMAND)
     if outcome(ended) != "right":
         raise ended.broken("a study that was killed does not go on")
     found = results(own / "again")
@@ -65,7 +66,7 @@ def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str
 def stopped(own: Path, sent: int, after: float) -> bool:
     """Begin the study and stop all of its processes."""
     process = subprocess.Popen(
-        [children.COMMAND, *WORDS, "--out", "again"], cwd=own, start_new_session=True,
+        [*COMMAND, *WORDS, "--out", "again"], cwd=own, env=ENVIRONMENT, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     time.sleep(after)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
-from crossfusion.study import published
-from crossfusion.study.evaluation import Dataset, Plan, evaluate, evaluate_all, tasks, write_page
+from crossfusion.study import Dataset, Plan, evaluate, evaluate_all, published, tasks, write_page
 
 PLAN = Plan.quick(distances=("cfd", "cfd_unbiased", "mmd", "chamfer", "hausdorff"), folds=2, draws=20, permutations=50)
 EVIL = "<C> & | co"
@@ -64,7 +63,7 @@ def test_files_hold_the_numbers_and_the_papers(found):
 
 
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("crossfusion.study.evaluation.run.write_files", lambda found: None)  # for speed
+    monkeypatch.setattr("crossfusion.study.evaluation.write_files", lambda found: None)  # for speed
     first = evaluate(made_up(), tmp_path, PLAN, workers=1)
     done = []
 
@@ -72,7 +71,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
         done.append(piece.title)
         return tasks.compute(piece)
 
-    monkeypatch.setattr("crossfusion.study.evaluation.run.compute", noted)
+    monkeypatch.setattr("crossfusion.study.evaluation.compute", noted)
     again = evaluate(made_up(), tmp_path, PLAN, workers=1)
     assert (done, again.to_dict()) == ([], first.to_dict())
     evaluate(made_up(), tmp_path, replace(PLAN, permutations=20), workers=1)

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 import crossfusion as cf
 from crossfusion.pathology import read_layout
 from crossfusion.pathology.tiles import Tile
-from crossfusion.study.evaluation import Dataset, Plan, tasks
+from crossfusion.study import Dataset, Plan, tasks
 from crossfusion.study.histopathology import Choices, design, prepare, versions, writing
 from tests.cli.test_cli import COMMAND, fails, run
 from tests.helpers.painted_slides import camelyon_picture, midog_picture
@@ -28,7 +28,7 @@ from tests.report.test_report_page import CHROMIUM, FLAGS, Seen
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
 
-STUDY = ("reproduce", "histopathology")
+STUDY = ("histopathology",)
 SCANNERS = ["Aperio CS2", "Hamamatsu S360", "Hamamatsu XR"]
 FEW = ("--quick", "--workers", 1, "--device", "cpu", "--distance", "cfd,cfd_unbiased,mmd")
 
@@ -248,24 +248,24 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_encoded(changed,
 
 def test_factors_by_layout_and_by_name(refuses):
     tiles = made_up(FULL | {"kind": FULL["label"], "centre": FULL["scanner"], "patient": FULL["slide"]})
-    found = design.design_of("camelyon16", tiles)
+    found = design.find_design("camelyon16", tiles)
     assert (found.between, found.label, found.units) == (("centre",), ("label",), ("slide",))
-    asked = design.design_of("manifest", tiles, between=["scanner", "centre"], label=["none"], units=["patient"])
+    asked = design.find_design("manifest", tiles, between=["scanner", "centre"], label=["none"], units=["patient"])
     assert (asked.label, asked.units) == ((), ("patient",))
     assert asked.values(tiles)["domain"][:2] == ["A / A", "B / B"]
-    assert design.design_of("manifest", tiles, between=["scanner"], units=["none"]).values(tiles)["units"] is None
+    assert design.find_design("manifest", tiles, between=["scanner"], units=["none"]).values(tiles)["units"] is None
     alone = made_up({"scanner": FULL["scanner"]})
     with refuses("--units is missing"):
-        design.design_of("manifest", alone, between=["scanner"])
+        design.find_design("manifest", alone, between=["scanner"])
     with refuses("did you mean 'scanner'"):
-        design.design_of("manifest", alone, between=["scaner"])
+        design.find_design("manifest", alone, between=["scaner"])
     tests = made_up(FULL | {"kind": lambda k: ("normal", "test")[k // 2 % 2]})
     with refuses("which is not a label"):
         design.rehearse(design.Design(("scanner",), ("kind",), ("slide",)), tests, Plan.quick())
 
 
 def test_names_of_normalisers(refuses):
-    assert versions.named(["macenko", "sf=onnx:a=b.onnx@0..1", "onnx:folder/lmc.onnx@-1..1"]) == {
+    assert versions.parse_normalizers(["macenko", "sf=onnx:a=b.onnx@0..1", "onnx:folder/lmc.onnx@-1..1"]) == {
         "none": "none",
         "macenko": "macenko",
         "sf": "onnx:a=b.onnx@0..1",
@@ -277,7 +277,7 @@ def test_names_of_normalisers(refuses):
         (["macenko=onnx:a.onnx@0..1"], "another's name"),
     ):
         with refuses(said):
-            versions.named(specs)
+            versions.parse_normalizers(specs)
     with refuses("two versions are called 'coral'"):
         Choices("midog", "random", normalizers=["coral=onnx:a.onnx@0..1"], corrections=["coral"]).specs()
     with refuses("--reference goes with"):
@@ -292,22 +292,22 @@ def test_ready_made_embeddings_are_matched_by_key(midog, studied, tmp_path, refu
     order = np.random.default_rng(0).permutation(table.num_rows)
     pq.write_table(table.take(order).select(["embedding", "key"]), tmp_path / "mixed.parquet")
     expected = np.stack(table["embedding"].to_numpy())
-    np.testing.assert_array_equal(versions.rows_of(tmp_path / "mixed.parquet", tiles), expected)
+    np.testing.assert_array_equal(versions.read_embeddings(tmp_path / "mixed.parquet", tiles), expected)
     pq.write_table(table.slice(1), tmp_path / "short.parquet")
     with refuses("lacks 1 of 96 tiles", cf.FileError):
-        versions.rows_of(tmp_path / "short.parquet", tiles)
+        versions.read_embeddings(tmp_path / "short.parquet", tiles)
     pq.write_table(table.select(["key"]), tmp_path / "empty.parquet")
     with refuses("'embedding'"):
-        versions.rows_of(tmp_path / "empty.parquet", tiles)
+        versions.read_embeddings(tmp_path / "empty.parquet", tiles)
 
 
-def test_a_piece_goes_to_a_worker_with_its_own_rows_only():
+def test_a_task_goes_to_a_worker_with_its_own_rows_only():
     x, domain, label = np.random.default_rng(0).normal(size=(90, 40)), ["A", "B"] * 45, ["u", "u", "v"] * 30
     data = Dataset("small", {name: x + k for k, name in enumerate("uvw")} | {"centre": "centre"}, x, domain, label)
-    for piece in tasks.pieces_of(data, Plan.quick(distances=["cfd"], within_labels=[])):
-        sent = pickle.dumps(piece)
+    for task in tasks.list_tasks(data, Plan.quick(distances=["cfd"], within_labels=[])):
+        sent = pickle.dumps(task)
         assert len(sent) < 1.3 * x.nbytes
-        assert tasks.compute(pickle.loads(sent)) == tasks.compute(piece)
+        assert tasks.compute(pickle.loads(sent)) == tasks.compute(task)
 
 
 def test_pairs_of_one_domain():

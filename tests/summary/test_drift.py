@@ -214,7 +214,7 @@ def test_strata_that_some_periods_miss_are_left_out_of_the_alarm():
 
 
 def test_the_alarm_keeps_its_rate_and_misses_little():
-    """A broad band: exact rates are measured by `crossfusion bench drift`."""
+    """A broad band: exact rates are measured by `python -m benchmarks drift`."""
     false: list[Any] = []
     late: list[Any] = []
     for seed in range(40):

@@ -1,37 +1,54 @@
-"""study."""
+"""Studies of distances: evaluate data sets in tasks that are kept, and write tables, figures and a page.
 
-from crossfusion.study import histopathology, output, published, published_tables
-from crossfusion.study.evaluation import Dataset, Evaluated, Plan, evaluate_all
-from crossfusion.study.evaluation.tables import main_tables, markdown
-from crossfusion.study.evaluation.web import write_page
-from crossfusion.study.output import make_folder, write_table
-from crossfusion.study.published import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
-from crossfusion.study.resume import all_found, digest
-from crossfusion.study.workers import computed
+``crossfusion histopathology`` is such a study on the user's slides; the experiments of the paper, which are not in the
+package, use the same functions.
+"""
+
+from crossfusion._base import number_text, plain_value
+from crossfusion.evaluation import Association
+from crossfusion.inference import half_width
+from crossfusion.report import Table, document, element, escaped
+from crossfusion.report import table as html_table
+from crossfusion.study import histopathology, published
+from crossfusion.study.dataset import Dataset, Evaluation, Plan
+from crossfusion.study.evaluation import evaluate, evaluate_all
+from crossfusion.study.figures import figure, figure_style, save_figure
+from crossfusion.study.files import make_folder, write_table, write_text
+from crossfusion.study.page import write_page
+from crossfusion.study.published_tables import markdown_table
+from crossfusion.study.resume import digest, run_tasks
+from crossfusion.study.tables import main_tables, render_markdown
+from crossfusion.study.workers import compute_all, worker_count
 
 __all__ = [
-    "ACROSS",
-    "CDDR",
-    "COLUMNS",
-    "CORRELATION",
-    "DISTANCES",
-    "F1",
-    "MEASURES",
-    "METHODS",
+    "Association",
     "Dataset",
-    "Evaluated",
+    "Evaluation",
     "Plan",
-    "all_found",
-    "computed",
+    "Table",
+    "compute_all",
     "digest",
+    "document",
+    "element",
+    "escaped",
+    "evaluate",
     "evaluate_all",
+    "figure",
+    "figure_style",
+    "half_width",
     "histopathology",
+    "html_table",
     "main_tables",
     "make_folder",
-    "markdown",
-    "output",
+    "markdown_table",
+    "number_text",
+    "plain_value",
     "published",
-    "published_tables",
+    "render_markdown",
+    "run_tasks",
+    "save_figure",
+    "worker_count",
     "write_page",
     "write_table",
+    "write_text",
 ]

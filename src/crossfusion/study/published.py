@@ -13,6 +13,27 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "ACROSS",
+    "CDDR",
+    "COLUMNS",
+    "CORRELATION",
+    "DISTANCES",
+    "F1",
+    "MEASURES",
+    "METHODS",
+    "RDR",
+    "WITHIN",
+    "Printed",
+    "exact_pvalue",
+    "pearson",
+    "ratio_slack",
+    "ratios",
+    "spearman",
+    "swap_macenko",
+    "tables",
+]
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -75,7 +96,7 @@ def ratio_slack(measure: str, column: str) -> float:
     return 0.5e-4 + relative * low.mean / high.mean
 
 
-def exchanged() -> dict[str, tuple[float, ...]]:
+def swap_macenko() -> dict[str, tuple[float, ...]]:
     """Distances of table 3 with the Macenko entries of Hausdorff and Chamfer in each other's place."""
     found = dict(DISTANCES)
     where = METHODS.index("Macenko")

@@ -33,7 +33,7 @@ def rdr_table(found: Rdr, what: str = "ratio") -> str:
     str
         A Markdown table: distances by sides of pairs, ours first.
     """
-    return markdown(*rdr_cells(found, what))
+    return markdown_table(*rdr_cells(found, what))
 
 
 def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
@@ -65,7 +65,7 @@ def distances_table(found: Rdr) -> str:
     str
         A Markdown table: a row for what was compared, ours first; mean ± standard deviation.
     """
-    return markdown(*distances_cells(found))
+    return markdown_table(*distances_cells(found))
 
 
 def distances_cells(found: Rdr) -> Cells:
@@ -100,7 +100,7 @@ def study_table(found: Study) -> str:
     str
         A Markdown table: a row a correction, ours first, each part ending in its correlations.
     """
-    return markdown(*study_cells(found))
+    return markdown_table(*study_cells(found))
 
 
 def study_cells(found: Study) -> Cells:
@@ -117,7 +117,7 @@ def study_cells(found: Study) -> Cells:
     return header, rows
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table.
 
     Parameters

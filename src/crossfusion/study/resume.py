@@ -1,4 +1,4 @@
-"""Studies in pieces: each is kept as one file that says what it was made with, and nothing is computed twice."""
+"""Studies as tasks: the result of each is kept in one file that says what it was made with, and computed once."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from crossfusion._base import files
-from crossfusion.study.workers import computed
+from crossfusion._base import write_text
+from crossfusion.study.workers import compute_all
 
 
-class Piece(Protocol):
+class Task(Protocol):
     """A part of a study that is computed by itself."""
 
     @property
@@ -31,55 +31,86 @@ class Piece(Protocol):
         """All that its numbers depend on."""
 
 
-P = TypeVar("P", bound=Piece)
+T = TypeVar("T", bound=Task)
 
 
-def keep(out: Path, piece: Piece, found: Mapping[str, Any]) -> None:
-    """Keep a finished piece."""
-    text = json.dumps({"made_with": piece.made_with(), "found": found}, ensure_ascii=False, allow_nan=False)
-    files.write_text(piece.path(out), text + "\n")
+def write_result(out: Path, task: Task, result: Mapping[str, Any]) -> None:
+    """Keep the result of a finished task."""
+    text = json.dumps({"made_with": task.made_with(), "found": result}, ensure_ascii=False, allow_nan=False)
+    write_text(task.path(out), text + "\n")
 
 
-def kept(out: Path, piece: Piece) -> dict[str, Any] | None:
-    """A piece that was kept; None if it is missing, damaged, or of other rows or settings."""
+def read_result(out: Path, task: Task) -> dict[str, Any] | None:
+    """Result of an earlier run; None if it is missing, damaged, or of other rows or settings."""
     try:
-        there = json.loads(piece.path(out).read_text(encoding="utf-8"))
-        same = there["made_with"] == json.loads(json.dumps(piece.made_with()))
-        found: dict[str, Any] = there["found"]
+        stored = json.loads(task.path(out).read_text(encoding="utf-8"))
+        same = stored["made_with"] == json.loads(json.dumps(task.made_with()))
+        result: dict[str, Any] = stored["found"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if same else None
+    return result if same else None
 
 
-def all_found(
+def run_tasks(
     out: Path,
-    pieces: Sequence[P],
-    compute: Callable[[P], dict[str, Any]],
+    tasks: Sequence[T],
+    compute: Callable[[T], dict[str, Any]],
+    *,
     workers: int,
-    tell: Callable[[str], None],
-) -> list[tuple[P, Mapping[str, Any]]]:
-    """What every piece found, in their order; the longest that are missing begin first."""
-    results = [kept(out, piece) for piece in pieces]
-    missing = sorted((k for k, result in enumerate(results) if result is None), key=lambda k: -pieces[k].cost)
-    at = {id(pieces[k]): k for k in missing}
-    todo = [pieces[k] for k in missing]
-    tell(f"{len(pieces) - len(todo)} of {len(pieces)} pieces done")
-    source = ((piece, compute(piece)) for piece in todo) if workers == 1 else computed(compute, todo, workers)
+    progress: Callable[[str], None],
+) -> list[tuple[T, Mapping[str, Any]]]:
+    """Compute the tasks that have no result yet, the longest first, and read the others.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the study.
+    tasks : sequence
+        Each with a ``title``, a ``cost``, the ``path`` of its file, and all that its numbers depend on (``made_with``).
+    compute : function
+        Of one task; its result is ready for JSON.
+    workers : int
+        Processes; 1 works in this one.
+    progress : function
+        Shown a line about each task.
+
+    Returns
+    -------
+    list of pairs
+        Tasks and their results, in the order given.
+    """
+    results = [read_result(out, task) for task in tasks]
+    missing = sorted((k for k, result in enumerate(results) if result is None), key=lambda k: -tasks[k].cost)
+    positions = {id(tasks[k]): k for k in missing}
+    todo = [tasks[k] for k in missing]
+    progress(f"{len(tasks) - len(todo)} of {len(tasks)} tasks done")
+    source = ((task, compute(task)) for task in todo) if workers == 1 else compute_all(compute, todo, workers)
     with closing(source) as finished:
-        for piece, result in finished:
-            keep(out, piece, result)
-            results[at.pop(id(piece))] = result
-            tell(f"{len(pieces) - len(at)} of {len(pieces)} pieces done, last {piece.title}")
-    return [(piece, result) for piece, result in zip(pieces, results, strict=True) if result is not None]
+        for task, result in finished:
+            write_result(out, task, result)
+            results[positions.pop(id(task))] = result
+            progress(f"{len(tasks) - len(positions)} of {len(tasks)} tasks done, last {task.title}")
+    return [(task, result) for task, result in zip(tasks, results, strict=True) if result is not None]
 
 
-def digest(parts: Sequence[Any]) -> str:
-    """A short name for arrays and texts."""
-    found = blake2b(digest_size=12)
-    for part in parts:
-        if isinstance(part, np.ndarray) and part.dtype.kind == "f":
-            found.update(f"{part.dtype.str}{part.shape}".encode())
-            found.update(np.ascontiguousarray(part).data)
+def digest(values: Sequence[Any]) -> str:
+    """Compute a short checksum of arrays and texts.
+
+    Parameters
+    ----------
+    values : sequence
+        Arrays of floats, texts, or sequences of anything that has a text.
+
+    Returns
+    -------
+    str
+        24 hexadecimal digits.
+    """
+    checksum = blake2b(digest_size=12)
+    for value in values:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            checksum.update(f"{value.dtype.str}{value.shape}".encode())
+            checksum.update(np.ascontiguousarray(value).data)
         else:
-            found.update(json.dumps(part if isinstance(part, str) else [str(value) for value in part]).encode())
-    return found.hexdigest()
+            checksum.update(json.dumps(value if isinstance(value, str) else [str(entry) for entry in value]).encode())
+    return checksum.hexdigest()

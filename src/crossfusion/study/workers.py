@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from crossfusion._base import CrossfusionError
+from crossfusion._base import CrossfusionError, check_whole, thread_count
 
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
@@ -19,8 +19,26 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def computed(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Generator[tuple[T, R], None, None]:
-    """Tasks with their results as they are finished, begun in the order given.
+def worker_count(workers: int | None = None) -> int:
+    """Check a number of processes.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes; by default one per core.
+
+    Returns
+    -------
+    int
+        How many there are to be.
+    """
+    if workers is not None:
+        check_whole(workers, "workers")
+    return workers or thread_count()
+
+
+def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Generator[tuple[T, R], None, None]:
+    """Compute tasks in several processes, begun in the order given.
 
     Parameters
     ----------
@@ -34,7 +52,7 @@ def computed(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Genera
     Yields
     ------
     tuple
-        A task and its result.
+        A task and its result, as soon as it is finished.
     """
     if not tasks:
         return
@@ -49,7 +67,7 @@ def computed(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Genera
     except BrokenProcessPool as problem:
         raise CrossfusionError(
             "a worker ended before its work was done, perhaps for lack of memory: run the same command again, "
-            "with fewer --workers; finished parts are kept"
+            "with fewer --workers; finished tasks are kept"
         ) from problem
     except BaseException:
         for process in set(multiprocessing.active_children()) - others:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crossfusion._base import FileError, InputError, check_known
 from crossfusion.evaluation import corrections as known_corrections
-from crossfusion.study.histopathology.versions import PLAIN, named, needs_reference
+from crossfusion.study.histopathology.versions import PLAIN, needs_reference, parse_normalizers
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Choices:
 
     def specs(self) -> dict[str, str]:
         """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
-        found = named(self.normalizers)
+        found = parse_normalizers(self.normalizers)
         check_known(
             self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion"
         )

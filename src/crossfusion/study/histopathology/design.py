@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import crossfusion as cf
 from crossfusion._base import InputError, check_known, check_whole, label_text
-from crossfusion.evaluation import as_measures, check_options
+from crossfusion.evaluation import as_measures, cddr, check_options, rdr
 from crossfusion.pathology import Tile
-from crossfusion.study.evaluation import Plan
+from crossfusion.study.dataset import Plan
 
 NONE = ("none",)  # asked for instead of a factor: there is none
 KNOWN: Mapping[str, Mapping[str, Sequence[str]]] = {  # of each layout the first factor that is there
@@ -55,18 +54,18 @@ class Design:
             By the names domain, label and units.
         """
         named = {"domain": self.between, "label": self.label, "units": self.units}
-        return {what: _joined(tiles, names) if names else None for what, names in named.items()}
+        return {what: _join_factors(tiles, names) if names else None for what, names in named.items()}
 
     def __str__(self) -> str:
         named = {"domains": self.between, "labels": self.label, "units": self.units}
         return ", ".join(f"{what} by {' and '.join(names)}" for what, names in named.items() if names)
 
 
-def _joined(tiles: Sequence[Tile], names: Sequence[str]) -> list[str]:
+def _join_factors(tiles: Sequence[Tile], names: Sequence[str]) -> list[str]:
     return [label_text(tuple(tile.factors[name] for name in names)) for tile in tiles]
 
 
-def design_of(
+def find_design(
     layout: str,
     tiles: Sequence[Tile],
     *,
@@ -93,7 +92,7 @@ def design_of(
     there = list(tiles[0].factors)
     found = {}
     for what, asked in {"between": between, "label": label, "units": units}.items():
-        names = tuple(asked) or _usual(layout, what, there)
+        names = tuple(asked) or _default_factors(layout, what, there)
         if names == NONE and "none" not in there:
             names = ()
         check_known(names, there, "factor", "the data")
@@ -108,7 +107,7 @@ def design_of(
     return Design(**found)
 
 
-def _usual(layout: str, what: str, there: Sequence[str]) -> tuple[str, ...]:
+def _default_factors(layout: str, what: str, there: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in KNOWN[layout].get(what, ()) if name in there)[:1]
 
 
@@ -148,10 +147,10 @@ def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
     x = np.random.default_rng(0).normal(size=(len(tiles), 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when it is done in earnest
-        cf.rdr(x, values["domain"], units=values["units"], repeats=2, rows=plan.rows)
+        rdr(x, values["domain"], units=values["units"], repeats=2, rows=plan.rows)
         if values["label"] is not None:
             options: dict[str, Any] = {"units": values["units"], "folds": plan.folds, "metric": plan.metric}
-            cf.cddr(x, values["label"], values["domain"], draws=2, **options)
+            cddr(x, values["label"], values["domain"], draws=2, **options)
 
 
 def _check_two(values: Any, names: Sequence[str], what: str) -> None:

@@ -5,22 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossfusion._base import make_folder
 from crossfusion.pathology import Encoder, Normalizer, Tile, find_reference, normalizer
 from crossfusion.pathology import encoder as encoder_by_name
-from crossfusion.study import output
-from crossfusion.study.evaluation import Dataset, Evaluated, Plan, evaluate_all
-from crossfusion.study.histopathology import samples
+from crossfusion.study.dataset import Dataset, Evaluation, Plan
+from crossfusion.study.evaluation import evaluate_all
+from crossfusion.study.histopathology import examples
 from crossfusion.study.histopathology.choices import Choices
-from crossfusion.study.histopathology.design import Design, design_of, rehearse
+from crossfusion.study.histopathology.design import Design, find_design, rehearse
 from crossfusion.study.histopathology.versions import (
     PLAIN,
     Bar,
-    Made,
+    EmbeddingFile,
     Rows,
     embed_versions,
+    hide_progress,
     needs_reference,
-    quiet,
-    rows_of,
+    read_embeddings,
 )
 
 TILES = "tiles"  # appended to the name of a data set whose halves are of tiles, as in the paper, not of units
@@ -37,7 +38,7 @@ ABBREVIATED = {  # by the layout of the data
 
 
 @dataclass(frozen=True)
-class Ready:
+class Setup:
     """Everything that encoding takes, checked.
 
     Parameters
@@ -68,7 +69,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class Embeddings:
     """Versions of the tiles.
 
     Parameters
@@ -81,8 +82,8 @@ class Encoded:
         Vectors in the order of the tiles, or the name of a correction; ``none`` is first.
     """
 
-    ready: Ready
-    made: Sequence[Made]
+    ready: Setup
+    made: Sequence[EmbeddingFile]
     versions: Mapping[str, Rows | str]
 
 
@@ -93,7 +94,7 @@ def prepare(
     plan: Plan,
     *,
     tell: Callable[[str], None] | None = None,
-) -> Ready:
+) -> Setup:
     """Check everything that can be checked before a tile is encoded.
 
     Parameters
@@ -116,22 +117,22 @@ def prepare(
     """
     say = tell or (lambda _: None)
     specs = choices.specs()
-    design = design_of(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
+    design = find_design(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
     say("checking domains, labels and units")
     rehearse(design, tiles, plan)
-    ready = {name: rows_of(path, tiles) for name, path in choices.embeddings.items()}
+    ready = {name: read_embeddings(path, tiles) for name, path in choices.embeddings.items()}
     say("looking for a reference")
     reference = find_reference(choices.reference, tiles) if needs_reference(specs) else None
     normalizers = {name: normalizer(spec, reference, device=choices.device) for name, spec in specs.items()}
     say(f"loading {choices.encoder}")
     encoder = encoder_by_name(choices.encoder, device=choices.device, precision=choices.precision)
     say("drawing samples")
-    shown = samples.ordinary(tiles, design.values(tiles)["domain"] or [])
-    pictures = samples.save(output.make_folder(out) / "samples.png", shown, normalizers)
-    return Ready(tiles, design, encoder, normalizers, ready, _named(reference, design), pictures)
+    shown = examples.choose_examples(tiles, design.values(tiles)["domain"] or [])
+    pictures = examples.draw_examples(make_folder(out) / "samples.png", shown, normalizers)
+    return Setup(tiles, design, encoder, normalizers, ready, _describe_reference(reference, design), pictures)
 
 
-def _named(reference: Path | Tile | None, design: Design) -> str | None:
+def _describe_reference(reference: Path | Tile | None, design: Design) -> str | None:
     """A reference as people read it."""
     if not isinstance(reference, Tile):
         return None if reference is None else str(reference)
@@ -139,13 +140,13 @@ def _named(reference: Path | Tile | None, design: Design) -> str | None:
 
 
 def encode(
-    ready: Ready,
+    ready: Setup,
     out: Path,
     choices: Choices,
     *,
-    bar: Bar = quiet,
+    bar: Bar = hide_progress,
     tell: Callable[[str], None] | None = None,
-) -> Encoded:
+) -> Embeddings:
     """Encode tiles after each normalisation; files of the same work are taken over.
 
     Parameters
@@ -170,20 +171,20 @@ def encode(
     made = embed_versions(
         ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
     )
-    versions: dict[str, Rows | str] = {entry.name: rows_of(entry.path, ready.tiles) for entry in made}
+    versions: dict[str, Rows | str] = {entry.name: read_embeddings(entry.path, ready.tiles) for entry in made}
     versions |= {**ready.embeddings, **{name: name for name in choices.corrections}}
-    return Encoded(ready, made, versions)
+    return Embeddings(ready, made, versions)
 
 
 def evaluate(
-    encoded: Encoded,
+    encoded: Embeddings,
     out: Path,
     name: str,
     plan: Plan,
     *,
     workers: int | None = None,
     tell: Callable[[str], None] | None = None,
-) -> list[Evaluated]:
+) -> list[Evaluation]:
     """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them.
 
     Parameters
@@ -199,23 +200,23 @@ def evaluate(
     workers : int, optional
         Processes; by default one a core.
     tell : callable, optional
-        Shown a line about each piece.
+        Shown a line about each task.
 
     Returns
     -------
-    list of Evaluated
+    list of Evaluation
         By units; and where there are units, ratios once more by tiles.
     """
     values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
     x: Any = encoded.versions[PLAIN]
     tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design, name)), plan)]
     if encoded.ready.design.units:
-        alone = Dataset(f"{name}_{TILES}", _images(encoded.versions), x, values["domain"], note=AS_PAPER)
+        alone = Dataset(f"{name}_{TILES}", _select_rows(encoded.versions), x, values["domain"], note=AS_PAPER)
         tasks.append((alone, plan))
     return evaluate_all(tasks, out, workers=workers, progress=tell)
 
 
-def _images(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
+def _select_rows(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
     return {name: value for name, value in versions.items() if not isinstance(value, str)}
 
 

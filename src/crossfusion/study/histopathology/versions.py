@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, InputError, check_known
+from crossfusion._base import FileError, InputError, check_known, make_folder
 from crossfusion.io import list_some
 from crossfusion.io import paths as places
 from crossfusion.pathology import NETWORKS, VECTORS, Encoder, Normalizer, Tile, check_target, embed, facts_of
-from crossfusion.study import output
 
 PLAIN = "none"
 SAFE = re.compile(r"[\w.+-]{1,60}")  # names that are names of files everywhere
@@ -23,7 +22,7 @@ Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None] | None]]
 
 
 @dataclass(frozen=True)
-class Made:
+class EmbeddingFile:
     """A file of embeddings, and what is to be said of it."""
 
     name: str
@@ -36,12 +35,12 @@ class Made:
         return f"{self.name}: {size} {'taken over from' if self.taken_over else 'in'} {self.path}"
 
 
-def quiet(_what: str, _total: int) -> AbstractContextManager[None]:
+def hide_progress(_what: str, _total: int) -> AbstractContextManager[None]:
     """No bar."""
     return nullcontext()
 
 
-def named(specs: Sequence[str]) -> dict[str, str]:
+def parse_normalizers(specs: Sequence[str]) -> dict[str, str]:
     """Normalisers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own.
 
     Parameters
@@ -56,7 +55,7 @@ def named(specs: Sequence[str]) -> dict[str, str]:
     """
     found = {PLAIN: PLAIN}
     for text in specs:
-        name, spec = _split(text)
+        name, spec = _split_spec(text)
         if not SAFE.fullmatch(name):
             raise InputError(f"--normalizer has the name {name!r}: use letters, digits and . _ + - in NAME=SPEC")
         if name in found and (name, spec) != (PLAIN, PLAIN):
@@ -67,7 +66,7 @@ def named(specs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_spec(text: str) -> tuple[str, str]:
     name, equals, spec = text.partition("=")
     if equals and ":" not in name:
         return name.strip(), spec.strip()
@@ -88,9 +87,9 @@ def embed_versions(
     normalizers: Mapping[str, Normalizer],
     batch: int = 32,
     workers: int | None = None,
-    bar: Bar = quiet,
+    bar: Bar = hide_progress,
     tell: Callable[[str], None] | None = None,
-) -> list[Made]:
+) -> list[EmbeddingFile]:
     """Encode the tiles after each normalisation; files of the same work are taken over.
 
     Parameters
@@ -115,7 +114,7 @@ def embed_versions(
     list of Made
         In the same order.
     """
-    output.make_folder(folder)
+    make_folder(folder)
     paths = {name: folder / f"{name}.parquet" for name in normalizers}
     for path in paths.values():
         check_target(path)
@@ -126,13 +125,13 @@ def embed_versions(
         with bar(f"encoding {name}", len(tiles)) as progress:
             options: dict[str, Any] = {"batch": batch, "workers": workers, "progress": progress}
             embed(tiles, path, encoder=encoder, normalizer=normalize, **options)
-        found.append(Made(name, path, path.stat().st_mtime_ns == before, facts_of(path) or {}))
+        found.append(EmbeddingFile(name, path, path.stat().st_mtime_ns == before, facts_of(path) or {}))
         if tell is not None:
             tell(str(found[-1]))
     return found
 
 
-def rows_of(path: Path, tiles: Sequence[Tile]) -> Rows:
+def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
     """Vectors of a file in the order of the tiles, by their keys.
 
     Parameters

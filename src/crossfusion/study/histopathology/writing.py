@@ -11,10 +11,11 @@ from crossfusion._base import files as storage
 from crossfusion._base import plain_value
 from crossfusion.evaluation import Study, associations
 from crossfusion.report import Table
-from crossfusion.study import published_tables
-from crossfusion.study.evaluation import Evaluated, tables, write_page
+from crossfusion.study import published_tables, tables
+from crossfusion.study.dataset import Evaluation
 from crossfusion.study.histopathology.choices import Choices
-from crossfusion.study.histopathology.run import Encoded
+from crossfusion.study.histopathology.run import Embeddings
+from crossfusion.study.page import write_page
 
 TITLE = "Histopathology: distances between domains, and what a model loses"
 NAME = "histopathology"
@@ -27,7 +28,7 @@ SAME = (
 SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
 
 
-def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluated], *, command: str) -> list[Path]:
+def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Evaluation], *, command: str) -> list[Path]:
     """Write the page, the tables and the numbers, each whole or not at all.
 
     Parameters
@@ -38,7 +39,7 @@ def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluat
         What was asked for.
     encoded : Encoded
         What was encoded.
-    found : sequence of Evaluated
+    found : sequence of Evaluation
         What was found, the part with the units first.
     command : str
         What makes all of it again.
@@ -65,7 +66,7 @@ def write(out: Path, choices: Choices, encoded: Encoded, found: Sequence[Evaluat
     return [page, text, numbers]
 
 
-def _lead(choices: Choices, encoded: Encoded) -> list[str]:
+def _lead(choices: Choices, encoded: Embeddings) -> list[str]:
     files = len({tile.file for tile in encoded.ready.tiles})
     said = [f"{len(encoded.ready.tiles):,} tiles of {files:,} files ({choices.layout}) through {choices.encoder}."]
     if encoded.ready.reference is not None:
@@ -76,7 +77,7 @@ def _lead(choices: Choices, encoded: Encoded) -> list[str]:
     return said
 
 
-def _encoded_table(encoded: Encoded) -> Table:
+def _encoded_table(encoded: Embeddings) -> Table:
     rows = [
         [entry.name, str(entry.facts.get("normalizer", "–")), f"{entry.facts.get('dim', 0):,}", _left(entry.facts)]
         for entry in encoded.made
@@ -95,7 +96,7 @@ def _left(facts: Any) -> str:
     return "–" if facts.get("normalizer") == "none" else f"{facts.get('unchanged', 0):,}"
 
 
-def _tiles_table(encoded: Encoded) -> Table:
+def _tiles_table(encoded: Embeddings) -> Table:
     """A row a domain: its tiles by label, and its units."""
     design = encoded.ready.design
     values = design.values(encoded.ready.tiles)
@@ -134,7 +135,7 @@ def paper_pairs(study: Study, pivot: str) -> Study | None:
     return replace(study, outcomes=own, associations=linked)
 
 
-def _as_printed(layout: str, found: Evaluated) -> list[Table]:
+def _as_printed(layout: str, found: Evaluation) -> list[Table]:
     pivot = PIVOT.get(layout)
     study = None if pivot is None or found.study is None else paper_pairs(found.study, pivot)
     if study is None:
@@ -145,20 +146,25 @@ def _as_printed(layout: str, found: Evaluated) -> list[Table]:
 
 
 def _markdown(
-    lead: Sequence[str], about: Sequence[Table], own: Sequence[Table], found: Sequence[Evaluated], picture: str
+    lead: Sequence[str], about: Sequence[Table], own: Sequence[Table], found: Sequence[Evaluation], picture: str
 ) -> str:
-    parts = [f"# {TITLE}\n", *(f"{text}\n" for text in lead), f"![{SAMPLES}]({picture})\n", tables.markdown(about)]
+    parts = [
+        f"# {TITLE}\n",
+        *(f"{text}\n" for text in lead),
+        f"![{SAMPLES}]({picture})\n",
+        tables.render_markdown(about),
+    ]
     for number, result in enumerate(found):
         parts.append(f"## {result.name}\n\n{result.note}\n")
         parts += [f"Caution: {said}.\n" for said in result.cautions]
         shown = [*(own if not number else ()), *tables.main_tables(result), *tables.other_tables(result)]
-        parts.append(tables.markdown(shown, level=3))
+        parts.append(tables.render_markdown(shown, level=3))
         if result.study is not None:
             parts.append(f"![Distance against CDDR]({result.folder.name}/scatter.png)\n")
     return "\n".join(parts)
 
 
-def _facts(choices: Choices, encoded: Encoded) -> dict[str, Any]:
+def _facts(choices: Choices, encoded: Embeddings) -> dict[str, Any]:
     return {
         "layout": choices.layout,
         "encoder": choices.encoder,

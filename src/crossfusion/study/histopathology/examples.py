@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import InputError, files
+from crossfusion._base import InputError, write_whole
 from crossfusion.pathology import Normalizer, Tile, choose_reference
-from crossfusion.study import output
+from crossfusion.study.figures import figure, figure_style
 
 LOOKED_AT = 50  # tiles of a domain that the ordinary one is chosen of
 MOST = 8  # domains that are shown
@@ -15,7 +15,7 @@ SIDE = 1.7  # inches of a picture
 LONGEST = 18  # letters of a name beside or above pictures, on one line
 
 
-def ordinary(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, Tile]:
+def choose_examples(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, Tile]:
     """The most ordinary tile of each domain, of the first few domains.
 
     Parameters
@@ -40,7 +40,7 @@ def ordinary(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, Tile]:
     return found
 
 
-def save(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normalizer]) -> Path:
+def draw_examples(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normalizer]) -> Path:
     """Draw a tile a row, a normaliser a column.
 
     Parameters
@@ -57,8 +57,8 @@ def save(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normal
     Path
         The same.
     """
-    with output.matplotlib().rc_context({**output.STYLE, "axes.grid": False, "axes.titlelocation": "center"}):
-        drawn = output.figure(SIDE * len(normalizers) + 0.6, (SIDE + 0.12) * len(shown) + 0.3)
+    with figure_style(axes_grid=False, axes_titlelocation="center"):
+        drawn = figure(SIDE * len(normalizers) + 0.6, (SIDE + 0.12) * len(shown) + 0.3)
         grid = drawn.subplots(len(shown), len(normalizers), squeeze=False)
         for line, (name, tile) in zip(grid, shown.items(), strict=True):
             pixels = tile.read()
@@ -68,7 +68,7 @@ def save(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normal
         for axes, name in zip(grid[0], normalizers, strict=True):
             axes.set_title(_short(name), fontsize=10)
         options: dict[str, Any] = {"format": "png", "dpi": 130, "metadata": {"Software": None}}
-        files.write_whole(path, partial(drawn.savefig, **options))
+        write_whole(path, partial(drawn.savefig, **options))
     return path
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import check_whole, label_text, thread_count
+from crossfusion._base import label_text, make_folder
 from crossfusion.evaluation import Ratio, Rdr, Study, associations
-from crossfusion.study import output
-from crossfusion.study.evaluation.files import write_files
-from crossfusion.study.evaluation.model import Dataset, Evaluated, Plan
-from crossfusion.study.evaluation.tasks import RDR, STUDY, Piece, as_outcome, as_ratio, compute, pieces_of
-from crossfusion.study.resume import all_found
+from crossfusion.study.dataset import Dataset, Evaluation, Plan
+from crossfusion.study.result_files import write_files
+from crossfusion.study.resume import run_tasks
+from crossfusion.study.tasks import RDR, STUDY, EvaluationTask, compute, list_tasks, parse_outcome, parse_ratio
+from crossfusion.study.workers import worker_count
 
 Found = Mapping[str, Any]
 
@@ -23,26 +23,26 @@ def evaluate(
     *,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Evaluated:
-    """Ratios, degradation and correlations of one data set, as files in a folder of its name.
+) -> Evaluation:
+    """Find ratios, degradation and correlations of one data set, and write them to a folder of its name.
 
     Parameters
     ----------
     data : Dataset
         Rows, domains, labels and versions.
     out : path
-        Folder of the results. Finished pieces are kept there, and read instead of being computed again if the rows and
+        Folder of the results. Finished tasks are kept there, and read instead of being computed again if the rows and
         the settings are the same.
     plan : Plan
         The settings.
     workers : int, optional
-        Processes, by default one a core; 1 works in this one. The results do not depend on it.
+        Processes, by default one per core; 1 works in this one. The results do not depend on it.
     progress : function, optional
-        Shown a line about each piece.
+        Shown a line about each task.
 
     Returns
     -------
-    Evaluated
+    Evaluation
         What was found, and the folder of its files.
 
     Notes
@@ -53,7 +53,7 @@ def evaluate(
     --------
     >>> import numpy as np, tempfile
     >>> from pathlib import Path
-    >>> from crossfusion.experiments.evaluation import Dataset, Plan, evaluate
+    >>> from crossfusion.study import Dataset, Plan, evaluate
     >>> rng = np.random.default_rng(0)
     >>> site, label = np.repeat(["A", "B"], 40), np.tile(["u", "v"], 40)
     >>> x = rng.normal(size=(80, 3)) + 2 * (label == "v")[:, None] + (site == "B")[:, None]
@@ -68,66 +68,65 @@ def evaluate(
 
 
 def evaluate_all(
-    tasks: Sequence[tuple[Dataset, Plan]],
+    datasets: Sequence[tuple[Dataset, Plan]],
     out: Path,
     *,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
-) -> list[Evaluated]:
-    """The same of several data sets, whose pieces are worked on together.
+) -> list[Evaluation]:
+    """Evaluate several data sets, whose tasks are computed together.
 
     Parameters
     ----------
-    tasks : sequence of pairs
+    datasets : sequence of pairs
         Data sets with their settings; names must differ.
     out, workers, progress
         As in `evaluate`.
 
     Returns
     -------
-    list of Evaluated
+    list of Evaluation
         In the order given.
     """
-    if workers is not None:
-        check_whole(workers, "workers")
-    for data, _ in tasks:
-        output.make_folder(out / data.name / "pieces")
-    pieces = [piece for data, plan in tasks for piece in pieces_of(data, plan)]
-    found = all_found(out, pieces, compute, workers or thread_count(), progress or (lambda _: None))
-    by_name = [[one for one in found if one[0].data is data] for data, _ in tasks]
-    results = [_put_together(data, plan, own, out) for (data, plan), own in zip(tasks, by_name, strict=True)]
+    processes = worker_count(workers)
+    for data, _ in datasets:
+        make_folder(out / data.name / "pieces")
+    tasks = [task for data, plan in datasets for task in list_tasks(data, plan)]
+    found = run_tasks(out, tasks, compute, workers=processes, progress=progress or (lambda _: None))
+    by_name = [[one for one in found if one[0].data is data] for data, _ in datasets]
+    results = [_assemble(data, plan, own, out) for (data, plan), own in zip(datasets, by_name, strict=True)]
     for result in results:
         write_files(result)
     return results
 
 
-def _put_together(data: Dataset, plan: Plan, found: Sequence[tuple[Piece, Found]], out: Path) -> Evaluated:
+def _assemble(data: Dataset, plan: Plan, found: Sequence[tuple[EvaluationTask, Found]], out: Path) -> Evaluation:
     ratios: dict[str, list[Ratio]] = {}
-    for piece, result in found:
-        if piece.kind == RDR:
-            ratios.setdefault(piece.version, []).extend(map(as_ratio, result["ratios"]))
-    studies = [result for piece, result in found if piece.kind == STUDY]
-    return Evaluated(
+    for task, result in found:
+        if task.kind == RDR:
+            ratios.setdefault(task.version, []).extend(map(parse_ratio, result["ratios"]))
+    studies = [result for task, result in found if task.kind == STUDY]
+    return Evaluation(
         data.name,
         data.note,
         plan,
         dict(sorted(Counter(map(label_text, data.domain)).items())),
-        {version: Rdr(_in_order(entries), plan.halves) for version, entries in ratios.items()},
-        _joined(studies, plan) if studies else None,
+        {version: Rdr(_sort_ratios(entries), plan.halves) for version, entries in ratios.items()},
+        _merge_studies(studies, plan) if studies else None,
         tuple(dict.fromkeys(said for _, result in found for said in result["cautions"])),
         out / data.name,
     )
 
 
-def _in_order(entries: Sequence[Ratio]) -> tuple[Ratio, ...]:
-    """Ratios of several pieces as ``rdr`` would have given them: side by side, all distances of each."""
+def _sort_ratios(entries: Sequence[Ratio]) -> tuple[Ratio, ...]:
+    """Ratios of several tasks as ``rdr`` would have given them: side by side, all distances of each."""
     sides = list(dict.fromkeys((entry.pair, entry.domain) for entry in entries))
     return tuple(sorted(entries, key=lambda entry: sides.index((entry.pair, entry.domain))))
 
 
-def _joined(studies: Sequence[Found], plan: Plan) -> Study:
+def _merge_studies(studies: Sequence[Found], plan: Plan) -> Study:
     """One study of all versions, as ``degradation_study`` would have found it."""
-    outcomes = tuple(as_outcome(entry) for study in studies for entry in study["outcomes"])
+    outcomes = tuple(parse_outcome(entry) for study in studies for entry in study["outcomes"])
     first = studies[0]
     domains = tuple(first["domains"])
     linked = associations(outcomes, domains, level=plan.level, permutations=plan.permutations, seed=plan.seed)

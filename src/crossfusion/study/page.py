@@ -8,9 +8,8 @@ from pathlib import Path
 from crossfusion._base import files as storage
 from crossfusion._version import __version__
 from crossfusion.report import Table, document, element, escaped, table
-from crossfusion.study import published
-from crossfusion.study.evaluation import tables
-from crossfusion.study.evaluation.model import Evaluated
+from crossfusion.study import published, tables
+from crossfusion.study.dataset import Evaluation
 
 PAPER = (
     "Rows and columns named “paper” are printed in {source}: other data and another encoder, so order and size can be"
@@ -21,7 +20,7 @@ PAPER = (
 def write_page(
     out: Path,
     title: str,
-    found: Sequence[Evaluated],
+    found: Sequence[Evaluation],
     *,
     command: str,
     file: str = "index.html",
@@ -39,7 +38,7 @@ def write_page(
         The folder.
     title : str
         Of the page.
-    found : sequence of Evaluated
+    found : sequence of Evaluation
         A section each.
     command : str
         What makes this page again.
@@ -74,13 +73,13 @@ def write_page(
     footer = element(
         "footer", f"{escaped(source)} Made by {element('code', escaped(command))}, crossfusion {__version__}."
     )
-    style = files(__package__).joinpath("evaluation.css").read_text(encoding="utf-8")
+    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     path = out / file
     storage.write_text(path, document(title, parts, footer, style=style))
     return path
 
 
-def _section(result: Evaluated, own: Sequence[Table]) -> str:
+def _section(result: Evaluation, own: Sequence[Table]) -> str:
     rows = ", ".join(f"{name} {count:,}" for name, count in result.counts.items())
     text = element("p", escaped(f"{result.note} Rows: {rows}.".strip()))
     text += "".join(element("p", escaped(f"Caution: {said}."), class_="note") for said in result.cautions)

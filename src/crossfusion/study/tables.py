@@ -6,7 +6,7 @@ from crossfusion._base import label_text, number_text
 from crossfusion.evaluation import SCORES
 from crossfusion.report import Table
 from crossfusion.study import published_tables
-from crossfusion.study.evaluation.model import Evaluated
+from crossfusion.study.dataset import Evaluation
 
 WIDEST = 6  # sides of pairs beside one another; more stand below one another
 SCALES = {
@@ -16,7 +16,7 @@ SCALES = {
 }
 
 
-def ratio_tables(found: Evaluated) -> list[Table]:
+def ratio_tables(found: Evaluation) -> list[Table]:
     """Relative distance ratios of each version, as they stand, as roots and as squares."""
     tables = []
     for version, ratios in found.rdr.items():
@@ -27,7 +27,7 @@ def ratio_tables(found: Evaluated) -> list[Table]:
     return tables
 
 
-def within_tables(found: Evaluated) -> list[Table]:
+def within_tables(found: Evaluation) -> list[Table]:
     """Distances of halves of one domain and of two domains, of each version."""
     return [
         Table(f"Distances within and across domains, {version}", "mean ± sd", *published_tables.distances_cells(ratios))
@@ -35,7 +35,7 @@ def within_tables(found: Evaluated) -> list[Table]:
     ]
 
 
-def degradation_table(found: Evaluated) -> Table:
+def degradation_table(found: Evaluation) -> Table:
     """Scores and degradation of every directed pair after every correction."""
     study = found.study
     assert study is not None
@@ -54,7 +54,7 @@ def degradation_table(found: Evaluated) -> Table:
     return Table("Degradation of a model", f"{SCORES[study.metric]} within a domain and on another", header, rows)
 
 
-def study_table(found: Evaluated) -> Table:
+def study_table(found: Evaluation) -> Table:
     """The paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
     study = found.study
     assert study is not None
@@ -63,7 +63,7 @@ def study_table(found: Evaluated) -> Table:
     return Table("Distances and degradation", caption, *published_tables.study_cells(study))
 
 
-def correlation_tables(found: Evaluated) -> list[Table]:
+def correlation_tables(found: Evaluation) -> list[Table]:
     """Correlations with degradation: over pairs of each version, over versions, over both."""
     study = found.study
     assert study is not None
@@ -81,7 +81,7 @@ def correlation_tables(found: Evaluated) -> list[Table]:
     ]
 
 
-def main_tables(found: Evaluated) -> list[Table]:
+def main_tables(found: Evaluation) -> list[Table]:
     """What a page shows at once."""
     first = ratio_tables(found)[: len(SCALES)]
     if found.study is None:
@@ -89,7 +89,7 @@ def main_tables(found: Evaluated) -> list[Table]:
     return [study_table(found), *correlation_tables(found)[:2], *first]
 
 
-def other_tables(found: Evaluated) -> list[Table]:
+def other_tables(found: Evaluation) -> list[Table]:
     """What a page shows when it is asked for."""
     rest = [*ratio_tables(found)[len(SCALES) :], *within_tables(found)]
     if found.study is None:
@@ -97,11 +97,11 @@ def other_tables(found: Evaluated) -> list[Table]:
     return [*correlation_tables(found)[2:], degradation_table(found), *rest]
 
 
-def markdown(tables: Sequence[Table], level: int = 2) -> str:
+def render_markdown(tables: Sequence[Table], level: int = 2) -> str:
     """Tables as Markdown, under headings of a level."""
     return "\n".join(
         f"{'#' * level} {table.title}\n\n"
         + (f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n" if table.caption else "")
-        + published_tables.markdown(table.header, table.rows)
+        + published_tables.markdown_table(table.header, table.rows)
         for table in tables
     )

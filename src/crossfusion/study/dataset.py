@@ -57,7 +57,7 @@ class Dataset:
     Examples
     --------
     >>> import numpy as np
-    >>> from crossfusion.experiments.evaluation import Dataset
+    >>> from crossfusion.study import Dataset
     >>> x, site = np.random.default_rng(0).normal(size=(8, 2)), ["A", "B"] * 4
     >>> list(Dataset("small", {"centred": "centre"}, x, site, label=["u", "u", "v", "v"] * 2).all_versions)
     ['none', 'centred']
@@ -103,7 +103,7 @@ class Plan:
 
     Examples
     --------
-    >>> from crossfusion.experiments.evaluation import Plan
+    >>> from crossfusion.study import Plan
     >>> Plan.quick(seed=1).seed
     1
     """
@@ -147,7 +147,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluation:
     """What was found on one data set.
 
     Parameters

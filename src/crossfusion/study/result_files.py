@@ -2,22 +2,21 @@
 
 import json
 
-from crossfusion._base import files
+from crossfusion._base import make_folder, write_text
 from crossfusion.evaluation import save_study_figure
-from crossfusion.study import output
-from crossfusion.study.evaluation import tables
-from crossfusion.study.evaluation.model import Evaluated
+from crossfusion.study import tables
+from crossfusion.study.dataset import Evaluation
 
 
-def write_files(found: Evaluated) -> None:
+def write_files(found: Evaluation) -> None:
     """Write ``rdr.md``, ``appendix.md``, ``results.json``, and where there is a study its tables and figure.
 
     Parameters
     ----------
-    found : Evaluated
+    found : Evaluation
         What was found, and its folder.
     """
-    folder = output.make_folder(found.folder)
+    folder = make_folder(found.folder)
     texts = {"rdr": tables.ratio_tables(found), "appendix": tables.within_tables(found)}
     if found.study is not None:
         texts |= {
@@ -28,6 +27,6 @@ def write_files(found: Evaluated) -> None:
         for ending in ("png", "svg"):
             save_study_figure(found.study, folder / f"scatter.{ending}")
     for name, content in texts.items():
-        files.write_text(folder / f"{name}.md", tables.markdown(content))
+        write_text(folder / f"{name}.md", tables.render_markdown(content))
     numbers = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-    files.write_text(folder / "results.json", numbers + "\n")
+    write_text(folder / "results.json", numbers + "\n")

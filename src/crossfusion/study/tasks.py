@@ -1,4 +1,4 @@
-"""An evaluation in pieces: ratios of a version by some distances, study of a version; each is kept as one file."""
+"""An evaluation in tasks: ratios of a version by some distances, study of a version; each is kept as one file."""
 
 import re
 import warnings
@@ -10,20 +10,20 @@ from typing import Any
 from crossfusion._base import CrossfusionWarning
 from crossfusion._version import __version__
 from crossfusion.evaluation import Outcome, Ratio, degradation_study, rdr
-from crossfusion.study.evaluation.model import Dataset, Plan, Rows
+from crossfusion.study.dataset import Dataset, Plan, Rows
 from crossfusion.study.resume import digest
 
 FORMAT = 1
 RDR, STUDY = "rdr", "study"
-TOGETHER = 4  # distances in a piece of ratios
-USED = {  # settings that the numbers of a piece depend on
+TOGETHER = 4  # distances in a task of ratios
+USED = {  # settings that the numbers of a task depend on
     RDR: ("halves", "rows", "seed"),
     STUDY: ("rows", "repeats", "folds", "draws", "level", "metric", "seed"),
 }
 
 
 @dataclass(frozen=True)
-class Piece:
+class EvaluationTask:
     """One version of a data set, to find ratios of or to study.
 
     Parameters
@@ -39,7 +39,7 @@ class Piece:
     plan : Plan
         The settings.
     first : int
-        Of ratios, the first of the distances: halves do not depend on them, so each piece draws the same.
+        Of ratios, the first of the distances: halves do not depend on them, so each task draws the same.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Piece:
         """To a worker goes what it needs: of all versions, the rows of its own."""
         x = self.data.x if isinstance(self.value, str) else self.value
         alone = replace(self.data, versions={}, x=x)
-        return Piece, (self.kind, self.version, self.value, alone, self.plan, self.first)
+        return EvaluationTask, (self.kind, self.version, self.value, alone, self.plan, self.first)
 
     @property
     def title(self) -> str:
@@ -98,36 +98,36 @@ class Piece:
         }
 
 
-def pieces_of(data: Dataset, plan: Plan) -> list[Piece]:
+def list_tasks(data: Dataset, plan: Plan) -> list[EvaluationTask]:
     """All that a data set asks for: ratios of versions that are rows, and where there are labels a study of each."""
     versions = data.all_versions.items()
     found = [
-        Piece(RDR, name, value, data, plan, first)
+        EvaluationTask(RDR, name, value, data, plan, first)
         for name, value in versions
         if not isinstance(value, str)
         for first in range(0, len(plan.distances), TOGETHER)
     ]
     if data.label is not None:
-        found += [Piece(STUDY, name, value, data, plan) for name, value in versions]
+        found += [EvaluationTask(STUDY, name, value, data, plan) for name, value in versions]
     return found
 
 
-def compute(piece: Piece) -> dict[str, Any]:
-    """What a piece is to find, ready for JSON, and what was warned of."""
+def compute(task: EvaluationTask) -> dict[str, Any]:
+    """What a task is to find, ready for JSON, and what was warned of."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", CrossfusionWarning)
-        found = _ratios(piece) if piece.kind == RDR else _outcomes(piece)
+        found = _compute_ratios(task) if task.kind == RDR else _compute_outcomes(task)
     said = [str(entry.message) for entry in warned if issubclass(entry.category, CrossfusionWarning)]
     return found | {"cautions": list(dict.fromkeys(said))}
 
 
-def _ratios(piece: Piece) -> dict[str, Any]:
-    plan, data = piece.plan, piece.data
-    assert not isinstance(piece.value, str)
+def _compute_ratios(task: EvaluationTask) -> dict[str, Any]:
+    plan, data = task.plan, task.data
+    assert not isinstance(task.value, str)
     return rdr(
-        piece.value,
+        task.value,
         data.domain,
-        distances=piece.distances,
+        distances=task.distances,
         units=data.units,
         repeats=plan.halves,
         rows=plan.rows,
@@ -135,14 +135,14 @@ def _ratios(piece: Piece) -> dict[str, Any]:
     ).to_dict()
 
 
-def _outcomes(piece: Piece) -> dict[str, Any]:
-    plan, data = piece.plan, piece.data
+def _compute_outcomes(task: EvaluationTask) -> dict[str, Any]:
+    plan, data = task.plan, task.data
     found = degradation_study(
         data.x,
         data.label,
         data.domain,
-        distances=piece.distances,
-        corrections={piece.version: piece.value},
+        distances=task.distances,
+        corrections={task.version: task.value},
         units=data.units,
         metric=plan.metric,
         folds=plan.folds,
@@ -156,24 +156,24 @@ def _outcomes(piece: Piece) -> dict[str, Any]:
     return {name: found[name] for name in ("outcomes", "domains", "rows", "repeats")}
 
 
-def as_ratio(entry: Mapping[str, Any]) -> Ratio:
+def parse_ratio(entry: Mapping[str, Any]) -> Ratio:
     """A ratio as it was before it was kept."""
-    return Ratio(**_numbers(Ratio, entry) | {"pair": tuple(entry["pair"])})
+    return Ratio(**_parse_fields(Ratio, entry) | {"pair": tuple(entry["pair"])})
 
 
-def as_outcome(entry: Mapping[str, Any]) -> Outcome:
+def parse_outcome(entry: Mapping[str, Any]) -> Outcome:
     """An outcome as it was before it was kept."""
-    distances = {name: _number(value) for name, value in entry["distances"].items()}
-    return Outcome(**_numbers(Outcome, entry) | {"distances": distances})
+    distances = {name: _parse_number(value) for name, value in entry["distances"].items()}
+    return Outcome(**_parse_fields(Outcome, entry) | {"distances": distances})
 
 
-def _numbers(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_fields(kind: type[Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     """Fields, with null and "inf" as numbers again."""
     return {
-        part.name: _number(entry[part.name]) if part.type in (float, "float") else entry[part.name]
+        part.name: _parse_number(entry[part.name]) if part.type in (float, "float") else entry[part.name]
         for part in fields(kind)
     }
 
 
-def _number(value: float | str | None) -> float:
+def _parse_number(value: float | str | None) -> float:
     return float("nan") if value is None else float(value)

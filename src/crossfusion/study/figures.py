@@ -1,0 +1,71 @@
+"""Figures of studies: one style, and the same bytes from the same numbers."""
+
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crossfusion._base import write_whole
+from crossfusion.plots import style
+
+
+def figure_style(**settings: Any) -> AbstractContextManager[None]:
+    """Context in which figures of a study are drawn.
+
+    Parameters
+    ----------
+    **settings
+        Settings of Matplotlib that differ, with ``_`` in place of the dot, such as ``axes_grid=False``.
+
+    Returns
+    -------
+    context manager
+        Sets the style; the settings of the caller come back at its end.
+    """
+    own = {name.replace("_", ".", 1): value for name, value in settings.items()}
+    context: AbstractContextManager[None] = style.matplotlib().rc_context(style.WIDE | own)
+    return context
+
+
+def figure(width: float, height: float) -> Any:
+    """Make an empty figure.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        In the style that holds while it is drawn.
+    """
+    return style.figure(width, height)
+
+
+def save_figure(drawn: Any, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and SVG, each whole or not at all.
+
+    Parameters
+    ----------
+    drawn : matplotlib.figure.Figure
+        The figure.
+    folder : path
+        Where the files go.
+    name : str
+        Name of both files, without the ending.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # the layout is computed once, for both files
+    paths = []
+    with style.matplotlib().rc_context({"svg.hashsalt": style.WIDE["svg.hashsalt"]}):
+        for ending in ("png", "svg"):
+            path = folder / f"{name}.{ending}"
+            write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=style.nameless(ending)))
+            paths.append(path)
+    return paths

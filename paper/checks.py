@@ -23,13 +23,13 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known))}"
-            raise InputError(f"{holder} has no {what} {name!r}: {hint}")
+            raise InputError(None, name, f"{holder} has no {what} {name!r}", hint)
 
 
 def check_whole(value: int, name: str, least: int = 1) -> None:
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name}={value!r} must be a whole number, {least} or more")
+        raise InputError(name, value, f"must be a whole number, {least} or more")
 
 
 def check_seed(value: int) -> None:
@@ -40,10 +40,10 @@ def check_seed(value: int) -> None:
 def check_positive(value: float, name: str) -> None:
     """Refuse what is not a finite number above 0."""
     if not (isfinite(value) and value > 0):
-        raise InputError(f"{name}={value!r} must be a finite number above 0")
+        raise InputError(name, value, "must be a finite number above 0")
 
 
 def check_fraction(value: float, name: str, below: float = 0.5) -> None:
     """Refuse what is not a share from 0 up to a limit."""
     if not 0 <= value < below:
-        raise InputError(f"{name}={value!r} must be a share from 0 up to, but not including, {below:g}")
+        raise InputError(name, value, f"must be a share from 0 up to, but not including, {below:g}")

@@ -127,7 +127,7 @@ def test_one_row_in_a_group_leaves_the_unbiased_distance_undefined():
         (lambda: cf.cfd([[1.0]], [[1.0]], nan="keep"), "nan='keep' is not known"),
         (lambda: cf.summarize([[1.0]], by={"g": [1]}, nan="keep"), "nan='keep' is not known"),
         (lambda: cf.summarize([[1.0]], by={}), "by is empty"),
-        (lambda: cf.summarize([[1.0], [2.0]], by={"g": [1]}), "g has 1 entries for 2 rows"),
+        (lambda: cf.summarize([[1.0], [2.0]], by={"g": [1]}), "g has 1 entry for 2 rows"),
         (lambda: cf.summarize([[1.0]], by={"g": [1], "h": [1, 2]}), "differ in length.*'h': 2"),
         (lambda: cf.summarize([[1.0]], by={"g": [1]}, vectors="v"), "vectors"),
         (lambda: cf.summarize([[1.0]], by="g"), r"by=.*'g'.* names columns, but list has none"),

@@ -309,7 +309,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a single task": (lambda: (delayed(1), ["g"], None), "a Dask Delayed.* has no rows"),
     "unknown factor": (lambda: (frame_of_known(["dim_1", "site"]), "sites", None), "no column 'sites': did you mean"),
     "unknown vectors": (lambda: (frame_of_known(["dim_1", "site"]), "site", "v_*"), "no column for vectors='v_\\*'"),
-    "no list column": (lambda: (frame_of_known(["dim_1", "site"]), "site", None), "the table has no column of vectors"),
+    "no list column": (lambda: (frame_of_known(["dim_1", "site"]), "site", None), "the table has no vector column"),
     "text for vectors": (lambda: (frame_of_known(["note", "site"]), "site", "note"), "dataframe.convert-string"),
 }
 

@@ -163,7 +163,7 @@ BAD_LOADERS: dict[str, Any] = {
     "samples": (batches(entry(v=torch.ones(4))), V, r"shape \(4,\)"),
     "a list": (batches(entry(v=[torch.ones(4)] * 2)), V, "with_format"),
     "complex": (batches(entry(v=torch.ones(4, 2) * 1j)), V, "complex"),
-    "too few factors": (batches(entry(site=["a"])), V, "1 entries for 4 rows"),
+    "too few factors": (batches(entry(site=["a"])), V, "1 entry for 4 rows"),
     "a table as factor": (batches(entry(site=torch.ones(4, 1))), V, "one plain value per row"),
     "one factor for all": (batches(entry(site="a")), V, "one value per row"),
     "a bare tensor": (batches(torch.ones(4, 2)), {"by": "site"}, "is a Tensor"),

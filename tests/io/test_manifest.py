@@ -288,7 +288,7 @@ NO_TABLE = np.zeros((2, 2))
         (SLIDES_CSV, "slide", [], "by is empty"),
         (SLIDES_CSV, "slide", {"site": SITE}, "by names columns of the manifest"),
         (SLIDES_CSV, 3, "site", "on=3 must be the name"),
-        (NO_TABLE, "slide", "site", "manifest=ndarray is not a table"),
+        (NO_TABLE, "slide", "site", "manifest of type ndarray is not a table"),
         (
             pa.table({"slide": [1.5], "site": ["A"]}),
             "slide",

@@ -370,7 +370,7 @@ BAD_FILES = {
     "csv without the column": ("x.csv", b"place,v0\na,1\n", "no column 'site'"),
     "not parquet": ("x.parquet", b"PAR1 but not really PAR1", "not a readable Parquet"),
     "truncated parquet": ("x.parquet", parquet_bytes(wide_table())[:-100], "not a readable Parquet"),
-    "parquet without vectors": ("x.parquet", parquet_bytes(wide_table()), "no column of vectors"),
+    "parquet without vectors": ("x.parquet", parquet_bytes(wide_table()), "no vector column"),
     "ragged parquet": ("x.parquet", parquet_bytes(RAGGED), "unequal length, first in row 2"),
     "vectors of no features": ("x.parquet", parquet_bytes(NO_FEATURES), "features"),
     "parquet without rows": ("x.parquet", parquet_bytes(RAGGED.slice(0, 0)), "no rows"),
@@ -389,7 +389,7 @@ BAD_FILES = {
         zip_bytes({"x": npy_bytes(np.ones((3, 2))).replace(b"(3, 2)", b"(9, 2)"), "site": np.arange(9)}),
         "its shape needs 272 bytes, but it holds 176",
     ),
-    "two vector columns": ("x.parquet", parquet_bytes(RAGGED.append_column("w", RAGGED["v"])), "2 columns of vectors"),
+    "two vector columns": ("x.parquet", parquet_bytes(RAGGED.append_column("w", RAGGED["v"])), "2 vector columns"),
 }
 
 
@@ -418,7 +418,7 @@ def test_damage_inside_a_parquet_file_is_an_error_of_ours(tmp_path):
         ({"by": "site", "vectors": "embeding"}, "did you mean 'embedding'"),
         ({"by": "site", "vectors": "site*"}, "no column for vectors"),
         ({"by": "day", "vectors": "*"}, "not numbers"),
-        ({"by": "embedding"}, "no column of vectors"),
+        ({"by": "embedding"}, "no vector column"),
         ({"by": "site", "vectors": ["embedding", "nothing"]}, "no column 'nothing'"),
         ({"by": "site", "vectors": ["site", "embedding"]}, "in vectors and is a factor too"),
         ({"by": "site", "vectors": [0, 1]}, "vectors="),

@@ -456,7 +456,7 @@ BAD_TORCH: dict[str, Any] = {
     "no matrix": ({"site": [1]}, {}, "0 two-dimensional tensors"),
     "two matrices": ({"a": torch.ones(2, 2), "b": torch.ones(2, 2), "site": [1, 2]}, {}, "2 two-dimensional"),
     "misspelt": ({"x": torch.ones(2, 2), "sites": [1, 2]}, {}, "did you mean 'sites'"),
-    "lengths": ({"x": torch.ones(2, 2), "site": [1]}, {}, "1 entries for 2 rows"),
+    "lengths": ({"x": torch.ones(2, 2), "site": [1]}, {}, "1 entry for 2 rows"),
     "one dimension": ({"x": torch.ones(2), "site": [1]}, {"vectors": "x"}, "has shape"),
     "complex": ({"x": torch.ones(1, 2) * 1j, "site": [1]}, {}, "complex"),
     "sparse": ({"x": torch.eye(2).to_sparse(), "site": [1, 2]}, {"vectors": "x"}, "sparse"),

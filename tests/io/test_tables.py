@@ -314,7 +314,7 @@ DECIMALS = pa.array([[decimal.Decimal("1.5")]], pa.list_(pa.decimal128(5, 2)))
         (pa.table({"site": ["a", None, "b"], "v": ["[1]", None, "[x]"]}), "v", "not a vector .* row 2"),
         (pa.table({"site": ["a", "b"], "v": ["[1, 2]", "[1]"]}), "v", "unequal length, first in row 1"),
         (objects([*X[:-1].tolist(), "x"]), "v", "column 'v' of the table cannot be read"),
-        (pa.table({"site": ["a"], "x": [1.0]}), None, "no column of vectors"),
+        (pa.table({"site": ["a"], "x": [1.0]}), None, "no vector column"),
     ],
 )
 def test_bad_tables_get_one_sentence(table, vectors, message, refuses):
@@ -336,7 +336,7 @@ def test_text_vectors_are_exact_and_only_read_when_named(refuses):
     words = pa.table({"site": ["a", "b"], "v": [" [ 1e-3 ,-2.5,+3]", "[nan,inf,0.1]"]})
     (one,) = data_frames.from_table(words, ["site"], "v").chunks()
     np.testing.assert_array_equal(one.rows, [[1e-3, -2.5, 3], [np.nan, np.inf, 0.1]])
-    with refuses("no column of vectors"):
+    with refuses("no vector column"):
         cf.summarize(words, by="site")
     assert vector_columns.vector_columns(words.schema, ["site"], "v", "the table") == ["v"]
 

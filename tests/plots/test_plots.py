@@ -272,7 +272,7 @@ def test_rows_of_no_group_are_refused(refuses):
     summary = drawn.made()
     with refuses("rows and labels go together"):
         summary.project("site", rows=np.ones((2, 6)))
-    with refuses("labels has 1 entries for 2 rows"):
+    with refuses("labels has 1 entry for 2 rows"):
         summary.project("site", rows=np.ones((2, 6)), labels=["A"])
     with refuses("labels has 'Z', which is no group"):
         summary.project("site", rows=np.ones((1, 6)), labels=["Z"])

@@ -220,7 +220,9 @@ def check_length(length: int, expected: int, name: str, of: str) -> None:
     """Refuse labels that do not pair with the rows."""
     if length != expected:
         raise InputError(
-            name, problem=f"has {length} entries for {expected} rows of {of}", remedy="pass one entry per row"
+            name,
+            problem=f"has {length} {'entry' if length == 1 else 'entries'} for {expected} rows of {of}",
+            remedy="pass one entry per row",
         )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import click
 
 from crossfusion._base import Argument, Spelling
-from crossfusion.io import engines
 
 VALUE = r"""'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|-?[\w.+-]*\w"""
 INSTEAD = {  # what the library calls an option that has another name here
@@ -23,9 +22,6 @@ INSTEAD = {  # what the library calls an option that has another name here
     "domain": "between",
 }
 SAID = {("alarm", "None"): "0"}  # values that are typed otherwise
-FORMS = {  # what Python takes, and what is typed
-    engines.OTHER: "write tcp://host:port of a Dask scheduler",
-}
 PHRASES = (  # names without a value, where they cannot be words of a sentence
     r"(?<=\bin )(?:between|by|given|method|on|time|units|vectors)\b",
     r"(?<=\bor )(?:between|given)\b",
@@ -105,8 +101,6 @@ def as_options(message: str, command: click.Command, typed: Sequence[str] = ()) 
     def bare(found: re.Match[str]) -> str:
         return _option(known[found[0]], typed) if found[0] in known else found[0]
 
-    for python, here in FORMS.items():
-        message = message.replace(python, here)
     message = re.sub(rf"(?<![\w.'-])(?<!no group has )({names})=({VALUE})?(?![\w(\[{{<])", valued, message)
     for phrase in PHRASES:
         message = re.sub(phrase, bare, message)

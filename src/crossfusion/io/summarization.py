@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crossfusion._base import NAN, InputError, as_names, as_tags, check_option, check_tags, check_whole
+from crossfusion._base import NAN, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
 from crossfusion.io import engines
 from crossfusion.io.engines import dask, spark
 from crossfusion.io.engines.resume import Checkpoint
@@ -95,11 +95,15 @@ def open_sources(
     """Sources of whatever a user passes, with the factors that they have or that a manifest has for them."""
     if manifest is not None:
         if dask.is_collection(source) or spark.is_frame(source):
-            raise InputError("manifest goes with files and tables: join it to a collection of Dask or Spark first")
+            raise InputError(
+                "manifest",
+                problem="goes with files and tables",
+                remedy="join it to a collection of Dask or Spark first",
+            )
         joined = join(partial(open_rows, source, vectors=vectors), manifest, on, by)
         return joined.sources, joined
     if on is not None:
-        raise InputError(f"on={on!r} names the key column of a manifest: pass the manifest too")
+        raise InputError("on", on, "names the key column of a manifest", f"pass {arg('manifest')} too")
     return engines.open_distributed(source, by, vectors, engine) or open_source(source, by, vectors), None
 
 

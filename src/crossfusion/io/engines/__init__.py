@@ -4,24 +4,27 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from crossfusion._base import InputError
+from crossfusion._base import InputError, Spelling, arg
 from crossfusion.io.engines import dask, local, spark
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduced
 
 ENGINES = ("auto", "local", "dask", "spark")
-OTHER = "pass a distributed.Client"  # what else may be an engine
+OTHER = Spelling("pass a distributed.Client", "write tcp://host:port of a Dask scheduler")  # what else may be an engine
 LAZY = {"dask": "a Dask collection", "spark": "a Spark DataFrame"}
 
 
 def choose_engine(engine: Any, source: Any) -> Any:
     """The engine that is meant, which may be a Dask client; collections of Dask and Spark are for their own engine."""
     if engine not in ENGINES if isinstance(engine, str) else not hasattr(engine, "nthreads"):
-        raise InputError(f"engine={engine!r} is no engine: choose {', '.join(ENGINES)}, or {OTHER}")
+        raise InputError("engine", engine, "is not a known engine", f"choose {', '.join(ENGINES)}, or {OTHER}")
     kind = "dask" if dask.is_collection(source) else "spark" if spark.is_frame(source) else None
     named = engine if isinstance(engine, str) else "dask"
     if kind is not None and named not in ("auto", kind):
-        raise InputError(f"the rows are {LAZY[kind]}, which only its own engine can make: use engine={kind!r}")
+        raise InputError(
+            problem=f"the rows are {LAZY[kind]}, which only its own engine can make",
+            remedy=f"use {arg('engine', kind)}",
+        )
     return engine if engine != "auto" else kind or "local"
 
 

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from crossfusion._base import CrossfusionError, EngineError, FileError, InputError, first_line, optional, thread_count
+from crossfusion._base import (
+    CrossfusionError,
+    EngineError,
+    FileError,
+    InputError,
+    arg,
+    first_line,
+    optional,
+    thread_count,
+)
 from crossfusion.io.engines import local
 from crossfusion.io.engines.dask_collections import LazyChunk, fresh_keys, is_collection, open_collection
 from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
@@ -89,9 +98,13 @@ def _active_client() -> Any:
 
 def _check_client(client: Any) -> Any:
     if not (hasattr(client, "compute") and hasattr(client, "nthreads")):
-        raise InputError(f"engine={client!r} is no Dask client: pass a distributed.Client, or engine='dask'")
+        raise InputError(
+            "engine", client, "is not a Dask client", f"pass a distributed.Client, or {arg('engine', 'dask')}"
+        )
     if client.asynchronous:
-        raise InputError("the Dask client is asynchronous, but its result is waited for: make it with Client(...)")
+        raise InputError(
+            problem="the Dask client is asynchronous, but its result is waited for", remedy="make it with Client(...)"
+        )
     return client
 
 
@@ -131,7 +144,8 @@ def _check_travels(source: Source) -> None:
         dumps(source.parts[0])
     except Exception as problem:
         raise InputError(
-            f"{source.name} can be read by this process only, not by Dask workers: use engine='local'"
+            problem=f"{source.name} can be read by this process only, not by Dask workers",
+            remedy=f"use {arg('engine', 'local')}",
         ) from problem
 
 
@@ -162,12 +176,13 @@ class _Watch:
         if piece.seen != self._seen:
             raise EngineError(
                 f"the parts of {name} had {self._seen.rows} rows when they were read, but the sum has"
-                f" {piece.seen.rows}: they changed meanwhile, so summarize them again"
+                f" {piece.seen.rows}",
+                "they changed meanwhile, so summarize them again",
             )
         if rows is not None and piece.seen.rows != rows:
             raise EngineError(
-                f"{name} should have {rows} rows, but {piece.seen.rows} were read: it changed meanwhile, or its chunks"
-                " are not as large as they say"
+                f"{name} should have {rows} rows, but {piece.seen.rows} were read",
+                "it changed meanwhile, or its chunks are not as large as they say",
             )
 
 
@@ -241,8 +256,8 @@ class _Patience:
             self._alive = now
         elif now - self._alive > PATIENCE:
             raise EngineError(
-                f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done: start workers"
-                " and call again"
+                f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done",
+                "start workers and call again",
             )
 
 
@@ -256,21 +271,21 @@ def _translate_errors(trees: Sequence[_Tree]) -> Iterator[None]:
         raise
     except (CancelledError, TimeoutError) as problem:
         raise EngineError(
-            f"Dask gave up the work on {names} ({first_line(problem)}): there is no result, so call again"
+            f"Dask gave up the work on {names} ({first_line(problem)})", "there is no result, so call again"
         ) from problem
     except OSError as problem:
         if type(problem).__module__.startswith("distributed"):
             raise EngineError(
-                f"the connection to Dask was lost ({first_line(problem)}): there is no result, so call again"
+                f"the connection to Dask was lost ({first_line(problem)})", "there is no result, so call again"
             ) from problem
         raise FileError(
-            f"a Dask worker cannot read its part of {names} ({first_line(problem)}): every worker needs the file, under"
-            " the same path"
+            problem=f"a Dask worker cannot read its part of {names} ({first_line(problem)})",
+            remedy="every worker needs the file, under the same path",
         ) from problem
     except Exception as problem:
         if type(problem).__name__ != "KilledWorker":
             raise
         raise EngineError(
-            f"workers died again and again over a part of {names}, most likely for want of memory: give them more, or"
-            " make the chunks smaller"
+            f"workers died again and again over a part of {names}, most likely for want of memory",
+            "give them more, or make the chunks smaller",
         ) from problem

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from crossfusion._base import InputError, as_names, as_rows, check_known, check_length, factors
+from crossfusion._base import InputError, arg, as_names, as_rows, check_known, check_length, factors
 from crossfusion.io.reduction import Reduced, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.vector_columns import choose_columns, make_chunk, vector_columns
@@ -41,14 +41,20 @@ def open_collection(source: Any, by: Any, vectors: Any = None) -> LazyChunk:
     frame = _is_frame(source)
     if not frame and not _is_array(source):
         kind = type(source).__name__
-        raise InputError(f"a Dask {kind} has no rows to summarize: pass a Dask array or a Dask data frame")
+        raise InputError(
+            problem=f"a Dask {kind} has no rows to summarize", remedy="pass a Dask array or a Dask data frame"
+        )
     if isinstance(by, Mapping):
         if vectors is not None:
-            raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
+            raise InputError(
+                "vectors",
+                problem="names columns of a file or table",
+                remedy=f"leave it out where {arg('by')} holds arrays",
+            )
         return _array_tasks(source.values if frame else source, by)
     names = as_names(by, "by", needed=True)
     if not frame:
-        raise InputError(f"by={by!r} names columns, but a Dask array has none: pass by={{name: values}}")
+        raise InputError("by", by, "names columns, but a Dask array has none", "pass by={name: values}")
     return _frame_tasks(source, names, vectors)
 
 
@@ -79,11 +85,17 @@ def fresh_keys(name: str, number: int) -> list[tuple[str, int]]:
 
 def _array_tasks(array: Any, by: Mapping[str, Any]) -> LazyChunk:
     if array.ndim != 2:
-        raise InputError(f"x must be two-dimensional, rows × features, but has {array.ndim} dimensions: reshape it")
+        raise InputError(
+            "x",
+            problem=f"must be two-dimensional, rows × features, but has {array.ndim} dimensions",
+            remedy="reshape it",
+        )
     as_names([*by], "by", needed=True)
     if array.numblocks[1] > 1:
         if np.isnan(array.shape[1]):
-            raise InputError("x has an unknown number of features: call compute_chunk_sizes() on it first")
+            raise InputError(
+                "x", problem="has an unknown number of features", remedy="call compute_chunk_sizes() on it first"
+            )
         array = array.rechunk({1: -1})
     sizes = array.chunks[0]
     known = not np.isnan(sum(sizes))
@@ -121,8 +133,9 @@ def _align(by: Mapping[str, Any], sizes: Sequence[Any], known: bool) -> tuple[di
         return lazy, {}
     if not known:
         raise InputError(
-            f"x has chunks of unknown size, and {next(iter(here))} is not in such chunks: pass it as a Dask array or"
-            " series in the same chunks, or call compute_chunk_sizes() on x first"
+            "x",
+            problem=f"has chunks of unknown size, and {next(iter(here))} is not in such chunks",
+            remedy="pass it as a Dask array or series in the same chunks, or call compute_chunk_sizes() on x first",
         )
     keys = factors.as_table(here)
     check_length(keys.num_rows, int(sum(sizes)), next(iter(here)), "x")
@@ -139,7 +152,10 @@ def _cut(column: Any, sizes: Sequence[int]) -> list[Any]:
 def _rechunk(values: Any, name: str, sizes: Sequence[Any]) -> Any:
     """A Dask array or series in chunks of these sizes, as far as sizes are known."""
     if not hasattr(type(values), "ndim") or values.ndim != 1:
-        raise InputError(f"{name} must hold one value a row: pass one array, or one Dask array or series, a factor")
+        raise InputError(
+            problem=f"{name} must hold one value per row",
+            remedy="pass one array, or one Dask array or series, per factor",
+        )
     if _is_array(values) and not np.isnan(sum(values.chunks[0])) and not np.isnan(sum(sizes)):
         check_length(values.shape[0], int(sum(sizes)), name, "x")
         return values.rechunk((tuple(sizes),))
@@ -149,8 +165,8 @@ def _rechunk(values: Any, name: str, sizes: Sequence[Any]) -> Any:
 def _check_chunks(number: int, expected: int, name: str) -> None:
     if number != expected:
         raise InputError(
-            f"{name} has {number} chunks for {expected} of x, and their sizes are not known: take both from the same"
-            " frame, or call compute_chunk_sizes() on both arrays first"
+            problem=f"{name} has {number} chunks for {expected} of x, and their sizes are not known",
+            remedy="take both from the same frame, or call compute_chunk_sizes() on both arrays first",
         )
 
 
@@ -175,8 +191,10 @@ def _list_column(frame: Any, by: Sequence[str]) -> list[str]:
     kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in by}
     found = [name for name, kind in kinds.items() if kind == "object" or "list<" in kind]
     if len(found) != 1:
-        said = f"{len(found)} columns that may hold vectors ({', '.join(found)})" if found else "no column of vectors"
-        raise InputError(f"the table has {said}: name one in vectors, or a pattern such as 'dim_*'")
+        said = f"{len(found)} columns that may hold vectors ({', '.join(found)})" if found else "no vector column"
+        raise InputError(
+            problem=f"the table has {said}", remedy=f"name one in {arg('vectors')}, or a pattern such as 'dim_*'"
+        )
     return found
 
 
@@ -192,13 +210,14 @@ def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, fr
     except (pa.ArrowException, TypeError, ValueError) as problem:
         said = " ".join(str(problem).split())
         raise InputError(
-            f"{place} has a column that cannot be read ({said}): pass only the columns needed"
+            problem=f"{place} has a column that cannot be read ({said})", remedy="pass only the columns needed"
         ) from problem
     kind = table.schema.field(columns[0]).type if len(columns) == 1 else None
     if kind is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise InputError(
-            f"column {columns[0]!r} of {place} holds text: Dask makes text of lists unless"
-            " dask.config.set({'dataframe.convert-string': False}) comes before the frame"
+            problem=f"column {columns[0]!r} of {place} holds text",
+            remedy="Dask makes text of lists unless dask.config.set({'dataframe.convert-string': False})"
+            " comes before the frame",
         )
     block = make_chunk(table, by, vector_columns(table.schema, by, list(columns), place), place)
     return reduce_chunk(replace(block, file=place), "the table")

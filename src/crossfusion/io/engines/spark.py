@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from crossfusion._base import EngineError, InputError, as_names
+from crossfusion._base import EngineError, InputError, arg, as_names
 from crossfusion.io.engines import local
 from crossfusion.io.engines import spark_tables as tables
 from crossfusion.io.engines.spark_tasks import (
@@ -63,7 +63,9 @@ def open_table(source: Any, by: Any, vectors: Any = None) -> Table:
     """The columns that are needed of a DataFrame, or of Parquet data, which the cluster reads as it is configured."""
     names = () if isinstance(by, Mapping) else as_names(by, "by")
     if not names:
-        raise InputError("by names no column: with Spark, factors are columns of the table, so name at least one")
+        raise InputError(
+            "by", problem="names no column", remedy="with Spark, factors are columns of the table, so name at least one"
+        )
     paths = tables.parquet_paths(source)
     holder = ", ".join(paths) or "the DataFrame"
     with _in_one_sentence():
@@ -115,7 +117,9 @@ def _send(sources: Sequence[Source]) -> list[Reduced]:
         )
     for source, piece in zip(sources, pieces, strict=True):
         if source.rows is not None and piece.seen.rows != source.rows:
-            raise EngineError(f"Spark read {piece.seen.rows} of the {source.rows} rows of {source.name}: run it again")
+            raise EngineError(
+                f"Spark read {piece.seen.rows} of the {source.rows} rows of {source.name}", "run it again"
+            )
     return pieces
 
 
@@ -123,7 +127,9 @@ def _pickle(part: Any, name: str) -> bytes:
     try:
         return pickle.dumps(part)
     except (pickle.PicklingError, TypeError, AttributeError, ValueError) as problem:
-        raise InputError(f"{name} cannot be sent to Spark's executors ({problem}): use engine='local'") from problem
+        raise InputError(
+            problem=f"{name} cannot be sent to Spark's executors ({problem})", remedy=f"use {arg('engine', 'local')}"
+        ) from problem
 
 
 def _add_up(pieces: Any, sources: int, parts: int | None = None) -> list[Reduced]:
@@ -156,8 +162,8 @@ def _check(expected: int | None, found: int, what: str) -> None:
     """Refuse a sum of other rows than were counted, as when the input changed while a part of it was read again."""
     if expected is not None and found != expected:
         raise EngineError(
-            f"Spark added up {found} {what} where {expected} were counted, so there is no result: the input changes"
-            " from one reading to the next, so store it first"
+            f"Spark added up {found} {what} where {expected} were counted, so there is no result",
+            "the input changes from one reading to the next, so store it first",
         )
 
 

@@ -84,7 +84,7 @@ def read(spark: Any, paths: Sequence[str]) -> Any:
         return reader.parquet(*paths)
     except errors.AnalysisException as problem:
         kind = UnknownTypeError if ILLEGAL in str(problem) else FileError
-        raise kind(f"{', '.join(paths)} cannot be read by Spark as Parquet ({_meaning(str(problem))})") from problem
+        raise kind(", ".join(paths), f"cannot be read by Spark as Parquet ({_meaning(str(problem))})") from problem
 
 
 def _base(path: str) -> str | None:
@@ -151,15 +151,16 @@ def engine_error(problem: BaseException) -> EngineError:
     text = str(problem)
     if "JAVA_GATEWAY_EXITED" in text or "JAVA_HOME" in text:
         return EngineError(
-            "Spark did not start, since it found no Java that it can run on: install Java 17 or later and set JAVA_HOME"
+            "Spark did not start, since it found no Java that it can run on",
+            "install Java 17 or later and set JAVA_HOME",
         )
     said = _meaning(text)
     if "ModuleNotFoundError" in said:
         return EngineError(
-            f"Spark's executors cannot load what they need ({said}): install crossfusion where they run, or set"
-            " PYSPARK_PYTHON to a Python that has it"
+            f"Spark's executors cannot load what they need ({said})",
+            "install crossfusion where they run, or set PYSPARK_PYTHON to a Python that has it",
         )
-    return EngineError(f"Spark did not finish, so there is no result ({said}): see the log of Spark")
+    return EngineError(f"Spark did not finish, so there is no result ({said})", "see the log of Spark")
 
 
 def _meaning(text: str) -> str:

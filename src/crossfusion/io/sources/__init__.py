@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from crossfusion._base import InputError, as_names, as_rows, check_some_rows, warn
+from crossfusion._base import InputError, arg, as_names, as_rows, check_some_rows, warn
 from crossfusion.io.sources import (
     arrays,
     arrow,
@@ -59,7 +59,7 @@ def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vecto
     found = [places.find(path, READERS) for path in paths]
     files = [file for place in found for file in place.files]
     if vectors is not None and {file.ending for file in files} == {".npy"}:
-        raise InputError(f"vectors={vectors!r} names columns, but {found[0].name} has none: leave it out")
+        raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
     sources = _align_factors(files, _open_one(files, names, vectors), names)
     _warn(sources)
     per_place = iter(sources)
@@ -73,7 +73,10 @@ def _check_once(paths: Sequence[str | os.PathLike[str]]) -> None:
         for file in places.find(path, READERS).files:
             real = file.path if places.is_remote(file.path) else os.path.realpath(file.path)
             if real in seen:
-                raise InputError(f"{places.show_path(file.path)} would be read twice: name it, or a folder of it, once")
+                raise InputError(
+                    problem=f"{places.show_path(file.path)} would be read twice",
+                    remedy="name it, or a folder of it, once",
+                )
             seen[real] = file.path
 
 
@@ -105,13 +108,18 @@ def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequen
     found = {source.vector: source.name for source in reversed(sources) if source.vector}
     if by and len(found) > 1:  # rows of the same groups, which must be of the same features
         (one, holder), (other, its) = list(found.items())[::-1][:2]
-        raise InputError(f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}: name a column in vectors")
+        raise InputError(
+            problem=f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}",
+            remedy=f"name a column in {arg('vectors')}",
+        )
     first = next((source for source in sources if source.features), None)
     for position, source in enumerate(sources):
         if first is None or not source.features or source.features == first.features:
             continue
         if sorted(source.features) != sorted(first.features):
-            raise InputError(f"{source.name} names its features otherwise than {first.name}: name columns alike")
+            raise InputError(
+                problem=f"{source.name} names its features differently from {first.name}", remedy="name columns alike"
+            )
         sources[position] = replace(
             _open_one([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
         )
@@ -137,7 +145,11 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
     """Sources of whatever a user passes: rows with `by` as arrays, or files and tables with `by` as column names."""
     if isinstance(by, Mapping) and not dataloader.is_loader(source):
         if vectors is not None:
-            raise InputError("vectors names columns of a file or table: leave it out where by holds arrays")
+            raise InputError(
+                "vectors",
+                problem="names columns of a file or table",
+                remedy=f"leave it out where {arg('by')} holds arrays",
+            )
         return [arrays.from_rows(source, by)]
     names = as_names(by, "by", needed=True)
     if dataloader.is_loader(source):
@@ -161,5 +173,5 @@ def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[So
     if not names:
         return [split_in_memory("x", as_rows(source, "x"), pa.table({}))]
     raise InputError(
-        f"by={names!r} names columns, but {type(source).__name__} has none: pass by={{name: values}}, a file or a table"
+        "by", names, f"names columns, but {type(source).__name__} has none", "pass by={name: values}, a file or a table"
     )

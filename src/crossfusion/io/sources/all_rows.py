@@ -30,7 +30,8 @@ class Rows:
         texts = {label: label_text(label) for label in set(labels)}
         if len(set(texts.values())) < len(texts):
             raise InputError(
-                f"some groups of {', '.join(names)} have names that read the same side by side: rename them"
+                problem=f"some groups of {', '.join(names)} have names that read the same side by side",
+                remedy="rename them",
             )
         return [texts[label] for label in labels]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, InputError, as_names, check_known, check_length
+from crossfusion._base import FileError, InputError, arg, as_names, check_known, check_length
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.factor_columns import Column, is_group, open_column
@@ -112,19 +112,23 @@ def _find_rows(store: Store, root: Any, path: str, by: Sequence[str], vectors: A
     if not is_group(root):
         if by or vectors is not None:
             name = by[0] if by else vectors
-            raise InputError(f"{path} is one array without names, so {name!r} is not in it: use a group of arrays")
+            raise InputError(
+                problem=f"{path} is one array without names, so {name!r} is not in it", remedy="use a group of arrays"
+            )
         return ""
     if vectors is not None:
         names = as_names(vectors, "vectors", "array")
         if len(names) != 1:
-            raise InputError(f"vectors={vectors!r} must be the name of one array of {path}, rows × features")
+            raise InputError("vectors", vectors, f"must be the name of one array of {path}, rows × features")
         _check_exists(store, root, names[0], path)
         return names[0].strip("/")
     flat = [name for name, array in walk(store, root) if _is_matrix(array) and name not in by]
     if len(flat) != 1:
         found = f"{len(flat)} two-dimensional arrays of numbers" if flat else "no two-dimensional array of numbers"
         listed = f" ({', '.join(flat[:6])}{', ...' if len(flat) > 6 else ''})" if flat else ""
-        raise InputError(f"{path} has {found}{listed}: name the one with the rows in vectors")
+        raise InputError(
+            problem=f"{path} has {found}{listed}", remedy=f"name the one with the rows in {arg('vectors')}"
+        )
     return flat[0]
 
 
@@ -147,19 +151,24 @@ def _near(root: Any, name: str, vectors: str) -> str:
 def check_matrix(store: Store, array: Any, holder: str) -> None:
     """Refuse what is not an array of numbers, rows × features, or 1 × rows × features."""
     if is_group(array):
-        raise InputError(f"{holder} is a group, not an array: name an array in it, {holder.rpartition(' ')[2]}/...")
+        raise InputError(
+            problem=f"{holder} is a group, not an array", remedy=f"name an array in it, {holder.rpartition(' ')[2]}/..."
+        )
     if not is_number(array.dtype):
-        raise InputError(f"{holder} holds {array.dtype} values: vectors need real numbers of up to 64 bits")
+        raise InputError(
+            problem=f"{holder} holds {array.dtype} values", remedy="vectors need real numbers of up to 64 bits"
+        )
     if not _is_matrix(array):
-        raise InputError(f"{holder} has shape {array.shape}: vectors need an array of rows × features")
+        raise InputError(problem=f"{holder} has shape {array.shape}", remedy="vectors need an array of rows × features")
     store.check(array, holder)
     store.check_written(array, holder)
     rows, dim = array.shape[-2:]
     size = min(store.step(array), rows) * dim * array.dtype.itemsize
     if size > LARGEST:
         raise FileError(
-            f"{holder} shares chunks among so many rows that {size / 2**30:.1f} GB are read at once: write it in chunks"
-            " of fewer rows"
+            holder,
+            f"shares chunks among so many rows that {size / 2**30:.1f} GB are read at once",
+            "write it in chunks of fewer rows",
         )
 
 

@@ -43,7 +43,7 @@ def _blocks(batches: Batches, by: Sequence[str], columns: Sequence[str], name: s
     try:
         yield from rechunk(_read(batches, by, columns, name), name)
     except translate_errors() as problem:
-        raise InputError(f"{name} cannot be read ({first_line(problem)})") from problem
+        raise InputError(problem=f"{name} cannot be read ({first_line(problem)})") from problem
 
 
 def _read(batches: Batches, by: Sequence[str], columns: Sequence[str], name: str) -> Iterator[Chunk]:
@@ -106,7 +106,9 @@ class _Once:
     def __call__(self, _columns: list[str]) -> "Iterable[pa.RecordBatch]":
         reader, self._reader = self._reader, None
         if reader is None:
-            raise InputError("the reader was read before and gives its rows only once: pass a new one, or a table")
+            raise InputError(
+                problem="the reader was read before and gives its rows only once", remedy="pass a new one, or a table"
+            )
         return reader
 
 
@@ -172,7 +174,7 @@ def _of_connection(connection: Any) -> Stream:
             return _of_reader(duckdb_reader(connection, FEWEST))
     except translate_errors() as problem:
         raise InputError(
-            f"the DuckDB connection has no result ({first_line(problem)}): execute a select first"
+            problem=f"the DuckDB connection has no result ({first_line(problem)})", remedy="execute a select first"
         ) from problem
 
 
@@ -183,7 +185,7 @@ def _of_lazy(frame: Any) -> Stream:
     try:
         schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
     except translate_errors() as problem:
-        raise InputError(f"the lazy frame cannot be run ({first_line(problem)})") from problem
+        raise InputError(problem=f"the lazy frame cannot be run ({first_line(problem)})") from problem
     return Stream(schema, partial(_collect, frame, schema))
 
 
@@ -224,7 +226,9 @@ def _import(source: Any) -> "pa.RecordBatchReader":
     try:
         return pa.RecordBatchReader.from_stream(source)
     except (pa.ArrowException, OSError, RuntimeError, TypeError, ValueError) as problem:
-        raise InputError(f"{type(source).__name__} cannot be read as a table ({first_line(problem)})") from problem
+        raise InputError(
+            problem=f"{type(source).__name__} cannot be read as a table ({first_line(problem)})"
+        ) from problem
 
 
 def _of_arrow(source: Any) -> Stream:
@@ -239,7 +243,8 @@ def through_narwhals(source: Any) -> Stream:
         frame = narwhals.from_native(source)
     except TypeError as problem:
         raise InputError(
-            f"{type(source).__name__} is no table that can be read: pass a pandas, Polars or PyArrow one"
+            problem=f"{type(source).__name__} is not a table that can be read",
+            remedy="pass a pandas, Polars or PyArrow one",
         ) from problem
     lazy = isinstance(frame, narwhals.LazyFrame)
     few = frame.head(0).collect("pyarrow") if lazy else frame.head(0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, LazyRows
+from crossfusion._base import InputError, LazyRows, arg
 from crossfusion.moments import interleave, interleave_chunks
 
 if TYPE_CHECKING:
@@ -100,8 +100,9 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
         usual = lengths[present][0] if gone else lengths[0]
         odd = (lengths != usual) & (present if gone else True)
         raise InputError(
-            f"column {name!r} of {holder} holds vectors of unequal length, first in row"
-            f" {int(np.flatnonzero(odd)[0]) + first}: pad or drop them"
+            problem=f"column {name!r} of {holder} holds vectors of unequal length, first in row"
+            f" {int(np.flatnonzero(odd)[0]) + first}",
+            remedy="pad or drop them",
         )
     entries = filled.flatten()
     if pa.types.is_boolean(entries.type) and entries.null_count:
@@ -197,6 +198,7 @@ def _not_a_vector(texts: "pa.Array", row: int, name: str, holder: str, first: in
     text = str(texts[row].as_py())
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     return InputError(
-        f"column {name!r} of {holder} holds text that is not a vector such as '[0.1, 0.2]', first in row"
-        f" {row + first} ({shown!r}): mend it, or name other columns in vectors"
+        problem=f"column {name!r} of {holder} holds text that is not a vector such as '[0.1, 0.2]', first"
+        f" in row {row + first} ({shown!r})",
+        remedy=f"fix it, or name other columns in {arg('vectors')}",
     )

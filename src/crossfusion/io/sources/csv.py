@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import FileError, InputError, check_known, check_once
+from crossfusion._base import FileError, InputError, arg, check_known, check_once
 from crossfusion.io.sources import paths
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.vector_columns import is_one_feature_each, make_chunk, numeric_columns, vector_columns
@@ -33,7 +33,7 @@ def from_csv(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             schema = reader.schema
         if len(schema) == 1 and any(mark in schema.names[0] for mark in ";\t|"):
             raise FileError(
-                f"{name} has one column, {schema.names[0]!r}: separate columns by commas, or tabs in a .tsv"
+                name, f"has one column, {schema.names[0]!r}", "separate columns by commas, or tabs in a .tsv"
             )
         columns = _columns(schema, by, vectors, name)
         kinds, rows = _factor_types(path, by) if by else ({}, None)
@@ -53,7 +53,8 @@ def _columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) ->
     wanted = numeric_columns(schema, by) if vectors is None else vectors
     if not wanted:
         raise InputError(
-            f"{name} has no numeric columns{' besides ' if by else ''}{', '.join(by)}: there are no vectors in it"
+            problem=f"{name} has no numeric columns{' besides ' if by else ''}{', '.join(by)}",
+            remedy="write one column per feature",
         )
     if vectors is None:
         check_once(wanted, schema.names, name)
@@ -89,11 +90,12 @@ def _warn_about_columns(name: str, schema: "pa.Schema", by: Sequence[str], colum
     if left_out:
         yield (
             f"{name}: {_list_names(left_out)} left out of the vectors, not being numbers"
-            f" throughout; vectors names others"
+            f" throughout; choose others with {arg('vectors')}"
         )
     whole = [column for column in columns if pa.types.is_integer(schema.field(column).type)]
     if whole and len(whole) < len(columns) / 2:
-        yield f"{name}: {_list_names(whole)} in the vectors although they hold whole numbers; vectors names others"
+        others = f"choose others with {arg('vectors')}"
+        yield f"{name}: {_list_names(whole)} in the vectors although they hold whole numbers; {others}"
 
 
 def _factor_types(path: str, by: Sequence[str]) -> "tuple[dict[str, pa.DataType], int]":

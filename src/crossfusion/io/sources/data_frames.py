@@ -115,7 +115,9 @@ def _array(values: Any, name: str) -> Any:
         return pa.array(factors.decode_zoned(values), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         said = first_line(problem)
-        raise InputError(f"column {name!r} of {NAME} cannot be read ({said}): give all of it one type") from problem
+        raise InputError(
+            problem=f"column {name!r} of {NAME} cannot be read ({said})", remedy="give all of it one type"
+        ) from problem
 
 
 def _kind(column: Any) -> "pa.DataType":

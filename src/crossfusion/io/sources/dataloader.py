@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from crossfusion._base import InputError, as_names, check_known, check_length, factors
+from crossfusion._base import InputError, arg, as_names, check_known, check_length, factors
 from crossfusion.io.sources import huggingface
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.rechunk import rechunk
@@ -29,11 +29,16 @@ def from_loader(loader: Any, by: Any, vectors: Any = None) -> Source:
     import torch.utils.data as data
 
     if isinstance(loader, data.Dataset):
-        raise InputError("a data set of PyTorch gives its rows one by one: pass DataLoader(dataset, batch_size=1024)")
+        raise InputError(
+            problem="a data set of PyTorch gives its rows one by one",
+            remedy="pass DataLoader(dataset, batch_size=1024)",
+        )
     entries = _entries(by)
     wanted = _entry(vectors, "vectors") if vectors is not None else None
     if wanted in entries.values():
-        raise InputError(f"{wanted!r} is in vectors and is a factor too: leave it out of vectors")
+        raise InputError(
+            problem=f"{wanted!r} is in {arg('vectors')} and is a factor too", remedy=f"leave it out of {arg('vectors')}"
+        )
     return Source(NAME, [partial(_blocks, loader, entries, wanted)], _rows(loader), here=True)
 
 
@@ -50,7 +55,7 @@ def _entry(value: Any, name: str) -> str:
     """Name of an entry; a position stands for its number as text."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise InputError(
-            f"{name}={value!r} must be the name of one entry of the batches, or its position: such as 'label' or 1"
+            name, value, "must be the name of one entry of the batches, or its position", "such as 'label' or 1"
         )
     return str(value)
 
@@ -95,8 +100,8 @@ def _name_entries(batch: Any) -> dict[str, Any]:
     if isinstance(batch, list | tuple):
         return {str(position): value for position, value in enumerate(batch)}
     raise InputError(
-        f"{HOLDER} is a {type(batch).__name__}, which has no entries to name: let the data set or collate_fn give"
-        " dictionaries or tuples of vectors and factors"
+        problem=f"{HOLDER} is a {type(batch).__name__}, which has no entries to name",
+        remedy="let the data set or collate_fn give dictionaries or tuples of vectors and factors",
     )
 
 
@@ -111,7 +116,7 @@ def _find(entries: Mapping[str, Any], by: Mapping[str, str]) -> str:
     if len(flat) != 1:
         number = f"{len(flat)} entries" if flat else "no entry"
         said = f"{number} of rows × features (there are {', '.join(map(repr, flat or entries))})"
-        raise InputError(f"{HOLDER} has {said}: name the one with the vectors in vectors")
+        raise InputError(problem=f"{HOLDER} has {said}", remedy=f"name the one with the vectors in {arg('vectors')}")
     return flat[0]
 
 
@@ -119,13 +124,13 @@ def _vectors(value: Any, name: str) -> Any:
     """Rows of a batch in main memory, of a type that NumPy knows."""
     if not _is_array(value):
         raise InputError(
-            f"entry {name!r} of {HOLDER} is a {type(value).__name__}, not a tensor: stack the vectors in collate_fn,"
-            " or, of a Hugging Face data set, use with_format('torch')"
+            problem=f"entry {name!r} of {HOLDER} is a {type(value).__name__}, not a tensor",
+            remedy="stack the vectors in collate_fn, or, of a Hugging Face data set, use with_format('torch')",
         )
     if len(value.shape) != 2:
         raise InputError(
-            f"entry {name!r} of {HOLDER} has shape {tuple(value.shape)}: vectors need rows × features, so encode or"
-            " flatten each sample, and let the loader make batches"
+            problem=f"entry {name!r} of {HOLDER} has shape {tuple(value.shape)}",
+            remedy="vectors need rows × features, so encode or flatten each sample, and let the loader make batches",
         )
     return _as_numpy(value, name)
 
@@ -137,7 +142,10 @@ def _as_numpy(value: Any, name: str) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     if value.layout is not torch.strided or value.is_complex() or value.is_quantized:
-        raise InputError(f"entry {name!r} of {HOLDER} is sparse, quantized or complex: give dense tensors of numbers")
+        raise InputError(
+            problem=f"entry {name!r} of {HOLDER} is sparse, quantized or complex",
+            remedy="give dense tensors of numbers",
+        )
     plain = value.detach().cpu()
     try:
         return plain.numpy()
@@ -150,7 +158,8 @@ def _factor(value: Any, name: str, rows: int) -> Any:
     if _is_array(value):
         if len(value.shape) != 1:
             raise InputError(
-                f"entry {name!r} of {HOLDER} has shape {tuple(value.shape)}: a factor needs one plain value a row"
+                problem=f"entry {name!r} of {HOLDER} has shape {tuple(value.shape)}",
+                remedy="a factor needs one plain value per row",
             )
         value = _as_numpy(value, name)
     column = factors.as_column(value, f"entry {name!r} of {HOLDER}")

@@ -80,18 +80,22 @@ def open_column(store: "Store", entry: Any, holder: str) -> Column:
     if kind.startswith("nullable-"):
         values, mask = make_slices(store, entry["values"], holder), make_slices(store, entry["mask"], holder)
         if values.length != mask.length:
-            raise FileError(f"{holder} has {values.length} values and a mask of {mask.length}: write it again")
+            raise FileError(holder, f"has {values.length} values and a mask of {mask.length}", "write it again")
         return Column(values.length, partial(_apply_mask, values, mask, holder))
-    raise InputError(f"{holder} is {kind or 'a group'}: a factor needs an array with one plain value a row")
+    raise InputError(
+        problem=f"{holder} is {kind or 'a group'}", remedy="a factor needs an array with one plain value per row"
+    )
 
 
 def make_slices(store: "Store", array: Any, holder: str) -> Slices:
     """A one-dimensional array of plain values."""
     shape = () if is_group(array) else array.shape or ()
     if len(shape) != 1:
-        raise InputError(f"{holder} has shape {shape}: a factor needs an array with one value a row")
+        raise InputError(problem=f"{holder} has shape {shape}", remedy="a factor needs an array with one value per row")
     if array.dtype.kind not in "fiubmMSUTO" or array.dtype.itemsize > 2**20:
-        raise InputError(f"{holder} holds {array.dtype} values: a factor needs text, numbers, booleans or dates")
+        raise InputError(
+            problem=f"{holder} holds {array.dtype} values", remedy="a factor needs text, numbers, booleans or dates"
+        )
     store.check(array, holder)
     return Slices(store, array)
 

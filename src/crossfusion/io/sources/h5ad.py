@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FileError, InputError, as_names, check_known, check_length, optional, warn
+from crossfusion._base import FileError, InputError, arg, as_names, check_known, check_length, optional, warn
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import Store, check_matrix, cut_evenly, is_number, keys, translate_errors
 from crossfusion.io.sources.chunk import Chunk, Source
@@ -33,7 +33,7 @@ def from_anndata(store: Store, root: Any, path: str, by: Sequence[str], vectors:
     """Rows of a matrix of AnnData, under columns of its obs."""
     called = paths.show_path(path)
     if "obs" not in root or not is_group(root["obs"]):
-        raise FileError(f"{called} has no obs as AnnData of today writes it: read it with anndata and write it again")
+        raise FileError(called, "has no obs as AnnData of today writes it", "read it with anndata and write it again")
     name, chosen = _find_matrix(store, root, called, vectors)
     entry, holder = root[name], f"{called}: {name}"
     rows, dim = _shape(store, entry, holder)
@@ -59,12 +59,14 @@ def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str,
         if names[0] in known or len(short) == 1:
             return (names[0] if names[0] in known else short[0]), None
         if len(short) > 1:
-            raise InputError(f"{path} has {' and '.join(short)}: name one of them in vectors")
+            raise InputError(
+                problem=f"{path} has {' and '.join(short)}", remedy=f"name one of them in {arg('vectors')}"
+            )
     for name in known:
         if names and all(entry.startswith(f"{name}/") for entry in names):
             return name, [entry[len(name) + 1 :] for entry in names]
     check_known(names, known, "matrix", path)
-    raise InputError(f"vectors={vectors!r} must name one matrix of {path}, or features such as 'X/CD4'")
+    raise InputError("vectors", vectors, f"must name one matrix of {path}, or features such as 'X/CD4'")
 
 
 def _kind(entry: Any) -> str:
@@ -81,16 +83,22 @@ def _shape(store: Store, entry: Any, holder: str) -> tuple[int, int]:
     if kind == "dense":
         check_matrix(store, entry, holder)
         if len(entry.shape) != 2:
-            raise InputError(f"{holder} has shape {entry.shape}: vectors need an array of rows × features")
+            raise InputError(
+                problem=f"{holder} has shape {entry.shape}", remedy="vectors need an array of rows × features"
+            )
         return int(entry.shape[0]), int(entry.shape[1])
     if kind == "dataframe":
         columns = [make_slices(store, entry[name], holder) for name in _table_columns(entry)]
         wrong = [name for name in _table_columns(entry) if not is_number(entry[name].dtype)]
         if wrong or not columns:
-            raise InputError(f"{holder} has columns that are not numbers ({', '.join(wrong) or 'none'}): use others")
+            raise InputError(
+                problem=f"{holder} has columns that are not numbers ({', '.join(wrong) or 'none'})", remedy="use others"
+            )
         return columns[0].length, len(columns)
     if kind not in ("csr_matrix", "csc_matrix"):
-        raise InputError(f"{holder} is stored as {kind or 'a group'}: vectors need a dense or sparse matrix")
+        raise InputError(
+            problem=f"{holder} is stored as {kind or 'a group'}", remedy="vectors need a dense or sparse matrix"
+        )
     optional.load("scipy.sparse", "SciPy", "anndata", "reading sparse matrices")
     return _sparse_shape(store, entry, holder)
 
@@ -100,10 +108,12 @@ def _sparse_shape(store: Store, entry: Any, holder: str) -> tuple[int, int]:
     data, indices, indptr = (make_slices(store, entry[name], holder) for name in ("data", "indices", "indptr"))
     store.check_written(entry["indptr"], holder)
     if not is_number(entry["data"].dtype):
-        raise InputError(f"{holder} holds {entry['data'].dtype} values: vectors need real numbers of up to 64 bits")
+        raise InputError(
+            problem=f"{holder} holds {entry['data'].dtype} values", remedy="vectors need real numbers of up to 64 bits"
+        )
     major = rows if _kind(entry) == "csr_matrix" else dim
     if not 0 <= dim <= WIDEST or rows < 0 or indptr.length != major + 1 or indices.length != data.length:
-        raise FileError(f"{holder} is a sparse matrix whose arrays do not fit its shape: write it again")
+        raise FileError(holder, "is a sparse matrix whose arrays do not fit its shape", "write it again")
     return rows, dim
 
 
@@ -125,7 +135,9 @@ def _features(store: Store, root: Any, name: str, dim: int, path: str) -> tuple[
     var = root["raw/var" if name.startswith("raw/") else "var"]
     index = open_column(store, var[text(var.attrs["_index"])], f"{path}: var")
     if index.length != dim:
-        raise FileError(f"{path}: {name} has {dim} features, but var has {index.length}: write it again")
+        raise FileError(
+            problem=f"{path}: {name} has {dim} features, but var has {index.length}", remedy="write it again"
+        )
     return tuple(map(str, index.read(0, dim).to_pylist()))
 
 
@@ -164,8 +176,8 @@ def _cuts(store: Store, entry: Any, rows: int, dim: int, holder: str) -> list[tu
     size = entry["data"].shape[0] * _entry_bytes(entry)
     if kind == "csc_matrix":
         warn(
-            f"{holder} is stored by columns (CSC), so all of it is read into memory, {3 * size / 2**20:.0f} MB:"
-            " write it as CSR to read it in pieces"
+            f"{holder} is stored by columns (CSC), so all of it is read into memory, {3 * size / 2**20:.0f} MB",
+            "write it as CSR to read it in pieces",
         )
         return [(0, rows, 0)]
     return cut_evenly(rows, 8 + size // max(1, rows), 1)

@@ -39,12 +39,14 @@ class Hdf5(Store):
     def check(self, array: Any, holder: str) -> None:
         """Refuse values in other files, lists, huge compressed chunks, and what was never written."""
         if array.is_virtual or array.external:
-            raise InputError(f"{holder} keeps its values in other files: read those files")
+            raise InputError(problem=f"{holder} keeps its values in other files", remedy="read those files")
         if array.dtype.kind == "O" and library().check_string_dtype(array.dtype) is None:
-            raise InputError(f"{holder} holds lists or references: a factor needs one plain value a row")
+            raise InputError(
+                problem=f"{holder} holds lists or references", remedy="a factor needs one plain value per row"
+            )
         compressed = array.chunks is not None and _is_filtered(array)
         if compressed and math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
-            raise FileError(f"{holder} has chunks of more than {LARGEST // 2**30} GB: write it in smaller ones")
+            raise FileError(holder, f"has chunks of more than {LARGEST // 2**30} GB", "write it in smaller ones")
         self.check_written(array, holder)
 
     def check_written(self, array: Any, holder: str) -> None:
@@ -53,13 +55,13 @@ class Hdf5(Store):
             return
         if array.chunks is None:
             if array.id.get_storage_size() == 0:
-                raise FileError(f"{holder} has {array.shape[0]} rows that were never written: write them")
+                raise FileError(holder, f"has {array.shape[0]} rows that were never written", "write them")
             return
         expected = math.prod(-(-extent // chunk) for extent, chunk in zip(array.shape, array.chunks, strict=True))
         stored = array.id.get_num_chunks()
         if stored < expected:
             raise FileError(
-                f"{holder} was written in part, {stored} of {expected} chunks: write the rest, or resize it"
+                holder, f"was written in part, {stored} of {expected} chunks", "write the rest, or resize it"
             )
 
     def step(self, array: Any) -> int:

@@ -42,14 +42,15 @@ def from_dataset(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
     if _is_dictionary(source):
         splits = ", ".join(map(repr, source))
         raise InputError(
-            f"a {type(source).__name__} holds several data sets ({splits}): pass one, such as data['train']"
+            problem=f"a {type(source).__name__} holds several data sets ({splits})",
+            remedy="pass one, such as data['train']",
         )
     if _is(source, "iterable_dataset", "IterableDataset"):
         return from_stream(_stream(source), by, vectors, NAME)
     if source.format["type"] == "custom":
         raise InputError(
-            "the Dataset makes its rows when they are asked for (set_transform), but its table is what is read: keep"
-            " them with Dataset.map, or pass a DataLoader"
+            problem="the Dataset makes its rows when they are asked for (set_transform), but its table is what is read",
+            remedy="keep them with Dataset.map, or pass a DataLoader",
         )
     schema = source.features.arrow_schema
     columns = vector_columns(schema, by, vectors, NAME)
@@ -76,7 +77,9 @@ def _stream(dataset: Any) -> Stream:
     else:
         first = next(iter(dataset.with_format("arrow").iter(batch_size=1)), None)
         if first is None:
-            raise InputError(f"{NAME} has no rows: nothing tells its columns")
+            raise InputError(
+                problem=f"{NAME} has no rows, so nothing tells its columns", remedy="pass a data set with rows"
+            )
         schema = first.schema
     return Stream(schema, partial(_batches, dataset, schema))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, as_names, factors, warn
+from crossfusion._base import InputError, arg, as_names, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.io.sources.manifest_match import MANY, Match, list_some, merge_matches
@@ -42,10 +42,9 @@ class ManifestJoin:
         if match.missing:
             number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
             raise InputError(
-                f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
-                f" ({list_some(match.missing, match.more)}){_without(manifest, match.used)}: add rows"
-                f" for them, or leave"
-                " those vectors out"
+                problem=f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
+                f" ({list_some(match.missing, match.more)}){_without(manifest, match.used)}",
+                remedy="add rows for them, or leave those vectors out",
             )
         _check_files(match, manifest)
         unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
@@ -68,11 +67,13 @@ def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
     """Sources with the factors `by`; `opened` opens them with the columns that it is given."""
     if not isinstance(by, str | list | tuple):
         raise InputError(
-            "by names columns of the manifest or of the vectors' table: pass names where manifest is given"
+            "by",
+            problem="names columns of the manifest or of the vectors' table",
+            remedy=f"pass names where {arg('manifest')} is given",
         )
     names = as_names(by, "by", needed=True)
     if on is not None and not isinstance(on, str):
-        raise InputError(f"on={on!r} must be the name of the manifest's key column, or left out to join by order")
+        raise InputError("on", on, "must be the name of the manifest's key column, or left out to join by order")
     table = read_manifest(manifest, on, names)
     own = [name for name in names if name not in table.factors.column_names]
     if on is None:
@@ -93,8 +94,10 @@ def _open(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
         if not own:
             raise
         raise InputError(
-            f"by={own[0]!r} is no column of {table.name} (there are {', '.join(table.names)}), nor of the vectors' own"
-            f" table: {problem}"
+            "by",
+            own[0],
+            f"is not a column of {table.name} (there are {', '.join(table.names)}), nor of the vectors' own table",
+            problem.marked,
         ) from problem
 
 
@@ -135,15 +138,16 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
     known = [file for source in sources for file in source.files or (source.name,) if Path(file).is_file()]
     if any(source.name in NAMELESS for source in sources):
         raise InputError(
-            f"on={table.on!r} is no column of the vectors' table, and there is no file to match: name another"
+            "on", table.on, "is not a column of the vectors' table, and there is no file to match", "name another"
         )
     found = {file: table.row_of(file) for file in known}
     lacking = [file for file, row in found.items() if row is None]
     if lacking:
         raise InputError(
-            f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by name"
-            f" ({list_some(lacking)}){_without(table, [row for row in found.values() if row is not None])}, and"
-            f" {table.on!r} is no column of theirs: add rows for them, or name another column"
+            problem=f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by"
+            f" name ({list_some(lacking)}){_without(table, [row for row in found.values() if row is not None])},"
+            f" and {table.on!r} is not a column of theirs",
+            remedy="add rows for them, or name another column",
         )
     _check_files(Match(files=frozenset((row, file) for file, row in found.items() if row is not None)), table)
     return [_add_factors(source, _add_file_factors, table, names) for source in sources]
@@ -168,7 +172,8 @@ def _check_files(match: Match, manifest: Manifest) -> None:
         if first.setdefault(row, file) != file:
             key = manifest.factor_key(row)
             raise InputError(
-                f"{manifest.name} has one row for {first[row]} and {file}, {manifest.on}={key!r}: name them by path"
+                problem=f"{manifest.name} has one row for {first[row]} and {file}, {manifest.on}={key!r}",
+                remedy="name them by path",
             )
 
 
@@ -178,8 +183,9 @@ def _join_by_order(sources: Sequence[Source], table: Manifest, names: Sequence[s
     for position, source in enumerate(sources):
         if source.rows is None and position < len(sources) - 1:
             raise InputError(
-                f"{source.name} does not tell how many rows it has, so those of {sources[position + 1].name} cannot be"
-                f" counted in {table.name}: name a key in on"
+                problem=f"{source.name} does not tell how many rows it has, so those of {sources[position + 1].name}"
+                f" cannot be counted in {table.name}",
+                remedy=f"name a key in {arg('on')}",
             )
         joined.append(_add_factors(source, _add_ordered_factors, table, names, before))
         before += source.rows or 0
@@ -196,13 +202,16 @@ def _add_ordered_factors(
 
     for block in part():
         if block.before is None:
-            raise InputError(f"the rows before those of {block.file or source} are not counted: name a key in on")
+            raise InputError(
+                problem=f"the rows before those of {block.file or source} are not counted",
+                remedy=f"name a key in {arg('on')}",
+            )
         start = before + block.before + block.first
         stop = start + block.rows.shape[0]
         if stop > table.rows:
             raise InputError(
-                f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more: they must be as many,"
-                " or have a key in on"
+                problem=f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more",
+                remedy=f"they must be as many, or have a key in {arg('on')}",
             )
         yield _merge_factors(block, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
 
@@ -210,5 +219,6 @@ def _add_ordered_factors(
 def _check_number(rows: int, manifest: Manifest) -> None:
     if rows != manifest.rows:
         raise InputError(
-            f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors: without on, they must be as many"
+            problem=f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors",
+            remedy=f"without {arg('on')}, they must be as many",
         )

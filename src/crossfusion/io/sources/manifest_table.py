@@ -48,7 +48,8 @@ class Manifest:
             except pa.ArrowInvalid:
                 return values.cast(pa.string()), self.keys.cast(pa.string())  # beyond 64 bits with a sign
         raise InputError(
-            f"{self.on!r} holds {kinds[0]} in {holder} but {kinds[1]} in {self.name}, which never match: convert one"
+            problem=f"{self.on!r} holds {kinds[0]} in {holder} but {kinds[1]} in {self.name}, which never match",
+            remedy="convert one",
         )
 
     def row_of(self, file: str) -> int | None:
@@ -61,8 +62,9 @@ class Manifest:
         found = pc.index_in(pa.array(_names(file)), value_set=text).drop_null().unique().to_pylist()
         if len(found) > 1:
             raise InputError(
-                f"{file} is named by {len(found)} rows of {self.name}"
-                f" ({list_some(text[row].as_py() for row in found)}): keep one of them"
+                problem=f"{file} is named by {len(found)} rows of {self.name}"
+                f" ({list_some(text[row].as_py() for row in found)})",
+                remedy="keep one of them",
             )
         return int(found[0]) if found else None
 
@@ -88,7 +90,11 @@ def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:
     is_file = isinstance(manifest, str | os.PathLike)
     name = escape_unprintable(str(manifest)) if is_file else "the manifest"
     if not is_file and not data_frames.is_table(manifest):
-        raise InputError(f"manifest={type(manifest).__name__} is no table: pass a path, or a pandas or PyArrow table")
+        raise InputError(
+            "manifest",
+            problem=f"of type {type(manifest).__name__} is not a table",
+            remedy="pass a path, or a pandas or PyArrow table",
+        )
     names, read = _open_file(Path(manifest)) if is_file else data_frames.columns_of(manifest)
     check_known([on] if on is not None else [], names, "column", name)
     wanted = list(dict.fromkeys([*([on] if on is not None else []), *(entry for entry in by if entry in names)]))
@@ -104,12 +110,15 @@ def _check_manifest(keys: "pa.Array", on: str, name: str) -> "pa.Array":
 
     if keys.null_count:
         first = pc.index(pc.is_null(keys), True).as_py()
-        raise InputError(f"{name} has {keys.null_count:,} rows without {on!r}, the first in row {first}: fill it in")
+        raise InputError(
+            problem=f"{name} has {keys.null_count:,} rows without {on!r}, the first in row {first}", remedy="fill it in"
+        )
     counts = keys.value_counts()
     twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1)).to_pylist()
     if twice:
         raise InputError(
-            f"{name} has {len(twice):,} keys in {on!r} more than once ({list_some(twice)}): keep one row each"
+            problem=f"{name} has {len(twice):,} keys in {on!r} more than once ({list_some(twice)})",
+            remedy="keep one row each",
         )
     return keys
 
@@ -126,7 +135,9 @@ def _open_file(path: Path) -> tuple[list[str], Any]:
             return _open_parquet(path)
         if ending in (".feather", ".arrow"):
             return _open_feather(path)
-    raise FileError(f"manifest {path} has an ending that is not known: use .csv, .tsv, .parquet or .feather")
+    raise FileError(
+        problem=f"manifest {path} has an ending that is not known", remedy="use .csv, .tsv, .parquet or .feather"
+    )
 
 
 def _reaching(path: Path) -> AbstractContextManager[None]:

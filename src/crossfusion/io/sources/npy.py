@@ -76,14 +76,17 @@ def check_rows(header: Header, name: str) -> None:
     try:
         as_rows(np.broadcast_to(np.zeros((), header.dtype), shape), name)
     except InputError as problem:
-        raise InputError(str(problem).replace(str(shape), str(header.shape))) from problem
+        seen = problem.problem.replace(str(shape), str(header.shape))
+        raise InputError(problem.argument, problem=seen, remedy=problem.remedy) from problem
 
 
 def from_npy(path: str, by: Sequence[str], _vectors: Any = None) -> Source:
     """A `.npy` file, which has rows but no columns to name."""
     name = paths.show_path(path)
     if by:
-        raise InputError(f"{name} holds rows without columns, so {by[0]!r} is not in it: use .npz, .csv or .parquet")
+        raise InputError(
+            problem=f"{name} holds rows without columns, so {by[0]!r} is not in it", remedy="use .npz, .csv or .parquet"
+        )
     with paths.open_binary(path) as file, paths.translate_errors(path, TROUBLE):
         header = read_header(file)
         size = file.seek(0, os.SEEK_END) - header.offset

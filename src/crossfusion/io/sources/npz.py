@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, as_names, check_known, check_length, factors
+from crossfusion._base import InputError, arg, as_names, check_known, check_length, factors
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.npy import Header, check_rows, fill, no_keys, read_header
@@ -28,10 +28,13 @@ def from_npz(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     if not named:
         flat = [array for array, header in headers.items() if len(header.shape) == 2]
         if len(flat) != 1:
-            raise InputError(f"{name} has {len(flat)} two-dimensional arrays: name the one with the rows in vectors")
+            raise InputError(
+                problem=f"{name} has {len(flat)} two-dimensional arrays",
+                remedy=f"name the one with the rows in {arg('vectors')}",
+            )
         named = (flat[0],)
     if len(named) > 1:
-        raise InputError(f"vectors={vectors!r} must be the name of the array of {name} that holds the rows")
+        raise InputError("vectors", vectors, f"must be the name of the array of {name} that holds the rows")
     check_known(named, list(headers), "array", name)
     vectors = named[0]
     chosen = {array: headers[array] for array in (vectors, *by)}
@@ -72,11 +75,12 @@ def _check(chosen: Mapping[str, Header], vectors: str, by: Sequence[str], name: 
     for factor in by:
         header = chosen[factor]
         factors.as_column(np.zeros((1,) * len(header.shape), header.dtype), factor)
-        check_length(header.shape[0], chosen[vectors].shape[0], factor, name)
+        check_length(header.shape[0], chosen[vectors].shape[0], f"array {factor!r}", name)
     longest = sum(header.row_bytes for header in chosen.values())
     if longest > LONGEST:
         raise InputError(
-            f"{name} has rows of {longest} bytes, more than the {LONGEST} that are read: split the features"
+            problem=f"{name} has rows of {longest} bytes, more than the {LONGEST} that are read",
+            remedy="split the features",
         )
 
 

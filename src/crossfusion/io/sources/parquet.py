@@ -43,7 +43,10 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     with paths.translate_errors(path, TROUBLE), opened.file() as file:
         schema, about = file.schema_arrow, file.metadata
         if KEY in (schema.metadata or {}):
-            raise InputError(f"{name} is a summary already, without rows: ask it with matrix, hierarchy or attribution")
+            raise InputError(
+                problem=f"{name} is a summary already, without rows",
+                remedy="ask it with matrix, hierarchy or attribution",
+            )
         columns = vector_columns(schema, by, vectors, name)
         row_bytes = _row_bytes(file, columns, name)
         parts = [
@@ -153,8 +156,9 @@ def _stretches(
             if rows.shape[1] != dim:
                 if table.column(0).null_count < table.num_rows:
                     raise InputError(
-                        f"column {column!r} of {name} holds vectors of unequal length, {dim} entries"
-                        f" before row {first} and {rows.shape[1]} from there on: pad or drop them"
+                        problem=f"column {column!r} of {name} holds vectors of unequal length, {dim} entries before"
+                        f" row {first} and {rows.shape[1]} from there on",
+                        remedy="pad or drop them",
                     )
                 rows = np.full((len(rows), dim), np.nan)
             first += len(rows)

@@ -69,7 +69,7 @@ class ParquetFile:
         about = os.stat(self.path)
         stamp = about.st_ino, about.st_size, about.st_mtime_ns
         if self._stamp not in (None, stamp):
-            raise FileError(f"{paths.show_path(self.path)} has changed since it was opened: start again")
+            raise FileError(paths.show_path(self.path), "has changed since it was opened", "start again")
         self._stamp = stamp
 
     def expect(self, parts: int) -> None:

@@ -63,7 +63,7 @@ def as_text(path: str | os.PathLike[str]) -> str:
     """A path as text, `~` expanded."""
     text = os.fsdecode(path)
     if not text or "\0" in text:
-        raise FileError(f"{text!r} is not a path: name a file, a folder or a URL")
+        raise FileError(problem=f"{text!r} is not a path", remedy="name a file, a folder or a URL")
     return text if is_remote(text) else os.path.expanduser(text)
 
 
@@ -144,7 +144,9 @@ def _walk(folder: str, endings: Collection[str]) -> Iterator[FoundFile]:
 
 def _some(path: str, found: Sequence[FoundFile], endings: Collection[str], where: str) -> Location:
     if not found:
-        raise FileError(f"{show_path(path)} has no file {where} with an ending that is known: {', '.join(endings)}")
+        raise FileError(
+            show_path(path), f"has no file {where} with an ending that is known", f"use one of {', '.join(endings)}"
+        )
     return Location(show_path(path), tuple(sorted(dict.fromkeys(found), key=lambda file: file.path)), several=True)
 
 
@@ -152,12 +154,12 @@ def check_file(path: str | os.PathLike[str], name: str | None = None) -> None:
     """Refuse what is not there, and what is no file."""
     if not os.path.isfile(path):  # to open a pipe would wait for ever
         trouble = "is not a file" if os.path.exists(path) else "does not exist"
-        raise FileError(f"{name or show_path(path)} {trouble}: check the path")
+        raise FileError(name or show_path(path), trouble, "check the path")
 
 
 def _check_ending(path: str, endings: Collection[str]) -> None:
     if ending(path) not in endings:
-        raise FileError(f"{show_path(path)} has an ending that is not known: use one of {', '.join(endings)}")
+        raise FileError(show_path(path), "has an ending that is not known", f"use one of {', '.join(endings)}")
 
 
 def _find_remote(path: str, endings: Collection[str]) -> Location:
@@ -200,11 +202,11 @@ def translate_errors(path: str, trouble: str = "cannot be read") -> Iterator[Non
         raise
     except FileNotFoundError as problem:
         found = "cannot be reached or does not exist" if is_remote(path) else "does not exist"
-        raise FileError(f"{show_path(path)} {found}: check the path") from problem
+        raise FileError(show_path(path), found, "check the path") from problem
     except Exception as problem:
         found = "cannot be read" if is_remote(path) else trouble  # the way may be damaged, and not the file
         found = RAN_SHORT if ran_short(problem) else found
-        raise FileError(f"{show_path(path)} {found} ({describe_error(problem)})") from problem
+        raise FileError(show_path(path), f"{found} ({describe_error(problem)})") from problem
 
 
 def describe_error(problem: BaseException) -> str:
@@ -254,8 +256,8 @@ def factors_of(files: Sequence[FoundFile], by: Sequence[str]) -> list[dict[str, 
         if bare is not None:
             named = next(file for file in files if name in file.factors)
             raise InputError(
-                f"{show_path(bare.path)} has no folder {name}=... in its path, but {show_path(named.path)} has: pass"
-                " files of one layout"
+                problem=f"{show_path(bare.path)} has no folder {name}=... in its path, but {show_path(named.path)} has",
+                remedy="pass files of one layout",
             )
     whole = {name for name in wanted if _are_whole([file.factors[name] for file in files])}
     return [{name: _type_values(file.factors[name], name in whole) for name in wanted} for file in files]

@@ -21,8 +21,9 @@ def rechunk(pieces: Iterable[Chunk], name: str) -> Iterator[Chunk]:
         rows = piece.rows
         if dim not in (None, rows.shape[1]) and not _is_all_missing(rows):
             raise InputError(
-                f"{name} holds vectors of unequal length, {dim} entries up to row {piece.first - 1} and"
-                f" {rows.shape[1]} from row {piece.first}: pad or drop them"
+                problem=f"{name} holds vectors of unequal length, {dim} entries up to row {piece.first - 1} and"
+                f" {rows.shape[1]} from row {piece.first}",
+                remedy="pad or drop them",
             )
         if rows.nbytes >= chunk.BLOCK // 2:
             yield from waiting.flush()

@@ -28,9 +28,9 @@ CONFIG = {
 def from_sql(query: str, by: Sequence[str], vectors: Any = None) -> Source:
     """Rows of the last statement of a query, which streams; the statements before it prepare it and run once."""
     if not isinstance(query, str) or not query.strip():
-        raise InputError(f"sql={query!r} is no query: pass a text that ends in a select")
+        raise InputError("sql", query, "is not a query", "pass a text that ends in a select")
     if any("\ud800" <= letter <= "\udfff" for letter in query):
-        raise InputError("sql is not UTF-8 text: write it in that encoding")
+        raise InputError("sql", problem="is not UTF-8 text", remedy="write it in that encoding")
     batches = _Query(query)
     return from_stream(Stream(batches.schema(), batches), by, vectors, NAME)
 
@@ -59,7 +59,9 @@ class _Query:
             try:
                 self._result = _prepare(duckdb.connect(":memory:", config=CONFIG), self._query)
             except translate_errors() as problem:
-                raise InputError(f"sql cannot be run by DuckDB ({first_line(problem)}): mend the query") from problem
+                raise InputError(
+                    "sql", problem=f"cannot be run by DuckDB ({first_line(problem)})", remedy="fix the query"
+                ) from problem
         return self._result
 
 
@@ -67,7 +69,7 @@ def _prepare(connection: Any, query: str) -> Any:
     """Run all statements but the last, and return that one as a relation."""
     statements = connection.extract_statements(query)
     if not statements or statements[-1].type.name not in ("SELECT", "CALL", "EXECUTE"):
-        raise InputError("sql ends in a statement that gives no rows: end it with a select")
+        raise InputError("sql", problem="ends in a statement that gives no rows", remedy="end it with a select")
     connection.execute("set enable_progress_bar = false")  # which would be printed
     for statement in statements[:-1]:
         connection.execute(statement).fetchall()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from crossfusion._base import FileError, InputError, as_names, check_known, check_length, factors, optional
+from crossfusion._base import FileError, InputError, arg, as_names, check_known, check_length, factors, optional
 from crossfusion.io.sources import paths
 from crossfusion.io.sources.array_stores import cut_evenly, keys, translate_errors
 from crossfusion.io.sources.chunk import Chunk, Source
@@ -48,9 +48,9 @@ def _load(path: str) -> Any:
     except Exception as problem:
         if "weights_only" in str(problem) or "Weights only" in str(problem):
             raise FileError(
-                f"{paths.show_path(path)} holds other objects than tensors, numbers, text and plain"
-                f" containers of these,"
-                " or is damaged: save a dictionary of tensors"
+                paths.show_path(path),
+                "holds other objects than tensors, numbers, text and plain containers of these, or is damaged",
+                "save a dictionary of tensors",
             ) from problem
         raise
 
@@ -61,21 +61,28 @@ def _find_rows(content: Any, path: str, by: Sequence[str], vectors: Any) -> str 
     if torch.is_tensor(content):
         if by or vectors is not None:
             name = by[0] if by else vectors
-            raise InputError(f"{path} is one tensor without names, so {name!r} is not in it: save a dictionary")
+            raise InputError(
+                problem=f"{path} is one tensor without names, so {name!r} is not in it", remedy="save a dictionary"
+            )
         return None
     if not isinstance(content, dict):
-        raise InputError(f"{path} holds {type(content).__name__}: save a tensor, or a dictionary of tensors")
+        raise InputError(
+            problem=f"{path} holds {type(content).__name__}", remedy="save a tensor, or a dictionary of tensors"
+        )
     known = [key for key in content if isinstance(key, str)]
     check_known(by, known, "entry", path)
     if vectors is not None:
         names = as_names(vectors, "vectors", "tensor")
         check_known(names, known, "entry", path)
         if len(names) != 1:
-            raise InputError(f"vectors={vectors!r} must be the name of one tensor of {path}, rows × features")
+            raise InputError("vectors", vectors, f"must be the name of one tensor of {path}, rows × features")
         return names[0]
     flat = [key for key in known if torch.is_tensor(content[key]) and content[key].ndim == 2 and key not in by]
     if len(flat) != 1:
-        raise InputError(f"{path} has {len(flat)} two-dimensional tensors: name the one with the rows in vectors")
+        raise InputError(
+            problem=f"{path} has {len(flat)} two-dimensional tensors",
+            remedy=f"name the one with the rows in {arg('vectors')}",
+        )
     return flat[0]
 
 
@@ -84,11 +91,13 @@ def _check_tensor(rows: Any, holder: str) -> Any:
     torch = optional.load("torch", "PyTorch", "torch", "reading .pt files")
     if not torch.is_tensor(rows) or rows.ndim != 2:
         found = f"has shape {tuple(rows.shape)}" if torch.is_tensor(rows) else f"is {type(rows).__name__}"
-        raise InputError(f"{holder} {found}: vectors need a tensor of rows × features")
+        raise InputError(problem=f"{holder} {found}", remedy="vectors need a tensor of rows × features")
     if rows.layout is not torch.strided or rows.is_quantized or rows.is_complex() or rows.is_meta:
-        raise InputError(f"{holder} is sparse, quantized, complex or without values: save a dense tensor of numbers")
+        raise InputError(
+            problem=f"{holder} is sparse, quantized, complex or without values", remedy="save a dense tensor of numbers"
+        )
     if rows.untyped_storage().nbytes() < rows.numel() * rows.element_size():
-        raise FileError(f"{holder} repeats values that are stored once: save it after .contiguous()")
+        raise FileError(holder, "repeats values that are stored once", "save it after .contiguous()")
     return rows
 
 
@@ -97,10 +106,15 @@ def _column(values: Any, name: str) -> Column:
     torch = optional.load("torch", "PyTorch", "torch", "reading .pt files")
     if torch.is_tensor(values):
         if values.ndim != 1 or values.is_complex() or values.layout is not torch.strided:
-            raise InputError(f"{name} has shape {tuple(values.shape)}: a factor needs one plain value a row")
+            raise InputError(
+                problem=f"{name} has shape {tuple(values.shape)}", remedy="a factor needs one plain value per row"
+            )
         values = values.detach()
     elif not isinstance(values, list | tuple):
-        raise InputError(f"{name} is {type(values).__name__}: a factor needs a tensor or a list with one value a row")
+        raise InputError(
+            problem=f"{name} is {type(values).__name__}",
+            remedy="a factor needs a tensor or a list with one value per row",
+        )
     return Column(len(values), lambda start, stop: factors.as_column(_plain(values[start:stop]), name))
 
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import InputError, as_names, check_known, check_once
+from crossfusion._base import InputError, arg, as_names, check_known, check_once
 from crossfusion.io.sources import chunk
 from crossfusion.io.sources.chunk import Chunk, Source, even_cuts, split_in_memory
 from crossfusion.io.sources.columns_to_rows import from_lists, from_numbers, is_number, is_text, is_vector, list_of
@@ -29,8 +29,10 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
         if len(lists) == 1 and not found:
             raise _not_numbers(lists[0].name, lists[0].type, holder)
         if len(found) != 1:
-            said = f"{len(found)} columns of vectors ({', '.join(found)})" if found else "no column of vectors"
-            raise InputError(f"{holder} has {said}: name one in vectors, or a pattern such as 'dim_*'")
+            said = f"{len(found)} vector columns ({', '.join(found)})" if found else "no vector column"
+            raise InputError(
+                problem=f"{holder} has {said}", remedy=f"name one in {arg('vectors')}, or a pattern such as 'dim_*'"
+            )
         return found
     names = choose_columns(schema.names, by, as_names(vectors, "vectors", "column"), holder)
     check_once(names, schema.names, holder)
@@ -54,8 +56,12 @@ def _not_numbers(name: str, kind: "pa.DataType", holder: str) -> InputError:
     import pyarrow as pa
 
     if pa.types.is_decimal(list_of(kind) or kind):
-        return InputError(f"column {name!r} of {holder} holds decimals ({kind}): cast it to float or double first")
-    return InputError(f"column {name!r} of {holder} holds {kind}, not numbers: leave it out of vectors")
+        return InputError(
+            problem=f"column {name!r} of {holder} holds decimals ({kind})", remedy="cast it to float or double first"
+        )
+    return InputError(
+        problem=f"column {name!r} of {holder} holds {kind}, not numbers", remedy=f"leave it out of {arg('vectors')}"
+    )
 
 
 def choose_columns(names: Sequence[str], by: Sequence[str], wanted: Sequence[str], holder: str) -> list[str]:
@@ -64,14 +70,19 @@ def choose_columns(names: Sequence[str], by: Sequence[str], wanted: Sequence[str
     known, factors = set(names), set(by)
     for entry in wanted:
         if entry in factors:
-            raise InputError(f"{entry!r} is in vectors and is a factor too: leave it out of vectors")
+            raise InputError(
+                problem=f"{entry!r} is in {arg('vectors')} and is a factor too",
+                remedy=f"leave it out of {arg('vectors')}",
+            )
         matching = (
             [entry] if entry in known else [name for name in names if fnmatchcase(name, entry) and name not in factors]
         )
         if not matching and "*" not in entry:
             check_known([entry], names, "column", holder)
         if not matching:
-            raise InputError(f"{holder} has no column for vectors={entry!r}: there are {', '.join(names)}")
+            raise InputError(
+                problem=f"{holder} has no column for {arg('vectors', entry)}", remedy=f"there are {', '.join(names)}"
+            )
         found |= dict.fromkeys(matching)
     return list(found)
 

@@ -34,7 +34,8 @@ class Zarr(Store):
         if path.endswith(".zip"):
             if paths.is_remote(path):
                 raise InputError(
-                    f"{paths.show_path(path)} is a zip file elsewhere: copy it to this machine, or unpack it"
+                    problem=f"{paths.show_path(path)} is a zip file elsewhere",
+                    remedy="copy it to this machine, or unpack it",
                 )
             zipfile.ZipFile(path).close()  # what is none cannot be closed as a store
             store = zarr.storage.ZipStore(path, mode="r")
@@ -60,9 +61,9 @@ class Zarr(Store):
     def check(self, array: Any, holder: str) -> None:
         """Refuse pickled objects, and chunks that do not fit in memory."""
         if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in _filters(array)):
-            raise InputError(f"{holder} holds pickled objects, which are not read: store plain values")
+            raise InputError(problem=f"{holder} holds pickled objects, which are not read", remedy="store plain values")
         if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
-            raise FileError(f"{holder} has chunks of more than {LARGEST // 2**30} GB: write it in smaller ones")
+            raise FileError(holder, f"has chunks of more than {LARGEST // 2**30} GB", "write it in smaller ones")
 
     def check_written(self, array: Any, holder: str) -> None:
         """Refuse an array of which almost nothing is stored; some chunks may be missing, being zero throughout."""
@@ -70,7 +71,7 @@ class Zarr(Store):
         expected = math.prod(-(-extent // size) for extent, size in pieces)
         needed = expected // FILLED
         if sum(1 for _ in islice(_stored(array), needed)) < needed:
-            raise FileError(f"{holder} has {array.shape[0]} rows, almost all of which were never written: write them")
+            raise FileError(holder, f"has {array.shape[0]} rows, almost all of which were never written", "write them")
 
     def step(self, array: Any) -> int:
         """Rows of a shard if these fit in a block, or of a chunk."""

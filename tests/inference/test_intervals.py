@@ -243,17 +243,17 @@ def test_a_bootstrap_is_that_of_repeated_units():
     summary = cf.summarize(x, by={"group": group, "unit": unit})
     from crossfusion.inference.bootstrap import compute_replicates, draw_multiplicities
     from crossfusion.inference.unit_errors import estimate_unit_errors
-    from crossfusion.summary.designs import make_design, unit_moments
+    from crossfusion.summary.designs import make_design, make_unit_moments
 
-    design, pieces = make_design(summary, "group", None), unit_moments(summary, "group", None, "unit", "x")
-    times = draw_multiplicities(pieces, design, 5, 0)
+    design, units = make_design(summary, "group", None), make_unit_moments(summary, "group", None, "unit", "x")
+    times = draw_multiplicities(units, design, 5, 0)
     assert (times[:, :4].sum(axis=1) == 4).all()
     assert (times[:, 4:].sum(axis=1) == 4).all()
     weight = design.weights("pooled")
-    errors = estimate_unit_errors(pieces, design, weight).errors
+    errors = estimate_unit_errors(units, design, weight).errors
     whole = np.sum(weight * design.cells.dispersion)
     bias, extra = float(errors.bias) * whole, float(errors.within - 1) * whole
-    for often, found in zip(times, compute_replicates(pieces, design, weight, times), strict=True):
+    for often, found in zip(times, compute_replicates(units, design, weight, times), strict=True):
         chosen = np.repeat(np.arange(len(x)), often[unit].astype(int))
         plain = cf.cfd(x[chosen], labels=group[chosen])
         expected = np.log1p((plain.between - 2 * bias) / (plain.within + 2 * extra))

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 import crossfusion as cf
 from crossfusion._base import threads
 from crossfusion.inference.permutation import sums
-from crossfusion.moments import kernel
 from tests.cli.test_cli import fails, run, run_json
 
 
@@ -228,10 +227,10 @@ def test_how_work_is_cut_changes_nothing(options, monkeypatch):
 
     expected = ask()
     for module, name, value in (
-        (sums, "ROWS", 700),
-        (sums, "MEMORY", 1),
-        (sums, "MOST", 32),
-        (kernel, "thread_count", lambda: 3),
+        (sums, "TILE_BYTES", 700),
+        (sums, "MAX_BYTES", 1),
+        (sums, "MAX_BATCH", 32),
+        (sums, "thread_count", lambda: 3),
         (threads, "_blas", lambda: None),
     ):
         with monkeypatch.context() as patch:
@@ -240,13 +239,14 @@ def test_how_work_is_cut_changes_nothing(options, monkeypatch):
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(sums, "MOST", 10**9)
+    monkeypatch.setattr(sums, "MAX_BATCH", 10**9)
     for threads_ in (1, 2, 8):
-        monkeypatch.setattr(kernel, "thread_count", lambda number=threads_: number)
+        monkeypatch.setattr(sums, "thread_count", lambda number=threads_: number)
         for items, dim in ((10**3, 1), (10**5, 256), (10**6, 1024)):
-            step = sums._permutations_per_block(items, 1, dim, 10**6)
-            used = step * (items + 9 * sums._block_rows(dim) + 40 * dim) + 24 * sums._block_rows(dim) * dim
-            assert threads_ * used <= max(sums.MEMORY, threads_ * 20 * items)
+            step = sums._choose_batch_size(items, 1, dim, 10**6)
+            tile = sums._choose_tile_rows(dim)
+            used = step * (items + 9 * tile + 40 * dim) + 24 * tile * dim
+            assert threads_ * used <= max(sums.MAX_BYTES, threads_ * 20 * items)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])

@@ -557,7 +557,7 @@ WORKER = """
 import os, signal, sys, time
 import filelock, numpy as np, pandas, pyarrow as pa, pyarrow.parquet  # what would load in each fork otherwise
 import crossfusion as cf
-from crossfusion.appending import append_summary
+from crossfusion.summary import append_summary
 from crossfusion.moments import Moments
 
 def batch(number, cells=60, dim=200):

@@ -18,7 +18,7 @@ def plain_number(value: float) -> float:
 
 
 def label_text(label: Any) -> str:
-    """A group's name as people read it: parts of a combination joined by a slash, control characters escaped."""
+    """Format a group's label for display: values of several factors joined by slashes, control characters escaped."""
     if isinstance(label, tuple):
         return " / ".join(map(label_text, label))
     if label is None:

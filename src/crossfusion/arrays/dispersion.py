@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion._base import FloatArray, InputError, as_rows, factors
 from crossfusion.arrays.permutation import finite_moments, make_codes, make_design, make_keys, test_without_units
 from crossfusion.fusion import Codes, Design
-from crossfusion.inference import TestResult, Values, check_test_options, find_exchangeable, run_test
+from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test
 from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
 
 
@@ -74,13 +74,13 @@ def dispersion_test(
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
     cell, cells = factors.encode(test_without_units(keys))
     moments = finite_moments(rows, cell, cells.num_rows)
-    label, part, unit = make_codes(keys)
-    items = find_exchangeable(label, part, unit, crossed=False)
+    label, stratum, unit = make_codes(keys)
+    items = find_exchangeable(label, stratum, unit, crossed=False)
     distance = np.sqrt(squared_distance_to_mean(rows, cell, moments.mean))[:, None]
     design = make_design(reduce_groups(distance, cell, cells.num_rows, name="x")[0], cells)
     design.check_groups()
     shrunk = _shrinkage(rows, moments, cell, unit)
-    values = Values(distance / shrunk[cell][:, None], part, shrink=_sum_by_stratum(shrunk, design))
+    values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_sum_by_stratum(shrunk, design))
     return run_test(design, values, items, permutations=permutations, seed=seed)
 
 
@@ -93,11 +93,11 @@ def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> 
         number, error = moments.count, 1 / np.maximum(moments.count - 1, 1)
     else:
         width = int(unit.max()) + 1
-        piece, codes = np.unique(cell.astype(np.int64) * width + unit, return_inverse=True)
-        owner = piece // width
-        parts = reduce_groups(rows, codes.astype(np.int32), len(piece), name="x")[0]
+        pair, codes = np.unique(cell.astype(np.int64) * width + unit, return_inverse=True)
+        owner = pair // width
+        unit_moments = reduce_groups(rows, codes.astype(np.int32), len(pair), name="x")[0]
         number = np.bincount(owner).astype(np.float64)
-        gap = (parts.mean - moments.mean[owner]) * (parts.count / moments.count[owner])[:, None]
+        gap = (unit_moments.mean - moments.mean[owner]) * (unit_moments.count / moments.count[owner])[:, None]
         squares = np.bincount(owner, weights=np.einsum("ij,ij->i", gap, gap)) * number / np.maximum(number - 1, 1)
         variance = moments.dispersion
         error = np.divide(squares, variance, out=np.zeros_like(squares), where=variance > 0)
@@ -110,6 +110,6 @@ def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> 
 
 
 def _sum_by_stratum(shrunk: FloatArray, design: Design) -> FloatArray:
-    table = np.ones((int(design.part.max()) + 1, len(design.labels)))
-    table[design.part, design.group] = shrunk
+    table = np.ones((int(design.stratum.max()) + 1, len(design.labels)))
+    table[design.stratum, design.group] = shrunk
     return table

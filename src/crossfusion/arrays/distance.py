@@ -50,7 +50,7 @@ def cfd(
     level: float | None = None,
     units: Any = None,
 ) -> Fusion:
-    r"""Cross-Fusion Distance of two arrays, or of the labelled groups of one.
+    r"""Cross-Fusion Distance of two arrays, or of the labeled groups of one.
 
     .. math:: \mathrm{CFD} = -\log\frac{\sum_c w_c\,\sigma_c^2}{\sigma^2}
               = \log\Bigl(1 + \frac{\sum_c w_c\,\lVert\mu_c-\mu\rVert^2}{\sum_c w_c\,\sigma_c^2}\Bigr)
@@ -92,7 +92,7 @@ def cfd(
     slides it is then far too narrow. It is about the distance at the present shares of the groups. Units take the
     memory of their moments, about five times over: 40 bytes × units × dim for each group they are in.
 
-    Trimming reads the rows three times (centres, distances from them, moments of what is left). It removes spread as
+    Trimming reads the rows three times (centers, distances from them, moments of what is left). It removes spread as
     well as outliers, so the distance of clean groups grows: mildly in many dimensions, where all rows are about
     equally far out, by more in few. Compare trimmed with trimmed.
 
@@ -135,18 +135,18 @@ def cfd(
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
-    parts = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
-    for name, (moments, _) in zip(rows, parts, strict=True):
+    reduced = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
+    for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
-    design = Design(concat([moments for moments, _ in parts]), np.arange(2), np.zeros(2, int), list(rows))
-    fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in parts))
+    design = Design(concat([moments for moments, _ in reduced]), np.arange(2), np.zeros(2, int), list(rows))
+    fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in reduced))
     if level is None and units is None:
         return fusion
     chunks = [
         LabeledRows(
             values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
         )
-        for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), parts, strict=True))
+        for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
     return _add_interval(fusion, chunks, _unit_codes(units, rows), design, design.weights(weights), level)
 
@@ -166,8 +166,8 @@ def _compare_labels(
     gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
     warn_about_lost_groups(gone)
     group, groups = factors.encode(left.select(["labels"]))
-    part = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
-    design = Design(moments[kept], group, part, factors.labels(groups))
+    stratum = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
+    design = Design(moments[kept], group, stratum, factors.labels(groups))
     fusion = fuse(design, weights=weights, dropped=dropped)
     if level is None and units is None:
         return fusion
@@ -215,8 +215,8 @@ def _add_interval(
         sampled = sample_rows(chunks, design)
         found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
     else:
-        pieces, firsts = _unit_moments(chunks, units, design)
-        found, sampled = add_unit_errors(fusion, pieces, design, weight, level), sample_rows(firsts, design)
+        unit_moments, firsts = _unit_moments(chunks, units, design)
+        found, sampled = add_unit_errors(fusion, unit_moments, design, weight, level), sample_rows(firsts, design)
     if level is None or found.caution:
         return found
     return replace(found, caution=caution_about_shape(sampled, count_independent(design), design, weight))

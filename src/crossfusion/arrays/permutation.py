@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion._base import FiniteCheck, InputError, arg, as_rows, check_length, check_some_rows, factors
 from crossfusion.fusion import Codes, Design
-from crossfusion.inference import TestResult, Values, check_test_options, find_exchangeable, run_test, test_moments
+from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test, test_moments
 from crossfusion.moments import Moments, reduce_groups
 
 if TYPE_CHECKING:
@@ -115,26 +115,26 @@ def make_keys(rows: Any, **columns: Any) -> "pa.Table":
 
 def test_rows(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:
     """Test of rows with factors labels, and if need be strata and units (None: rows stand for themselves)."""
-    piece, pieces = factors.encode(keys)
-    by_piece = _sums_pay(rows.shape[0], pieces.num_rows, crossed)
-    if not by_piece:
-        piece, pieces = factors.encode(test_without_units(keys))
-    moments = finite_moments(rows, piece, pieces.num_rows)
-    cell, cells = factors.encode(test_without_units(pieces))
-    design = make_design(moments.merge(cell, cells.num_rows) if by_piece else moments, cells)
-    label, part, unit = make_codes(pieces if by_piece else keys)
-    if unit is not None and by_piece:
+    entry, entries = factors.encode(keys)
+    reduced = _sums_pay(rows.shape[0], entries.num_rows, crossed)
+    if not reduced:
+        entry, entries = factors.encode(test_without_units(keys))
+    moments = finite_moments(rows, entry, entries.num_rows)
+    cell, cells = factors.encode(test_without_units(entries))
+    design = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells)
+    label, stratum, unit = make_codes(entries if reduced else keys)
+    if unit is not None and reduced:
         options = {"permutations": permutations, "seed": seed}
-        return test_moments(moments, label, part, unit, design, crossed=bool(crossed), **options)
-    items = find_exchangeable(label, part, unit, crossed=crossed)
-    return run_test(design, Values(rows, part), items, permutations=permutations, seed=seed)
+        return test_moments(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
+    items = find_exchangeable(label, stratum, unit, crossed=crossed)
+    return run_test(design, Entries(rows, stratum), items, permutations=permutations, seed=seed)
 
 
-def _sums_pay(rows: int, pieces: int, crossed: bool | None) -> bool:
-    """Whether to reduce rows to pieces first: not where these would outweigh the rows, nor if there is one row each."""
+def _sums_pay(rows: int, entries: int, crossed: bool | None) -> bool:
+    """Return whether reducing rows to entries first saves work: not if there are nearly as many entries as rows."""
     if crossed:
-        return pieces < rows
-    return crossed is not None and 2 * pieces <= rows
+        return entries < rows
+    return crossed is not None and 2 * entries <= rows
 
 
 def test_without_units(keys: "pa.Table") -> "pa.Table":
@@ -154,14 +154,14 @@ def finite_moments(rows: Any, codes: Codes, groups: int) -> Moments:
 def make_design(moments: Moments, cells: "pa.Table") -> Design:
     """Cells of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
-    return Design(moments, group, _part(cells), factors.labels(groups))
+    return Design(moments, group, _stratum(cells), factors.labels(groups))
 
 
-def _part(keys: "pa.Table") -> Codes:
+def _stratum(keys: "pa.Table") -> Codes:
     return factors.encode(keys.select(["strata"]))[0] if "strata" in keys.column_names else np.zeros(keys.num_rows, int)
 
 
 def make_codes(keys: "pa.Table") -> tuple[Codes, Codes, Codes | None]:
     """Codes of labels, strata and units."""
     unit = factors.encode(keys.select(["units"]))[0] if "units" in keys.column_names else None
-    return factors.encode(keys.select(["labels"]))[0], _part(keys), unit
+    return factors.encode(keys.select(["labels"]))[0], _stratum(keys), unit

@@ -16,7 +16,7 @@ NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal we
 
 @dataclass(frozen=True)
 class Cells:
-    """Moments of groups × strata: rows, means (a last axis of features), centred sums of squares over all features.
+    """Moments of groups × strata: rows, means (a last axis of features), centered sums of squares over all features.
 
     `row` is the weight of a row of each cell where it is not 1: `count` over it is how many rows there are.
     """
@@ -28,10 +28,10 @@ class Cells:
 
 
 def compute_distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps: Any = 0.0) -> Any:
-    """Cross-Fusion Distance of cells, plug-in or from unbiased parts, in the namespace `xp`."""
+    """Compute the Cross-Fusion Distance of cells, plug-in or unbiased, in the namespace `xp`."""
     weight = _weights(xp, cells.count, weights)
-    of_part = xp.sum(weight, axis=0)
-    share = weight / _replace_zero(xp, of_part)[None, :]
+    of_stratum = xp.sum(weight, axis=0)
+    share = weight / _replace_zero(xp, of_stratum)[None, :]
     apart = cells.mean - xp.sum(share[:, :, None] * cells.mean, axis=0)[None, :, :]
     between = xp.sum(weight * xp.sum(apart * apart, axis=2))
     count = _replace_zero(xp, cells.count)
@@ -70,8 +70,8 @@ def _weights(xp: Any, count: Any, scheme: str) -> Any:
     of_group = xp.sum(count, axis=1)
     present = xp.where(count > 0, xp.ones_like(count), xp.zeros_like(count))
     groups = xp.sum(xp.where(of_group > 0, xp.ones_like(of_group), xp.zeros_like(of_group)))
-    of_part = xp.sum(count / _replace_zero(xp, of_group)[:, None], axis=0) / _replace_zero(xp, groups)
-    return present * (of_part / _replace_zero(xp, xp.sum(present, axis=0)))[None, :]
+    of_stratum = xp.sum(count / _replace_zero(xp, of_group)[:, None], axis=0) / _replace_zero(xp, groups)
+    return present * (of_stratum / _replace_zero(xp, xp.sum(present, axis=0)))[None, :]
 
 
 def _variance(xp: Any, cells: Cells) -> Any:

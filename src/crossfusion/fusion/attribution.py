@@ -145,8 +145,8 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     """Split the between-variance over features; exact, as it is a sum over them."""
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    measure_overlap(weight, design.part)
-    between = between_by_feature(cells.mean, weight, design.part)
+    measure_overlap(weight, design.stratum)
+    between = between_by_feature(cells.mean, weight, design.stratum)
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
@@ -168,11 +168,11 @@ def attribute_to_units(
     """
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    measure_overlap(weight, design.part)
-    centre = stratum_means(cells.mean, weight, design.part)[design.part]
-    direction = cells.mean - centre
+    measure_overlap(weight, design.stratum)
+    center = stratum_means(cells.mean, weight, design.stratum)[design.stratum]
+    direction = cells.mean - center
     fine_weight = weight[cell] * fine.count / cells.count[cell]
-    products = np.einsum("ij,ij->i", fine.mean - centre[cell], direction[cell])
+    products = np.einsum("ij,ij->i", fine.mean - center[cell], direction[cell])
     contribution = np.bincount(unit, weights=fine_weight * products, minlength=len(units)).astype(np.float64)
     between = float(np.sum(weight * np.einsum("ij,ij->i", direction, direction)))
     others = leave_one_out(fine, cell)
@@ -191,7 +191,7 @@ def _distance_with(design: Design, changed: Codes, replacement: Moments, weights
     present, group = np.unique(design.group[kept], return_inverse=True)
     if len(present) < 2:
         return math.nan
-    rest = Design(Moments(count[kept], mean[kept], sumsq[kept]), group, design.part[kept], present.tolist())
+    rest = Design(Moments(count[kept], mean[kept], sumsq[kept]), group, design.stratum[kept], present.tolist())
     weight = rest.weights(weights)
-    between = between_by_feature(rest.cells.mean, weight, rest.part)
+    between = between_by_feature(rest.cells.mean, weight, rest.stratum)
     return log_ratio(float(between.sum()), float(np.sum(weight * rest.cells.dispersion)))

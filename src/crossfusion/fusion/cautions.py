@@ -31,16 +31,16 @@ def caution_about_spread(design: Design, weight: FloatArray, between: float, ind
 
     `between` is the unbiased variance between means, and `independent` counts the rows, or the units, of each cell.
     """
-    cells, part = design.cells, design.part
+    cells, stratum = design.cells, design.stratum
     if independent.min() < 2:
         return None
     each = np.sqrt(cells.sumsq / cells.count[:, None])
     whole = np.sqrt(cells.dispersion)[:, None]
-    share = weight / np.bincount(part, weights=weight)[part]
+    share = weight / np.bincount(stratum, weights=weight)[stratum]
     by_chance = float(np.sum(weight * (1 - share) * cells.dispersion / (2 * independent)))
     within = float(np.sum(weight * cells.dispersion))
     for deviation, noise in ((whole, NOISE), (each, NOISE_OF_ONE)):
-        apart = float(between_by_feature(deviation, weight, part).sum())
+        apart = float(between_by_feature(deviation, weight, stratum).sum())
         if apart > max(between, noise * by_chance, LARGE * within):
             return SPREAD + HIDDEN
     return None
@@ -55,12 +55,12 @@ def caution_about_shape(
     """
     each = max(2, min(SAMPLE, NUMBERS // design.cells.dim) // len(sampled))
     strata = []
-    for members in split_by_stratum(design.part):
+    for members in split_by_stratum(design.stratum):
         rows = [sampled[cell][:each] for cell in members]
         if len(members) > 1 and min(map(len, rows)) > 1:
             cell = np.repeat(np.arange(len(members)), [len(values) for values in rows])
-            centre = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
-            strata.append((np.concatenate(rows), centre, cell, weight[members]))
+            center = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
+            strata.append((np.concatenate(rows), center, cell, weight[members]))
     with map_threads(1):
         whole = sum(_energy(_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata)
         apart = [(_distances(rows), cell, own) for rows, _, cell, own in strata]

@@ -1,7 +1,7 @@
-"""Who is compared with whom: cells of groups within parts, and their weights.
+"""Which cells are compared, and how they are weighted.
 
-Two partitions are always in play. The coarse one has parts: a single one, or the strata of ``given``. The fine one has
-cells: the compared groups within each part.
+A stratum holds rows that share a value of the adjusting factors (``given``); without them there is one stratum. A cell
+holds the rows of one group in one stratum.
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,63 +20,63 @@ WEIGHTS = ("pooled", "balanced")
 
 @dataclass(frozen=True)
 class Design:
-    """Moments of the observed cells, each with its group and its part, and the groups' labels."""
+    """Moments of the observed cells, the group and stratum of each, and the labels of the groups."""
 
     cells: Moments
     group: Codes
-    part: Codes
+    stratum: Codes
     labels: Sequence[Hashable]
 
     def check_groups(self) -> None:
-        """Refuse a comparison of one group with nothing."""
+        """Reject a comparison of fewer than two groups."""
         if len(self.labels) < 2:
             shown = ", ".join(map(repr, self.labels))
             raise InputError(problem=f"there is only one group to compare ({shown})", remedy="pass at least two")
 
     def pair(self, first: int, second: int) -> tuple["Design", Codes]:
-        """The design of two groups alone, and which of the cells it has."""
+        """Design of two groups alone, and the indices of its cells."""
         kept = np.flatnonzero((self.group == first) | (self.group == second))
-        part = np.unique(self.part[kept], return_inverse=True)[1]
+        stratum = np.unique(self.stratum[kept], return_inverse=True)[1]
         group = (self.group[kept] == second).astype(int)
-        return Design(self.cells[kept], group, part, [self.labels[first], self.labels[second]]), kept
+        return Design(self.cells[kept], group, stratum, [self.labels[first], self.labels[second]]), kept
 
     def weights(self, scheme: str) -> FloatArray:
-        """Weights of the cells, summing to 1: by rows ("pooled"), or the same say for every group ("balanced").
+        """Weights of the cells, summing to 1: by rows ("pooled"), or equal for all groups ("balanced").
 
-        Balanced within parts: part q weighs as much as it does on average in the groups, and its cells weigh the same.
+        With balanced weights, a stratum weighs its average share of a group's rows, divided equally among its cells.
         """
         check_option(scheme, WEIGHTS, "weights")
         count = self.cells.count
         if scheme == "pooled":
             return np.asarray(count / count.sum())
         share = count / np.bincount(self.group, weights=count)[self.group]
-        cells_in_part = np.maximum(np.bincount(self.part), 1)  # leaving a unit out may empty a part
-        weight_of_part = np.bincount(self.part, weights=share) / len(self.labels)
-        return np.asarray((weight_of_part / cells_in_part)[self.part])
+        cells_in_stratum = np.maximum(np.bincount(self.stratum), 1)  # leaving a unit out may empty a stratum
+        weight_of_stratum = np.bincount(self.stratum, weights=share) / len(self.labels)
+        return np.asarray((weight_of_stratum / cells_in_stratum)[self.stratum])
 
 
-def between_by_feature(mean: FloatArray, weight: FloatArray, part: Codes) -> FloatArray:
-    """Weighted scatter of means around the means of their parts, Σ w ‖μ − μ_part‖², for each feature."""
+def between_by_feature(mean: FloatArray, weight: FloatArray, stratum: Codes) -> FloatArray:
+    """Compute the weighted variance of means around the mean of their stratum, Σ w ‖μ − μ_g‖², per feature."""
     points = Moments(weight, mean, np.zeros_like(mean))
     with np.errstate(over="ignore", invalid="ignore"):
-        between = np.asarray(points.merge(part, int(part.max()) + 1).sumsq.sum(axis=0))
+        between = np.asarray(points.merge(stratum, int(stratum.max()) + 1).sumsq.sum(axis=0))
     check_range(between)
     return between
 
 
-def stratum_means(mean: FloatArray, weight: FloatArray, part: Codes) -> FloatArray:
-    """Weighted mean of the cells' means in each part."""
-    return Moments(weight, mean, np.zeros_like(mean)).merge(part, int(part.max()) + 1).mean
+def stratum_means(mean: FloatArray, weight: FloatArray, stratum: Codes) -> FloatArray:
+    """Compute the weighted mean of the cells' means in each stratum."""
+    return Moments(weight, mean, np.zeros_like(mean)).merge(stratum, int(stratum.max()) + 1).mean
 
 
-def split_by_stratum(part: Codes) -> list[Codes]:
-    """Indices of the cells of each part."""
-    order = np.argsort(part, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(part[order])) + 1)
+def split_by_stratum(stratum: Codes) -> list[Codes]:
+    """List the indices of the cells of each stratum."""
+    order = np.argsort(stratum, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
 
 
 def check_range(between: FloatArray) -> None:
-    """Refuse groups too far apart to square their distance."""
+    """Reject groups whose squared distance overflows."""
     if not np.isfinite(between).all():
         raise InputError(
             problem="the groups are so far apart that squares exceed the range of float64", remedy="scale the rows down"
@@ -84,6 +84,6 @@ def check_range(between: FloatArray) -> None:
 
 
 def error_of_mean(cells: Moments) -> FloatArray:
-    """Unbiased squared error of each cell's mean, s²/n; NaN where a cell has one row."""
+    """Estimate the squared error of each cell's mean, s²/n; NaN for a cell with one row."""
     freedom = np.where(cells.count > 1, cells.count - 1, np.nan)
     return np.asarray(cells.dispersion / freedom)

@@ -1,6 +1,6 @@
 """The Cross-Fusion Distance of weighted cells, and its result.
 
-With weights w, means μ and dispersions σ² of the cells c in parts g::
+With weights w, means μ and dispersions σ² of the cells c in strata g::
 
     within   = Σ w_c σ_c²
     between  = Σ w_c ‖μ_c − μ_g‖²
@@ -153,24 +153,24 @@ def log_ratio(between: float, within: float) -> float:
 
 
 def unbiased_distance(design: Design, weight: FloatArray, between: float) -> float | None:
-    """Distance from unbiased estimates of between and within; None where a cell has one row."""
+    """Compute the distance from unbiased estimates of between and within; None if a cell has one row."""
     error = error_of_mean(design.cells)
     if np.isnan(error).any():
         return None
-    share = weight / np.bincount(design.part, weights=weight)[design.part]
+    share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
     corrected = between - float(np.sum(weight * (1 - share) * error))
     return log_ratio(corrected, float(np.sum(weight * error * design.cells.count)))
 
 
-def share_overlap(weight: FloatArray, part: Codes) -> float:
-    """Share of weight in parts that hold at least two cells."""
-    shared = np.bincount(part)[part] > 1
+def share_overlap(weight: FloatArray, stratum: Codes) -> float:
+    """Compute the share of the weight in strata with at least two cells."""
+    shared = np.bincount(stratum)[stratum] > 1
     return 1.0 if shared.all() else float(weight[shared].sum())
 
 
-def measure_overlap(weight: FloatArray, part: Codes) -> float:
-    """Share of weight in parts that hold at least two cells, with a warning where there are none."""
-    overlap = share_overlap(weight, part)
+def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
+    """Compute the share of the weight in strata with at least two cells; warn if there are none."""
+    overlap = share_overlap(weight, stratum)
     if overlap == 0:
         warn(
             f"the design is fully confounded: no stratum of {arg('given')} holds two of the compared groups, so nothing"
@@ -181,13 +181,13 @@ def measure_overlap(weight: FloatArray, part: Codes) -> float:
 
 
 def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
-    """Distance between groups within parts."""
+    """Compute the distance between groups within strata."""
     design.check_groups()
     weight = design.weights(weights)
-    between = float(between_by_feature(design.cells.mean, weight, design.part).sum())
+    between = float(between_by_feature(design.cells.mean, weight, design.stratum).sum())
     within = float(np.sum(weight * design.cells.dispersion))
     distance = log_ratio(between, within)
-    overlap = measure_overlap(weight, design.part)
+    overlap = measure_overlap(weight, design.stratum)
     unbiased = unbiased_distance(design, weight, between)
     return Fusion(
         distance=distance,

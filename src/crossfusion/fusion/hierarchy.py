@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,25 +126,23 @@ class Hierarchy:
         return f"Cross-Fusion Distance by level\n{text_table(HEADER, self.rows())}"
 
 
-def split_levels(leaves: Moments, parts: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
+def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
     """Split the distance between leaves over nested partitions.
 
-    `parts` holds, from the coarsest to the leaves themselves, the part of each leaf; the trivial partition above the
-    first is understood. One weight vector on the leaves and leaf-level corrections serve all levels, so both columns
-    add up exactly: each level contributes log(W above / W here).
+    `partitions` holds the codes of the leaves' groups at each level, from the coarsest to the leaves themselves; the
+    trivial partition above the first is implied. All levels use one set of leaf weights and leaf-level corrections, so
+    both columns add up exactly: each level contributes log(W above / W here).
     """
-    design = Design(leaves, parts[-1], np.zeros(len(leaves), int), range(len(leaves)))
+    design = Design(leaves, partitions[-1], np.zeros(len(leaves), int), range(len(leaves)))
     design.check_groups()
     weight = design.weights(weights)
     error = error_of_mean(leaves)
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
-    within_unbiased = float(
-        np.sum(weight * error * leaves.count)
-    )  # NaN, and so are its levels, where a leaf has one row
+    within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN if a leaf has one row, and so are its levels
     found: list[tuple[float, float]] = []
-    for fine, coarse in zip(reversed(parts), [*reversed(parts[:-1]), np.zeros_like(parts[0])], strict=True):
+    for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
         above = _nest_strata(fine, coarse)
         between = float(between_by_feature(here.mean, here.count, above).sum())
         corrected = between - _correction(weight, error, fine, coarse)
@@ -155,15 +154,15 @@ def split_levels(leaves: Moments, parts: Sequence[Codes], names: Sequence[str], 
 
 
 def _nest_strata(fine: Codes, coarse: Codes) -> Codes:
-    """The coarse part of every fine part."""
+    """Find the coarse group of every fine group."""
     above = np.zeros(int(fine.max()) + 1, int)
     above[fine] = coarse
     return above
 
 
 def _correction(weight: FloatArray, error: FloatArray, fine: Codes, coarse: Codes) -> float:
-    """What sampling error alone puts between the fine parts of coarse parts: Σ w² (1/w_fine − 1/w_coarse) s²/n."""
-    of_fine, of_coarse = (np.bincount(part, weights=weight)[part] for part in (fine, coarse))
+    """Compute the between-variance due to sampling error alone: Σ w² (1/w_fine − 1/w_coarse) s²/n."""
+    of_fine, of_coarse = (np.bincount(codes, weights=weight)[codes] for codes in (fine, coarse))
     return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
 
 

@@ -10,30 +10,30 @@ from crossfusion.fusion.distance import Fusion, fuse
 from crossfusion.moments import Moments, concat
 
 
-def leave_one_out(moments: Moments, part: Codes) -> Moments:
-    """For each entry the merge of all others of its part, without subtraction: what comes before plus what is after."""
-    before, after = [Moments.empty(moments.dim)] * len(part), [Moments.empty(moments.dim)] * len(part)
-    for others, order in ((before, range(len(part))), (after, reversed(range(len(part))))):
+def leave_one_out(moments: Moments, stratum: Codes) -> Moments:
+    """Merge, for each entry, all others of its stratum, without subtraction: those before it plus those after it."""
+    before, after = [Moments.empty(moments.dim)] * len(stratum), [Moments.empty(moments.dim)] * len(stratum)
+    for others, order in ((before, range(len(stratum))), (after, reversed(range(len(stratum))))):
         running: dict[int, Moments] = {}
         for i in order:
-            others[i] = running.get(int(part[i]), others[i])
-            running[int(part[i])] = others[i] + moments[i]
+            others[i] = running.get(int(stratum[i]), others[i])
+            running[int(stratum[i])] = others[i] + moments[i]
     return concat(before) + concat(after)
 
 
 def compare_each_with_rest(design: Design, *, weights: str, dropped: int = 0) -> dict[Hashable, Fusion]:
-    """Distance of each group to the rest, within parts."""
+    """Compute the distance of each group to the rest, within strata."""
     design.check_groups()
-    cells, part = design.cells, design.part
-    others = leave_one_out(cells, part)
-    parts = cells.merge(part, int(part.max()) + 1)
+    cells, stratum = design.cells, design.stratum
+    others = leave_one_out(cells, stratum)
+    strata = cells.merge(stratum, int(stratum.max()) + 1)
     found: dict[Hashable, Fusion] = {}
     for code, label in enumerate(design.labels):
         own = np.flatnonzero(design.group == code)
-        untouched = np.setdiff1d(np.arange(len(parts)), part[own])
-        both = concat([cells[own], others[own], parts[untouched]])
+        untouched = np.setdiff1d(np.arange(len(strata)), stratum[own])
+        both = concat([cells[own], others[own], strata[untouched]])
         side = np.repeat([0, 1], [len(own), len(own) + len(untouched)])
-        where = np.concatenate([part[own], part[own], untouched])
+        where = np.concatenate([stratum[own], stratum[own], untouched])
         kept = np.flatnonzero(both.count > 0)
         pair = Design(both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"])
         found[label] = fuse(pair, weights=weights, dropped=dropped)

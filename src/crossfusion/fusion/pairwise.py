@@ -190,10 +190,10 @@ class Pairwise:
 
 
 def compare_pairs(design: Design, *, weights: str) -> Pairwise:
-    """Distances of all pairs of groups within parts.
+    """Compute the distances of all pairs of groups within strata.
 
-    The cells of groups i and j in one part weigh w_i and w_j and are ‖μ_i − μ_j‖ apart, so the part adds
-    w_i w_j / (w_i + w_j) ‖μ_i − μ_j‖² to what is between them.
+    In one stratum the cells of groups i and j weigh w_i and w_j and their means are ‖μ_i − μ_j‖ apart, so the stratum
+    adds w_i w_j / (w_i + w_j) ‖μ_i − μ_j‖² to the variance between them.
     """
     check_option(weights, WEIGHTS, "weights")
     design.check_groups()
@@ -206,7 +206,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
     error = error_of_mean(cells)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
-    for members in split_by_stratum(design.part):
+    for members in split_by_stratum(design.stratum):
         own = group[members]
         weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
         everyone = np.array_equal(own, np.arange(number))  # all groups, in order: no copies
@@ -236,7 +236,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
 
 
 def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:
-    """Weight of each cell of a part (rows) in its group's pair with every group (columns)."""
+    """Compute the weight of each cell of a stratum (rows) in the pair of its group with every group (columns)."""
     if scheme == "pooled":
         return np.asarray(count[:, None] / (rows_of_group[group][:, None] + rows_of_group))
     share = np.zeros(len(rows_of_group))

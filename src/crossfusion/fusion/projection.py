@@ -169,20 +169,20 @@ def project_groups(
 ) -> Projection:
     """Groups, and rows if there are some; `cells` are the means that give a second direction without rows."""
     Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels).check_groups()
-    centre, axes, shown, second = find_plane(groups, cells, rows)
-    points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - centre) @ axes.T
-    return Projection(labels, (groups.mean - centre) @ axes.T, axes, shown, second, points, codes)
+    center, axes, shown, second = find_plane(groups, cells, rows)
+    points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - center) @ axes.T
+    return Projection(labels, (groups.mean - center) @ axes.T, axes, shown, second, points, codes)
 
 
 def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray, float | None, str]:
-    """Centre, two directions, how much of the variance between groups they show, and where the second comes from."""
+    """Center, two directions, how much of the variance between groups they show, and where the second comes from."""
     weight = groups.count / groups.count.sum()
-    centre = np.asarray(weight @ groups.mean)
-    axes, shown = _between(groups.mean - centre, weight)
+    center = np.asarray(weight @ groups.mean)
+    axes, shown = _between(groups.mean - center, weight)
     if len(axes) == 2:
-        return centre, axes, shown, "between"
+        return center, axes, shown, "between"
     rest = cells if rows is None else np.asarray(rows[:LOOKED_AT], np.float64)
-    return centre, _complete_basis(axes, rest - centre), shown, "cells" if rows is None else "rows"
+    return center, _complete_basis(axes, rest - center), shown, "cells" if rows is None else "rows"
 
 
 def _between(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:

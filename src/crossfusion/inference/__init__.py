@@ -15,17 +15,17 @@ from crossfusion.inference.multiple_testing import METHODS, adjusted_pvalues
 from crossfusion.inference.paired_differences import Side, count_ranks, exceeds_rounding, half_widths
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
 from crossfusion.inference.permutation.result import TestResult, check_test_options, run_test, test_moments
-from crossfusion.inference.permutation.sums import Values
+from crossfusion.inference.permutation.sums import Entries
 from crossfusion.inference.row_errors import LabeledRows, count_independent, estimate_row_errors, sample_rows
 from crossfusion.inference.unit_errors import UnitMoments, estimate_cell_errors, estimate_unit_errors
 
 __all__ = [
     "METHODS",
+    "Entries",
     "LabeledRows",
     "Side",
     "TestResult",
     "UnitMoments",
-    "Values",
     "add_interval",
     "add_limits",
     "add_pvalues",

@@ -8,39 +8,39 @@ from crossfusion.inference.permutation.exchangeable import encode_strata_sets
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
 
 
-def draw_multiplicities(pieces: UnitMoments, design: Design, draws: int, seed: int) -> FloatArray:
+def draw_multiplicities(units: UnitMoments, design: Design, draws: int, seed: int) -> FloatArray:
     """How often each unit (columns) is in each resample (rows), drawn among the units of the same groups."""
     draw = np.random.default_rng(seed)
-    times = np.zeros((draws, pieces.units))
-    kind = encode_strata_sets(pieces.unit, design.group[pieces.cell])
+    times = np.zeros((draws, units.unit_count))
+    kind = encode_strata_sets(units.unit, design.group[units.cell])
     for members in split_by_stratum(kind):
         times[:, members] = draw.multinomial(len(members), np.full(len(members), 1 / len(members)), draws)
     return times
 
 
-def compute_replicates(pieces: UnitMoments, design: Design, weight: FloatArray, times: FloatArray) -> FloatArray:
+def compute_replicates(units: UnitMoments, design: Design, weight: FloatArray, times: FloatArray) -> FloatArray:
     """Distance of each resample at the design's weights, less the bias that units and their resampling add."""
-    cells, part = design.cells, design.part
-    errors = estimate_unit_errors(pieces, design, weight).errors
-    gap = pieces.moments.mean - cells.mean[pieces.cell]
-    square = pieces.moments.sumsq.sum(axis=1) + pieces.moments.count * np.einsum("ij,ij->i", gap, gap)
-    offset = cells.mean - stratum_means(cells.mean, weight, part)[part]
+    cells, stratum = design.cells, design.stratum
+    errors = estimate_unit_errors(units, design, weight).errors
+    gap = units.moments.mean - cells.mean[units.cell]
+    square = units.moments.sumsq.sum(axis=1) + units.moments.count * np.einsum("ij,ij->i", gap, gap)
+    offset = cells.mean - stratum_means(cells.mean, weight, stratum)[stratum]
     between, within, weights = np.zeros((3, len(times)))
-    for members in split_by_stratum(part):
-        total, centre = np.zeros(len(times)), np.zeros((len(times), cells.dim))
+    for members in split_by_stratum(stratum):
+        total, center = np.zeros(len(times)), np.zeros((len(times), cells.dim))
         for cell in members:
-            own = np.flatnonzero(pieces.cell == cell)
-            often = times[:, pieces.unit[own]]
-            rows = often @ pieces.moments.count[own]
+            own = np.flatnonzero(units.cell == cell)
+            often = times[:, units.unit[own]]
+            rows = often @ units.moments.count[own]
             share = np.where(rows > 0, weight[cell], 0.0)  # a cell may be missing in a resample
             rows = np.maximum(rows, 1e-300)
-            shift = (often @ (pieces.moments.count[own, None] * gap[own])) / rows[:, None]
+            shift = (often @ (units.moments.count[own, None] * gap[own])) / rows[:, None]
             within += share * ((often @ square[own]) / rows - np.einsum("ij,ij->i", shift, shift))
             shift += offset[cell]
             between += share * np.einsum("ij,ij->i", shift, shift)
-            centre += share[:, None] * shift
+            center += share[:, None] * shift
             total += share
-        between -= np.einsum("ij,ij->i", centre, centre) / np.maximum(total, 1e-300)
+        between -= np.einsum("ij,ij->i", center, center) / np.maximum(total, 1e-300)
         weights += total
     scale = weights * float(np.sum(weight * cells.dispersion))
     bias, extra = 2 * errors.bias, 2 * (errors.within - 1)

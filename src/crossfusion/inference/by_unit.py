@@ -19,29 +19,29 @@ T = TypeVar("T")
 
 
 def add_unit_errors(
-    fusion: Fusion, pieces: UnitMoments, design: Design, weight: FloatArray, level: float | None
+    fusion: Fusion, units: UnitMoments, design: Design, weight: FloatArray, level: float | None
 ) -> Fusion:
     """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
-    errors = estimate_unit_errors(pieces, design, weight).errors
-    number = np.bincount(pieces.cell).astype(np.float64)
+    errors = estimate_unit_errors(units, design, weight).errors
+    number = np.bincount(units.cell).astype(np.float64)
     caution = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
     return replace(add_interval(fusion, errors, level), caution=caution)
 
 
-def run_unit_test(pieces: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
+def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
     """Permutation test of the groups of a design, by exchanging units, or labels within units that have several."""
-    label, part = design.group[pieces.cell], design.part[pieces.cell]
+    label, stratum = design.group[units.cell], design.stratum[units.cell]
     options = {"permutations": permutations, "seed": seed}
-    crossed = is_crossed(label, pieces.unit)
-    return test_moments(pieces.moments, label, part, pieces.unit, design, crossed=crossed, **options)
+    crossed = is_crossed(label, units.unit)
+    return test_moments(units.moments, label, stratum, units.unit, design, crossed=crossed, **options)
 
 
-def add_limits(result: Pairwise, pieces: UnitMoments, design: Design, *, weights: str, level: float | None) -> Pairwise:
+def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights: str, level: float | None) -> Pairwise:
     """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
 
     def errors_of(a: int, b: int) -> Errors:
         pair, cells = design.pair(a, b)
-        return estimate_unit_errors(pieces.of_cells(cells), pair, pair.weights(weights)).errors
+        return estimate_unit_errors(units.of_cells(cells), pair, pair.weights(weights)).errors
 
     found = test_pairs(result, errors_of, "an interval")
     errors = stack_errors(list(found.values()))
@@ -49,21 +49,21 @@ def add_limits(result: Pairwise, pieces: UnitMoments, design: Design, *, weights
     def matrix(values: FloatArray) -> FloatArray:
         return fill_matrix(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
 
-    centred = replace(result, unbiased=matrix(errors.estimate))
+    centered = replace(result, unbiased=matrix(errors.estimate))
     if level is None:
-        return centred
+        return centered
     lower, upper = map(matrix, errors.limits(level))
-    return replace(centred, level=level, lower=lower, upper=upper, stderr=matrix(errors.stderr))
+    return replace(centered, level=level, lower=lower, upper=upper, stderr=matrix(errors.stderr))
 
 
 def add_tests(
-    result: Pairwise, pieces: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
+    result: Pairwise, units: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
 ) -> Pairwise:
     """The distances of all pairs with the p-values of their permutation tests."""
 
     def test_of(a: int, b: int) -> TestResult:
         pair, cells = design.pair(a, b)
-        return run_unit_test(pieces.of_cells(cells), pair, permutations=permutations, seed=seed)
+        return run_unit_test(units.of_cells(cells), pair, permutations=permutations, seed=seed)
 
     return add_pvalues(result, test_pairs(result, test_of, "a test"), permutations, adjust)
 

@@ -1,18 +1,18 @@
 r"""Confidence limits of the distance, by inverting a test of every value it might have.
 
-The variance between estimated means is a quadratic form of their errors. Far from zero the part that is linear in the
-errors decides, and the distance is about normal. Near zero the quadratic part does, which is skewed and has a variance
-of its own. Both belong to one family, a scaled noncentral chi-square, whose variance and skewness depend on the
-distance that is supposed to be true. So for each supposed distance θ the estimate has
+The variance between estimated means is a quadratic form of their errors. Far from zero the term that is linear in the
+errors dominates, and the distance is about normal. Near zero the quadratic term dominates, which is skewed and has its
+own variance. Both belong to one family, a scaled noncentral chi-square, whose variance and skewness depend on the true
+distance. So for each supposed distance θ the estimate has
 
 .. math:: \mathrm{Var} = \kappa_2/T^2 + V_1(\theta), \qquad
           V_1(\theta) = V_1 + \frac{4c}{T^2}\bigl(\lambda(\theta) - B_u\bigr)
 
 with λ(θ) = W_u (e^θ − 1) and c = κ₂ / 2κ₁, and the limits are the θ at which the estimate would be just too large or
-just too small. κ₁ is the bias of the variance between, κ₂ the variance of its quadratic part, and V₁ the variance of
-the linear part, of which the sum of squared influences holds 2κ₂/T² too much. 4c/T² is the slope for errors alike in
-all directions; if the difference found lies in a direction of large variance, V₁/B_u is steeper and takes its place.
-A normal variable along one direction has a third moment of 1.5 times slope, T and V₁, which stands for all.
+just too small. κ₁ is the bias of the variance between, κ₂ the variance of its quadratic term, and V₁ the variance of
+the linear term, which the sum of squared influences overestimates by 2κ₂/T². 4c/T² is the slope for isotropic errors;
+if the observed difference lies in a direction of large variance, the steeper V₁/B_u replaces it. A normal variable
+along one direction has a third moment of 1.5 times slope, T and V₁, which is used for all directions.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ CLOSE = 1e-12  # of the bracket a limit is searched in, at which it is found
 
 @dataclass(frozen=True)
 class Errors:
-    """What is known of the errors of an estimated distance, or of several at once; variances over the plug-in within.
+    """Errors of one estimated distance or of several; variances are divided by the plug-in variance within.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Errors:
     total : array
         Plug-in total variance T.
     linear : array
-        Sum of squared influences: the variance of the part that is linear in the errors, and a little more.
+        Sum of squared influences: the variance of the term that is linear in the errors, slightly overestimated.
     bias : array
-        What the errors of the means add to the variance between, κ₁.
+        Contribution of the errors of the means to the variance between, κ₁.
     quadratic : array
-        Variance of what they add, κ₂.
+        Variance of that contribution, κ₂.
     freedom : array
         Degrees of freedom of `linear`.
     """
@@ -70,12 +70,12 @@ class Errors:
         return np.asarray(np.sqrt(self.quadratic / self.total**2 + linear))
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper confidence limits, never negative: a distance is not."""
+        """Lower and upper confidence limits, which are never negative."""
         tail = (1 - level) / 2
         estimate, top = self.estimate, np.maximum(self.estimate, 0.0) + self.stderr
 
         def excess(distance: FloatArray) -> FloatArray:
-            """By how much the estimate is above its upper, and its lower, quantile."""
+            """Compute how far the estimate lies above its upper and its lower quantile."""
             quantiles = [self._quantile(distance[k], probability) for k, probability in enumerate((1 - tail, tail))]
             return np.asarray(estimate - distance - np.array(quantiles))
 
@@ -88,7 +88,7 @@ class Errors:
         return lower, upper
 
     def _linear(self, supposed: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Variance and third moment of the linear part if this variance between were true."""
+        """Compute the variance and third moment of the linear term if `supposed` were the true variance between."""
         second = self.quadratic / self.total**2
         found = np.maximum(self.linear - 2 * second, 0.0)
         slope = 2 * second / self.bias  # 4c/T²
@@ -98,9 +98,9 @@ class Errors:
         return variance, 1.5 * steep * self.total * variance
 
     def _quantile(self, distance: FloatArray, probability: float) -> FloatArray:
-        """Quantile of the estimate's deviation if `distance` were true."""
-        centre = np.maximum(self.estimate, 0.0)
-        known = np.minimum(distance, centre)
+        """Compute a quantile of the estimate's deviation if `distance` were true."""
+        center = np.maximum(self.estimate, 0.0)
+        known = np.minimum(distance, center)
         beyond = (distance - known) * np.exp(known)  # a tangent, so that the variance cannot outgrow the distance
         first, third = self._linear(self.within * (np.expm1(known) + beyond))
         variance = self.quadratic / self.total**2 + first
@@ -111,20 +111,20 @@ class Errors:
         return np.asarray(np.sqrt(variance) * heavier * skewed)
 
 
-def stack_errors(parts: Sequence[Errors]) -> Errors:
-    """The errors of several estimates, as arrays."""
-    return Errors(*(np.array([getattr(part, field.name) for part in parts]) for field in fields(Errors)))
+def stack_errors(errors: Sequence[Errors]) -> Errors:
+    """Stack the errors of several estimates into arrays."""
+    return Errors(*(np.array([getattr(entry, field.name) for entry in errors]) for field in fields(Errors)))
 
 
 def _gamma(normal: float, skewness: FloatArray) -> FloatArray:
-    """Quantile of a gamma variable of mean 0 and variance 1 (Wilson and Hilferty 1931)."""
+    """Compute a quantile of a gamma variable with mean 0 and variance 1 (Wilson and Hilferty 1931)."""
     small = np.maximum(skewness, 1e-6)
     root = np.maximum(1 + small * normal / 6 - small**2 / 36, 0.0)
     return np.asarray(2 / small * (root**3 - 1))
 
 
 def student_quantile(normal: float, freedom: FloatArray) -> FloatArray:
-    """Quantile of Student's t over the normal one (Abramowitz and Stegun 26.7.5, exact below three degrees)."""
+    """Divide a quantile of Student's t by the normal one (Abramowitz and Stegun 26.7.5; exact below three degrees)."""
     z, free = normal**2, np.maximum(freedom, 1.0)
     series = (
         1
@@ -141,13 +141,13 @@ def student_quantile(normal: float, freedom: FloatArray) -> FloatArray:
 
 
 def half_width(level: float, freedom: float) -> float:
-    """Standard errors in half an interval, by Student's t."""
+    """Compute half the width of an interval by Student's t, in standard errors."""
     normal = NormalDist().inv_cdf((1 + level) / 2)
     return float(normal * student_quantile(normal, np.array(float(freedom))))
 
 
 def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray) -> FloatArray:
-    """Where a falling function crosses zero between 0 and `top`; 0 where it is negative from the start."""
+    """Find where a decreasing function crosses zero between 0 and `top`; 0 where it starts negative."""
     low, high = np.zeros_like(top), top
     at_low, at_high = function(low), function(high)
     starts_below = at_low <= 0
@@ -170,9 +170,9 @@ def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray
 
 
 def add_interval(fusion: Fusion, errors: Errors, level: float | None) -> Fusion:
-    """The same distance with the unbiased estimate that its errors imply, and its interval at this level."""
-    centred = replace(fusion, unbiased=float(errors.estimate))
+    """Set the unbiased estimate that the errors imply and, at a level, the interval."""
+    centered = replace(fusion, unbiased=float(errors.estimate))
     if level is None:
-        return centred
+        return centered
     low, high = errors.limits(level)
-    return replace(centred, level=level, interval=(float(low), float(high)), stderr=float(errors.stderr))
+    return replace(centered, level=level, interval=(float(low), float(high)), stderr=float(errors.stderr))

@@ -2,7 +2,7 @@
 
 The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c‖²/W up to a constant, which is
 (1/T − 1/W) r + (2/T) a with r = ‖z − μ_c‖² and a = ⟨z − μ_c, μ_c − μ_g⟩. So the variances of r and a in each cell, and
-their covariance, are all that is needed of the rows, besides a sample of them for the size of the quadratic part.
+their covariance, are all that is needed from the rows, apart from a sample of them for the size of the quadratic term.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,10 +38,10 @@ class LabeledRows:
 
 
 def estimate_row_errors(
-    pieces: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
+    chunks: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
 ) -> Errors:
     """Errors of the distance of a design with these weights, from its rows in one or several arrays, and a sample."""
-    cells, part = design.cells, design.part
+    cells, stratum = design.cells, design.stratum
     error = error_of_mean(cells)  # s²/n
     if cells.count.min() < LEAST_ROWS:
         raise InputError(
@@ -49,8 +49,8 @@ def estimate_row_errors(
             problem=f"needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies",
             remedy="leave smaller ones out, or pass coarser strata",
         )
-    share = weight / np.bincount(part, weights=weight)[part]
-    between = float(between_by_feature(cells.mean, weight, part).sum())
+    share = weight / np.bincount(stratum, weights=weight)[stratum]
+    between = float(between_by_feature(cells.mean, weight, stratum).sum())
     within = float(np.sum(weight * cells.dispersion))
     bias = float(np.sum(weight * (1 - share) * error))
     total = within + between
@@ -60,9 +60,9 @@ def estimate_row_errors(
             problem="needs rows that differ within the groups, and strata that groups share",
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
-    direction = cells.mean - stratum_means(cells.mean, weight, part)[part]
-    sums = np.sum([_sums(piece, design.cells, direction, within) for piece in pieces], axis=0)
-    second, fourth = _centre_sums(sums, within / total - 1, 2 * within / total)
+    direction = cells.mean - stratum_means(cells.mean, weight, stratum)[stratum]
+    sums = np.sum([_sums(chunk, design.cells, direction, within) for chunk in chunks], axis=0)
+    second, fourth = _center_sums(sums, within / total - 1, 2 * within / total)
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
     of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
@@ -85,18 +85,18 @@ def estimate_row_errors(
 
 def least_quadratic(bias: float, design: Design) -> float:
     """Least variance of a quadratic form of this mean, whose rank is that of the design at most."""
-    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.part)))
+    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
     return 2 * bias**2 / rank
 
 
-def _sums(piece: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
+def _sums(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
     """For each cell the sums of `influence.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
-    if isinstance(piece.rows, np.ndarray) and piece.rows.nbytes >= kernel.SMALL:
-        return influence_sums(piece.rows, piece.codes, cells.mean, direction, cells.dispersion, unit)
+    if isinstance(chunk.rows, np.ndarray) and chunk.rows.nbytes >= kernel.SMALL:
+        return influence_sums(chunk.rows, chunk.codes, cells.mean, direction, cells.dispersion, unit)
     sums = np.zeros((len(cells), len(PRODUCTS)))
-    for start, block in split_rows(piece.rows, AT_A_TIME):
+    for start, block in split_rows(chunk.rows, AT_A_TIME):
         dense = block if isinstance(block, np.ndarray) else block.toarray()
-        codes = piece.codes[start : start + len(dense)]
+        codes = chunk.codes[start : start + len(dense)]
         for cell in np.unique(codes[codes >= 0]).tolist():
             own = codes == cell
             gap = np.subtract(dense if own.all() else dense[own], cells.mean[cell], dtype=np.float64)
@@ -107,7 +107,7 @@ def _sums(piece: LabeledRows, cells: Moments, direction: FloatArray, unit: float
     return sums
 
 
-def _centre_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
+def _center_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
     """Sums over the rows of each cell of the second and of the fourth power of their influence."""
     factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in PRODUCTS])
     power = np.array([i + j for i, j in PRODUCTS])
@@ -124,14 +124,14 @@ def _quadratic_sums(
 ) -> float:
     """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
 
-    Q is diag(w) − w w'/w_g in each part g. Traces are estimated from products of sampled rows. In parts of many cells,
-    where pairs of different cells hardly count, they are bounded by those of the cells themselves.
+    Q is diag(w) − w w'/w_g in each stratum g. Traces are estimated from products of sampled rows. In strata with many
+    cells, where pairs of different cells hardly matter, they are bounded by the traces of the cells themselves.
     """
     count = design.cells.count
     own = np.array([_own_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
     total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
     mixed = weight * share / count  # w_c² / w_g n_c
-    for members in split_by_stratum(design.part):
+    for members in split_by_stratum(design.stratum):
         if len(members) > FEW:
             bound = mixed[members] * np.sqrt(own[members])
             total += float(bound.sum() ** 2 - np.sum(bound**2))
@@ -144,17 +144,17 @@ def _quadratic_sums(
 
 
 def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
-    """Trace of a cell's squared covariance, from some of its `count` rows, centred; at least that of a sphere."""
+    """Trace of a cell's squared covariance, from some of its `count` rows, centered; at least that of a sphere."""
     number, dim = rows.shape
     products = rows @ rows.T
     different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
-    centred = (variance / count) ** 2  # what centring adds to each
-    return float(max((different - centred) * (count / (count - 1)) ** 2, variance**2 / dim))
+    centered = (variance / count) ** 2  # what centering adds to each
+    return float(max((different - centered) * (count / (count - 1)) ** 2, variance**2 / dim))
 
 
-def sample_rows(pieces: Sequence[LabeledRows], design: Design) -> dict[int, NDArray[np.float32]]:
+def sample_rows(chunks: Sequence[LabeledRows], design: Design) -> dict[int, NDArray[np.float32]]:
     """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
-    return {cell: rows for piece in pieces for cell, rows in _samples(piece, design)}
+    return {cell: rows for chunk in chunks for cell, rows in _samples(chunk, design)}
 
 
 def count_independent(design: Design) -> float:
@@ -162,27 +162,27 @@ def count_independent(design: Design) -> float:
     return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
 
 
-def _samples(piece: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _samples(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
     each = max(LEAST, min(SAMPLE // len(design.cells), NUMBERS // design.cells.dim))
     inverse = 1 / count_independent(design)
-    cells = range(len(design.cells)) if piece.only is None else [piece.only]
-    positions = _positions(piece, len(cells))
+    cells = range(len(design.cells)) if chunk.only is None else [chunk.only]
+    positions = _positions(chunk, len(cells))
     for cell in cells:
         own = positions(cell)
         if not len(own):
             continue  # it is in another array
         chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
-        rows = piece.rows[own[np.sort(chosen)]]
+        rows = chunk.rows[own[np.sort(chosen)]]
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         gap = np.subtract(dense, design.cells.mean[cell], dtype=np.float64)
         yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
 
 
-def _positions(piece: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
+def _positions(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
     """Where the rows of a cell are, in order."""
     if cells <= LOOKED_FOR:
-        return lambda cell: np.flatnonzero(piece.codes == cell)
-    order = np.argsort(piece.codes, kind="stable")
-    edges = np.searchsorted(piece.codes[order], np.arange(cells + 1))
+        return lambda cell: np.flatnonzero(chunk.codes == cell)
+    order = np.argsort(chunk.codes, kind="stable")
+    edges = np.searchsorted(chunk.codes[order], np.arange(cells + 1))
     return lambda cell: order[edges[cell] : edges[cell + 1]]

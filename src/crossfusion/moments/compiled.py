@@ -8,7 +8,7 @@ The work is one read of the rows, so everything here serves the memory bus:
 - the rows needed soon are prefetched, because group order defeats the hardware's own guess.
 
 Sums run in the type of the rows, over at most ``RUN`` rows around the group's running mean, and are then folded into
-float64 moments: a provisional centre keeps the squares small, the short run keeps float32 honest.
+float64 moments: a provisional center keeps the squares small, the short run keeps float32 honest.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ def _strip(vectors: int, abreast: int = 1) -> Any:
                 for k in range(vectors):
                     if soon is not None:
                         b.call(prefetch, [b.bitcast(pointer(x, soon, k), byte), *map(ir.IntType(32), (0, 3, 1))])
-                    deviation = b.fsub(load(x, here, k), centre[k])
+                    deviation = b.fsub(load(x, here, k), center[k])
                     b.store(b.fadd(b.load(total[k]), deviation), total[k])
                     squared = b.fmul(deviation, deviation, flags=("contract",))
                     b.store(b.fadd(b.load(square[k]), squared, flags=("contract",)), square[k])
@@ -83,7 +83,7 @@ def _strip(vectors: int, abreast: int = 1) -> Any:
                 return [cgutils.alloca_once_value(b, value) for value in before]
 
             zero = ir.Constant(vector, [0.0] * lanes)
-            centre = [load(accumulator, column, k) for k in range(vectors)]
+            center = [load(accumulator, column, k) for k in range(vectors)]
             starts = [b.add(column, b.mul(dim, dim.type(line))) for line in (1, 2)]
             sums = [[sums_from(start, file) for start in starts] for file in range(abreast)]
             rounds = b.sdiv(number, number.type(abreast))
@@ -320,8 +320,8 @@ def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  
             _fetch_row(rows, i + 1 + SOON)
             square = along = other_square = other_along = rows.dtype.type(0)
             for j in range(dim):
-                centre, ahead = mean[group, j], direction[group, j]
-                gap, other = rows[i, j] - centre, rows[i + 1, j] - centre
+                center, ahead = mean[group, j], direction[group, j]
+                gap, other = rows[i, j] - center, rows[i + 1, j] - center
                 square += gap * gap
                 along += gap * ahead
                 other_square += other * other

@@ -31,14 +31,14 @@ def influence_sums(
     number, dim = rows.shape
     native = rows.dtype == dtype and rows.flags.c_contiguous
     step = max(1, number) if native else max(1, CONVERT // (dim * dtype.itemsize))
-    centre, along = mean.astype(dtype), direction.astype(dtype)
+    center, along = mean.astype(dtype), direction.astype(dtype)
 
     def work(start: int, stop: int) -> FloatArray:
         sums = np.zeros((len(mean), len(PRODUCTS)))
         for begin in range(start, stop, step):
             block = slice(begin, min(begin + step, stop))
             part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
-            kernel(part, codes[block], centre, along, dispersion, 1 / unit, sums)
+            kernel(part, codes[block], center, along, dispersion, 1 / unit, sums)
         return sums
 
     threads = thread_count()

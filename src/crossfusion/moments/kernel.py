@@ -1,4 +1,4 @@
-"""From rows and group codes to count, mean and centred sum of squares, in one pass.
+"""From rows and group codes to count, mean and centered sum of squares, in one pass.
 
 Two routes to the same numbers: NumPy for inputs of up to some tens of megabytes, which never wait for a compiler, and
 a compiled, threaded kernel beyond. The choice depends on the size of the input alone, so a result does not depend on
@@ -206,10 +206,10 @@ def _accumulate_chunks(
     tile_rows = _tile_rows(groups)
     origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
     scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
-    start, unlabelled = 0, np.empty(0, np.int32)
+    start, unlabeled = 0, np.empty(0, np.int32)
     for part in parts:
         ready = np.ascontiguousarray(part, dtype).view(np.ndarray)
-        labels = unlabelled if codes is None else codes[start : start + len(ready)]
+        labels = unlabeled if codes is None else codes[start : start + len(ready)]
         if codes is not None and len(labels) < len(ready):
             raise ValueError(f"{len(codes)} codes for more rows")  # the kernel would read what is not there
         kernel(ready, labels, tile_rows, ahead, origin, *total, *scratch)

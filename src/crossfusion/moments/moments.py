@@ -1,4 +1,4 @@
-"""Count, mean and centred sum of squares: the commutative monoid behind everything else."""
+"""Count, mean and centered sum of squares: the commutative monoid behind everything else."""
 
 import operator
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from crossfusion.moments import kernel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
-    """Count, mean and centred sum of squares per feature, of one group of rows or of many groups at once.
+    """Count, mean and centered sum of squares per feature, of one group of rows or of many groups at once.
 
-    Moments add: the sum of the moments of two sets of rows is the moments of their union, in any order and any number
-    of pieces. ``Moments.empty(dim)`` is the exact identity.
+    Moments add: the sum of the moments of two disjoint sets of rows is the moments of their union, in any order and
+    any number of chunks. ``Moments.empty(dim)`` is the exact identity.
 
     Parameters
     ----------
@@ -200,12 +200,12 @@ class Moments:
         return f"Moments(count={count}, dim={self.dim})"
 
 
-def concat(parts: Sequence[Moments]) -> Moments:
-    """Moments of single groups or of many, one after the other."""
+def concat(several: Sequence[Moments]) -> Moments:
+    """Concatenate moments of single groups or of many."""
     return Moments(
-        np.concatenate([np.atleast_1d(part.count) for part in parts]),
-        np.concatenate([np.atleast_2d(part.mean) for part in parts]),
-        np.concatenate([np.atleast_2d(part.sumsq) for part in parts]),
+        np.concatenate([np.atleast_1d(moments.count) for moments in several]),
+        np.concatenate([np.atleast_2d(moments.mean) for moments in several]),
+        np.concatenate([np.atleast_2d(moments.sumsq) for moments in several]),
     )
 
 
@@ -247,8 +247,7 @@ def _expand_weights(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moment
     with np.errstate(over="ignore", invalid="ignore"):
         for start, block in split_rows(rows):
             dense = block if isinstance(block, np.ndarray) else block.toarray()
-            part = kernel.merge(weight[start : start + len(dense)], dense, None, None, 1)
-            total = kernel.add(total, part)
+            total = kernel.add(total, kernel.merge(weight[start : start + len(dense)], dense, None, None, 1))
     moments = Moments(*total)
     finite = None if moments.is_finite() else finite_rows(rows) | (weight == 0)
     if finite is None or finite.all():

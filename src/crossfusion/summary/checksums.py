@@ -22,12 +22,12 @@ ROUNDING = 1e-20  # share of the squared mean below which a squared deviation is
 
 def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
     """Of each cell: its factor values, then count, mean and sumsq as little-endian float64."""
-    parts = [np.ascontiguousarray(part, "<f8") for part in (moments.count[:, None], moments.mean, moments.sumsq)]
+    fields = [np.ascontiguousarray(values, "<f8") for values in (moments.count[:, None], moments.mean, moments.sumsq)]
     found = []
     for position, key in enumerate(_key_bytes(keys)):
         cell = blake2b(key, digest_size=8)
-        for part in parts:
-            cell.update(part[position].data)
+        for values in fields:
+            cell.update(values[position].data)
         found.append(cell.hexdigest())
     return found
 
@@ -79,14 +79,14 @@ def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
 def _traits(cells: Moments, rank: NDArray[Any]) -> list[str]:
     """What tells rows from others of the same counts: their spread, its share within cells, two mixtures of means."""
     rows = cells.count.sum()
-    centre = cells.count @ cells.mean / rows
-    gap = cells.mean - centre
+    center = cells.count @ cells.mean / rows
+    gap = cells.mean - center
     within = cells.sumsq.sum()
     spread = within + np.einsum("ij,ij->i", gap, gap) @ cells.count
-    if spread < ROUNDING * rows * (centre @ centre):  # nothing but rounding: rows that are all the same
+    if spread < ROUNDING * rows * (center @ center):  # nothing but rounding: rows that are all the same
         within = spread = 0.0
-    unit = np.sqrt(spread / rows) or np.sqrt(centre @ centre) or 1.0
+    unit = np.sqrt(spread / rows) or np.sqrt(center @ center) or 1.0
     feature, weight = np.cos(np.arange(1, cells.dim + 1)), np.cos(rank) * cells.count / rows
-    mixtures = centre @ feature / unit, weight @ (gap @ feature) / unit
+    mixtures = center @ feature / unit, weight @ (gap @ feature) / unit
     shares = (within / spread if spread else 0.0), *mixtures
     return [f"{spread:.{DIGITS - 1}e}", *(f"{round(share, DIGITS) + 0.0:.{DIGITS}f}" for share in shares)]

@@ -36,7 +36,7 @@ from crossfusion.inference import (
     exceeds_rounding,
     half_widths,
 )
-from crossfusion.summary.designs import make_design, unit_moments
+from crossfusion.summary.designs import make_design, make_unit_moments
 from crossfusion.summary.moment_table import Factors
 from crossfusion.summary.summary import Summary
 
@@ -291,7 +291,10 @@ def compare_summaries(
     if not by_units:
         return found
     asked = {
-        name: (make_design(summary, between, given), unit_moments(summary, between, given, units, f"{arg('level')}"))
+        name: (
+            make_design(summary, between, given),
+            make_unit_moments(summary, between, given, units, f"{arg('level')}"),
+        )
         for name, summary in methods.items()
     }
     return _add_unit_errors(found, asked, weights, level, draws, seed)
@@ -307,14 +310,14 @@ def _add_unit_errors(
 ) -> CorrectionComparison:
     """The same with the limits of differences, and how often ranks hold among resampled units."""
     sides = {
-        name: Side(estimate_unit_errors(pieces, design, design.weights(weights)), fusion)
-        for (name, (design, pieces)), fusion in zip(asked.items(), found.batch, strict=True)
+        name: Side(estimate_unit_errors(unit_moments, design, design.weights(weights)), fusion)
+        for (name, (design, unit_moments)), fusion in zip(asked.items(), found.batch, strict=True)
     }
     widths = np.array([half_widths(side, sides[found.reference], level) for side in sides.values()])
     distances = np.array([fusion.unbiased for fusion in found.batch], np.float64)
     below, above = exceeds_rounding(widths, distances).T
-    design, pieces = asked[found.reference]
-    times = draw_multiplicities(pieces, design, draws, seed)
+    design, unit_moments = asked[found.reference]
+    times = draw_multiplicities(unit_moments, design, draws, seed)
     placed = count_ranks(
         np.array([compute_replicates(own, d, d.weights(weights), times) for d, own in asked.values()]).T
     )

@@ -23,11 +23,11 @@ def make_design(table: MomentTable, between: Factors, given: Factors | None) -> 
         )
     cells = table.rollup([*compared, *strata])
     group, groups = factors.encode(cells.keys.select(list(compared)))
-    part = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
-    return Design(cells.moments, group, part, factors.labels(groups))
+    stratum = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+    return Design(cells.moments, group, stratum, factors.labels(groups))
 
 
-def unit_moments(
+def make_unit_moments(
     table: MomentTable, between: Factors, given: Factors | None, units: Factors | None, wanted: str
 ) -> UnitMoments:
     """Moments of units in the cells of a design, which something that is wanted needs."""

@@ -52,12 +52,12 @@ def merge_summaries(
     """
     several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes | os.PathLike | Summary | Mapping)
     given = list(parts) if several else []
-    wrong = [part for part in given if not isinstance(part, str | os.PathLike | Summary)]
+    wrong = [entry for entry in given if not isinstance(entry, str | os.PathLike | Summary)]
     if not given or wrong:
         found = "none" if several and not wrong else type(wrong[0] if wrong else parts).__name__
         raise InputError("parts", problem=f"must be a list of paths or summaries, at least one, not {found}")
-    names = [f"summary {k + 1}" if isinstance(part, Summary) else str(part) for k, part in enumerate(given)]
-    summaries = [count_known_batches(part if isinstance(part, Summary) else read_summary(part)) for part in given]
+    names = [f"summary {k + 1}" if isinstance(entry, Summary) else str(entry) for k, entry in enumerate(given)]
+    summaries = [count_known_batches(entry if isinstance(entry, Summary) else read_summary(entry)) for entry in given]
     total = combine(summaries, names)
     check_different(summaries, names)
     return suppress_small(total, min_count, small)
@@ -70,19 +70,19 @@ def count_known_batches(summary: Summary) -> Summary:
     return replace(summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags),))
 
 
-def check_different(parts: Sequence[Summary], names: Sequence[str]) -> None:
-    """Refuse the same rows in two parts."""
+def check_different(summaries: Sequence[Summary], names: Sequence[str]) -> None:
+    """Refuse the same rows in two summaries."""
     holder: dict[str, str] = {}
     cells: dict[str, str] = {}
-    for part, name in zip(parts, names, strict=True):
-        for batch in part.batches:
+    for summary, name in zip(summaries, names, strict=True):
+        for batch in summary.batches:
             if batch in holder:
                 said = "is named twice" if name == holder[batch] else f"holds rows that {holder[batch]} holds too"
                 raise InputError(problem=f"{name} {said}", remedy="leave one of them out")
             holder[batch] = name
-        for cell, position in checksums.hash_rows_in_cells(part.keys, part.moments).items():
+        for cell, position in checksums.hash_rows_in_cells(summary.keys, summary.moments).items():
             if cell in cells:
-                shown = label_text(factors.labels(part.keys.slice(position, 1))[0])
+                shown = label_text(factors.labels(summary.keys.slice(position, 1))[0])
                 raise InputError(
                     problem=f"{name} has the very same rows as {cells[cell]} in the group {shown}",
                     remedy="leave one of them out",

@@ -41,7 +41,7 @@ from crossfusion.inference import (
     draw_multiplicities,
     run_unit_test,
 )
-from crossfusion.summary.designs import make_design, unit_moments, warn_about_few_crossed
+from crossfusion.summary.designs import make_design, make_unit_moments, warn_about_few_crossed
 from crossfusion.summary.drift import Drift, compare_periods
 from crossfusion.summary.moment_table import Factors, MomentTable
 
@@ -88,8 +88,8 @@ class Queries(MomentTable):
         fusion = fuse(design, weights=weights, dropped=self.dropped)
         if level is None and not as_names(units, "units"):
             return fusion
-        pieces = unit_moments(self, between, given, units, f"{arg('level')}")
-        return add_unit_errors(fusion, pieces, design, design.weights(weights), level)
+        unit_moments = make_unit_moments(self, between, given, units, f"{arg('level')}")
+        return add_unit_errors(fusion, unit_moments, design, design.weights(weights), level)
 
     def pairwise(
         self,
@@ -143,11 +143,13 @@ class Queries(MomentTable):
         result = compare_pairs(design, weights=weights)
         if level is None and permutations is None and not as_names(units, "units"):
             return result
-        pieces = unit_moments(self, between, given, units, f"{arg('permutations' if level is None else 'level')}")
-        result = add_limits(result, pieces, design, weights=weights, level=level)
+        unit_moments = make_unit_moments(
+            self, between, given, units, f"{arg('permutations' if level is None else 'level')}"
+        )
+        result = add_limits(result, unit_moments, design, weights=weights, level=level)
         if permutations is None:
             return result
-        return add_tests(result, pieces, design, permutations=permutations, seed=seed, adjust=adjust)
+        return add_tests(result, unit_moments, design, permutations=permutations, seed=seed, adjust=adjust)
 
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
@@ -187,8 +189,8 @@ class Queries(MomentTable):
         """
         names = self._names(levels, "levels")
         leaves = self.rollup(names)
-        parts = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
-        return split_levels(leaves.moments, parts, names, weights=weights)
+        partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        return split_levels(leaves.moments, partitions, names, weights=weights)
 
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
@@ -290,9 +292,9 @@ class Queries(MomentTable):
         """
         check_test_options(permutations, seed)
         design = make_design(self, between, given)
-        pieces = unit_moments(self, between, given, units, "a test")
+        unit_moments = make_unit_moments(self, between, given, units, "a test")
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
-        return run_unit_test(pieces, design, permutations=permutations, seed=seed)
+        return run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
 
     def bootstrap(
         self,
@@ -333,10 +335,10 @@ class Queries(MomentTable):
         """
         check_whole(draws, "draws")
         check_seed(seed)
-        design, pieces = make_design(self, between, given), unit_moments(self, between, given, units, "a bootstrap")
-        return compute_replicates(
-            pieces, design, design.weights(weights), draw_multiplicities(pieces, design, draws, seed)
-        )
+        design = make_design(self, between, given)
+        unit_moments = make_unit_moments(self, between, given, units, "a bootstrap")
+        times = draw_multiplicities(unit_moments, design, draws, seed)
+        return compute_replicates(unit_moments, design, design.weights(weights), times)
 
     def drift(
         self,
@@ -395,7 +397,7 @@ class Queries(MomentTable):
         Notes
         -----
         The alarm counts periods, not rows: what is usual is read off the scatter of the reference's periods, and
-        periods that follow each other may be alike. Few reference periods make it cautious. Where neighbouring periods
+        periods that follow each other may be alike. Few reference periods make it cautious. Where neighboring periods
         are very alike (a correlation of 0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}

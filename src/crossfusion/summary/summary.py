@@ -86,24 +86,24 @@ def write_summary(summary: Summary, path: str | os.PathLike[str], mark: str = ""
     storage.write(path, summary.keys, summary.moments, facts, mark)
 
 
-def combine(parts: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
+def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
     """Summary of the rows of all parts, in one merge; `names` are theirs in messages."""
-    if len(parts) == 1:
-        return parts[0]
-    first, called = parts[0], names or ["one summary", *["another"] * (len(parts) - 1)]
-    for part, name in zip(parts[1:], called[1:], strict=True):
-        check_same_dim({called[0]: first.dim, name: part.dim})
-        check_same_factors({called[0]: first.factors, name: part.factors})
-        check_same_tags({called[0]: first.tags, name: part.tags})
-    dtype = reduce(np.promote_types, (np.dtype(part.dtype) for part in parts)).name
-    table, moments = merge_cells(_keys(parts, called), concat([part.moments for part in parts]))
-    batches = tuple(dict.fromkeys(batch for part in parts for batch in part.batches))
-    return Summary(table, moments, dtype, sum(part.dropped for part in parts), first.tags, batches)
+    if len(summaries) == 1:
+        return summaries[0]
+    first, called = summaries[0], names or ["one summary", *["another"] * (len(summaries) - 1)]
+    for summary, name in zip(summaries[1:], called[1:], strict=True):
+        check_same_dim({called[0]: first.dim, name: summary.dim})
+        check_same_factors({called[0]: first.factors, name: summary.factors})
+        check_same_tags({called[0]: first.tags, name: summary.tags})
+    dtype = reduce(np.promote_types, (np.dtype(summary.dtype) for summary in summaries)).name
+    table, moments = merge_cells(_keys(summaries, called), concat([summary.moments for summary in summaries]))
+    batches = tuple(dict.fromkeys(batch for summary in summaries for batch in summary.batches))
+    return Summary(table, moments, dtype, sum(summary.dropped for summary in summaries), first.tags, batches)
 
 
-def _keys(parts: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
+def _keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
     """Keys of all parts; values that do not go together are refused by the name of who has them."""
-    keys = [part.keys.select(list(parts[0].factors)) for part in parts]
+    keys = [summary.keys.select(list(summaries[0].factors)) for summary in summaries]
     try:
         return factors.concat(keys, f"{names[0]} and {names[1]}")
     except InputError:

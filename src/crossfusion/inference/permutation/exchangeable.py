@@ -1,4 +1,4 @@
-"""What exchanges its label with what: rows, units as wholes, or the shares of a unit that have different labels."""
+"""Which items may exchange labels: rows, whole units, or the rows of a unit that have different labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,27 +13,27 @@ Codes = NDArray[Any]
 
 @dataclass(frozen=True)
 class ExchangeableItems:
-    """The item of each piece; the label of each item, and the block within which items may exchange labels."""
+    """The item of each entry, the label of each item, and the block within which items may exchange labels."""
 
     item: Codes
     label: Codes
     block: Codes
 
 
-def find_exchangeable(label: Codes, part: Codes, unit: Codes | None, *, crossed: bool | None) -> ExchangeableItems:
-    """Items of pieces with a label, a part and a unit; in a crossed design a unit has several labels.
+def find_exchangeable(label: Codes, stratum: Codes, unit: Codes | None, *, crossed: bool | None) -> ExchangeableItems:
+    """Find the exchangeable items of entries with a label, a stratum and a unit.
 
-    Whatever has its label exchanged goes on to lie in the same parts. So items exchange labels with those of the same
-    parts, and every group keeps its share of each part.
+    In a crossed design a unit has several labels. Items exchange labels only with items of the same strata, so every
+    group keeps its number of items in each stratum.
     """
     if unit is None:
-        return ExchangeableItems(np.arange(len(label)), label, part)
+        return ExchangeableItems(np.arange(len(label)), label, stratum)
     first = np.unique(unit, return_index=True)[1]
     if not crossed:
         _check_nested(label, unit, first)
-        return ExchangeableItems(unit, label[first], encode_strata_sets(unit, part))
+        return ExchangeableItems(unit, label[first], encode_strata_sets(unit, stratum))
     item, owner, own = _combine_codes(unit, label)
-    block, _, _ = _combine_codes(owner, encode_strata_sets(item, part))
+    block, _, _ = _combine_codes(owner, encode_strata_sets(item, stratum))
     if len(np.unique(block)) == len(block):
         raise InputError(
             problem="no pair has two labels (in the same strata)", remedy="pass what was measured under several labels"
@@ -41,16 +41,16 @@ def find_exchangeable(label: Codes, part: Codes, unit: Codes | None, *, crossed:
     return ExchangeableItems(item, own, block)
 
 
-def count_landing_rows(count: FloatArray, label: Codes, part: Codes, unit: Codes) -> FloatArray:
-    """Rows that each piece's unit has in its part under each label."""
-    group, _, _ = _combine_codes(unit, part)
+def count_rows_by_label(count: FloatArray, label: Codes, stratum: Codes, unit: Codes) -> FloatArray:
+    """Count the rows that the unit of each entry has in its stratum under each label."""
+    group, _, _ = _combine_codes(unit, stratum)
     table = np.zeros((int(group.max()) + 1, int(label.max()) + 1))
     table[group, label] = count
     return np.asarray(table[group])
 
 
 def is_crossed(label: Codes, unit: Codes) -> bool:
-    """Whether some unit has several labels."""
+    """Return whether some unit has several labels."""
     return len(_combine_codes(unit, label)[1]) > int(unit.max()) + 1
 
 
@@ -68,17 +68,17 @@ def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
 
 
 def _combine_codes(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
-    """Code of each observed combination, and the parts that each is made of."""
+    """Encode the observed combinations of two codes, and list the two codes of each combination."""
     width = int(second.max()) + 1
     present, code = np.unique(first.astype(np.int64) * width + second, return_inverse=True)
     return code, present // width, present % width
 
 
-def encode_strata_sets(item: Codes, part: Codes) -> Codes:
-    """Code of the set of parts in which each item lies."""
-    _, owner, lies_in = _combine_codes(item, part)
+def encode_strata_sets(item: Codes, stratum: Codes) -> Codes:
+    """Encode the set of strata in which each item lies."""
+    _, owner, lies_in = _combine_codes(item, stratum)
     if len(owner) == int(item.max()) + 1:
-        return lies_in  # one part each
+        return lies_in  # one stratum each
     known: dict[bytes, int] = {}
     sets = np.split(lies_in, np.flatnonzero(np.diff(owner)) + 1)
-    return np.array([known.setdefault(parts.tobytes(), len(known)) for parts in sets])
+    return np.array([known.setdefault(strata.tobytes(), len(known)) for strata in sets])

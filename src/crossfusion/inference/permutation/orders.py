@@ -1,7 +1,7 @@
-"""Labels that may be exchanged within blocks, and their rearrangements: every one, or some at random.
+"""Permutations of labels within exchangeability blocks: all of them, or a random sample.
 
-Items carry labels: single rows, whole units, or the share of a unit that has one label. Under the hypothesis of a test,
-the labels of a block's items could as well have come in any other order.
+Items carry labels: rows, whole units, or the rows of a unit with one label. A block is a set of items whose labels are
+exchangeable: under the null hypothesis, every order of their labels is equally likely.
 """
 
 import math
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from crossfusion._base import FloatArray
 
 Codes = NDArray[np.integer]
-STREAM = 16  # rearrangements drawn from one random stream, so that results do not depend on how work is cut
-KEYS = 2**18  # random keys drawn at a time
-FEW = 8  # labels up to which ranks are found without sorting
+STREAM = 16  # permutations drawn from one random stream, so that results do not depend on how work is split
+MAX_KEYS = 2**18  # random keys drawn at a time
+MAX_RANKED_LABELS = 8  # labels up to which ranks are found without sorting
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Run:
 
 @dataclass(frozen=True)
 class LabelOrders:
-    """Labels in the order of their blocks, small blocks first; and the place that each item has in this order."""
+    """Labels sorted by block, small blocks first, and the place of each item in this order."""
 
     label: Codes
     place: Codes
     runs: tuple[Run, ...]
 
     @classmethod
-    def of(cls, label: Codes, block: Codes) -> "LabelOrders":
-        """Exchange of the labels of items within their blocks."""
+    def make(cls, label: Codes, block: Codes) -> "LabelOrders":
+        """Sort the labels of items by block."""
         size = np.bincount(block)[block]
         order = np.lexsort((block, size))
         place = np.empty_like(order)
@@ -55,8 +55,8 @@ class LabelOrders:
         return cls(label[order].astype(narrow), place, tuple(Run(*run) for run in runs))
 
     @cached_property
-    def _free(self) -> list[slice]:
-        """Blocks that hold different labels."""
+    def _mixed_blocks(self) -> list[slice]:
+        """Blocks with different labels."""
         found = []
         for run in self.runs:
             labels = self.label[run.start : run.stop].reshape(run.blocks, run.size)
@@ -66,23 +66,23 @@ class LabelOrders:
         return found
 
     def count(self, limit: int) -> int:
-        """Number of distinct rearrangements, the present one included; `limit` + 1 if there are more than that."""
-        if len(self._free) > math.log2(limit) + 1:  # each has two at least
+        """Number of distinct permutations, including the observed one; `limit` + 1 if there are more."""
+        if len(self._mixed_blocks) > math.log2(limit) + 1:  # each has two at least
             return limit + 1
         total = 1
-        for block in self._free:
+        for block in self._mixed_blocks:
             sizes = np.unique(self.label[block], return_counts=True)[1]
             factorials = _log_factorials(int(sizes.sum()))
             if factorials[-1] - factorials[sizes].sum() > math.log(limit) + 1:
                 return limit + 1
-            total *= _orders(sizes.tolist())
+            total *= _count_orders(sizes.tolist())
         return min(total, limit + 1)
 
-    def every(self) -> Callable[[int, int], Codes]:
-        """Function that gives all rearrangements of a range of numbers, one a row."""
-        tables = [(block, _distinct_orders(self.label[block])) for block in self._free]
+    def enumerate_all(self) -> Callable[[int, int], Codes]:
+        """Return a function of a range of numbers that gives the permutations with these numbers, one per row."""
+        tables = [(block, _list_orders(self.label[block])) for block in self._mixed_blocks]
 
-        def rearranged(start: int, stop: int) -> Codes:
+        def permute(start: int, stop: int) -> Codes:
             labels = np.tile(self.label, (stop - start, 1))
             number = np.arange(start, stop)
             for block, table in tables:
@@ -90,12 +90,15 @@ class LabelOrders:
                 number //= len(table)
             return labels
 
-        return rearranged
+        return permute
 
-    def random(self, seed: int) -> Callable[[int, int], Codes]:
-        """Function that gives random rearrangements of a range of numbers, one a row; it starts at whole streams."""
+    def draw_random(self, seed: int) -> Callable[[int, int], Codes]:
+        """Return a function of a range of numbers that gives random permutations, one per row.
 
-        def rearranged(start: int, stop: int) -> Codes:
+        Ranges start at multiples of `STREAM`.
+        """
+
+        def permute(start: int, stop: int) -> Codes:
             labels = np.tile(self.label, (stop - start, 1))
             for first in range(start, stop, STREAM):
                 draw = np.random.default_rng([seed, first])
@@ -104,20 +107,20 @@ class LabelOrders:
                     _shuffle(draw, here[:, run.start : run.stop].reshape(len(here), run.blocks, run.size))  # a view
             return labels
 
-        return rearranged
+        return permute
 
 
 def _shuffle(draw: np.random.Generator, labels: Codes) -> None:
-    """Put the labels of each block (last axis) in an order of its own, in place; the first axis repeats the others."""
+    """Shuffle the labels of each block (last axis) independently, in place."""
     number, blocks, size = labels.shape
     present = np.unique(labels[0])
     if len(present) == 1:
         return
-    step = max(1, KEYS // (blocks * size))
+    step = max(1, MAX_KEYS // (blocks * size))
     for start in range(0, number, step):
         here = labels[start : start + step]
         keys = draw.integers(2**64, size=here.shape, dtype=np.uint64)
-        if blocks == 1 and len(present) <= FEW:
+        if blocks == 1 and len(present) <= MAX_RANKED_LABELS:
             here[:, 0] = _unrank(keys[:, 0], here[0, 0], present)
         else:
             bits = int(present[-1]).bit_length()  # of a key that make room for the label which is sorted with it
@@ -125,7 +128,7 @@ def _shuffle(draw: np.random.Generator, labels: Codes) -> None:
 
 
 def _unrank(keys: NDArray[np.uint64], labels: Codes, present: Codes) -> Codes:
-    """Give each label to as many keys as have it, those of the lowest rank first; cheaper than sorting all keys."""
+    """Assign labels to keys by rank, each label as often as it occurs; cheaper than sorting all keys."""
     last = np.cumsum([np.count_nonzero(labels == label) for label in present[:-1]]) - 1
     edges = np.partition(keys, last, axis=1)[:, last]
     rank = (keys > edges[:, :1]).view(np.uint8)
@@ -135,12 +138,12 @@ def _unrank(keys: NDArray[np.uint64], labels: Codes, present: Codes) -> Codes:
 
 
 def _log_factorials(largest: int) -> FloatArray:
-    """Logarithms of 0!, 1!, 2!, ..."""
+    """Compute the logarithms of 0!, 1!, 2!, ..."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
 
 
-def _orders(sizes: list[int]) -> int:
-    """Number of distinct orders of labels that occur so many times each."""
+def _count_orders(sizes: list[int]) -> int:
+    """Count the distinct orders of labels that occur `sizes` times each."""
     total, left = 1, sum(sizes)
     for size in sorted(sizes):
         total *= math.comb(left, size)
@@ -148,13 +151,13 @@ def _orders(sizes: list[int]) -> int:
     return total
 
 
-def _distinct_orders(labels: Codes) -> Codes:
-    """Every distinct order of some labels, one a row, the smallest first."""
-    return np.array(list(_sort_runs(sorted(labels.tolist()))), labels.dtype)
+def _list_orders(labels: Codes) -> Codes:
+    """List every distinct order of some labels, one per row, in lexicographic order."""
+    return np.array(list(_iterate_orders(sorted(labels.tolist()))), labels.dtype)
 
 
-def _sort_runs(order: list[int]) -> Iterator[list[int]]:
-    """From one order of labels to the next in the lexicographic sense, until none is left."""
+def _iterate_orders(order: list[int]) -> Iterator[list[int]]:
+    """Iterate over the orders of labels from a given one on, in lexicographic order."""
     while True:
         yield order.copy()
         turn = next((i for i in range(len(order) - 2, -1, -1) if order[i] < order[i + 1]), None)

@@ -1,4 +1,4 @@
-"""The outcome of a permutation test, and how it comes about: from moments, items and their rearrangements."""
+"""The permutation test and its result."""
 
 import math
 from dataclasses import dataclass, fields
@@ -9,36 +9,37 @@ import numpy as np
 from crossfusion import plots
 from crossfusion._base import FloatArray, InputError, check_seed, check_whole, number_text, plain_value
 from crossfusion.fusion import Codes, Design, Fusion, fuse
-from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_landing_rows, find_exchangeable
+from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
 from crossfusion.inference.permutation.orders import LabelOrders
-from crossfusion.inference.permutation.sums import PermutationSums, Values
+from crossfusion.inference.permutation.sums import Entries, PermutationSums
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TIE = 1e-12  # relative difference up to which a rearrangement counts as separated as far as the groups are
-MOST = 10**8  # permutations, whose outcomes are kept
+TIE = 1e-12  # relative difference up to which the statistic of a permutation equals the observed one
+MAX_PERMUTATIONS = 10**8  # the statistic of each is kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TestResult:
-    """Outcome of a permutation test.
+    """Result of a permutation test.
 
     Parameters
     ----------
     statistic : float
-        Pseudo-F of the groups: variance between over variance within them, each by its degrees of freedom.
+        Pseudo-F of the groups: variance between groups over variance within them, each divided by its degrees of
+        freedom.
     pvalue : float
-        Share of rearrangements, the observed one included, that separate the groups at least as far.
+        Share of permutations, including the observed labels, with a statistic at least as large as the observed one.
     permutations : int
-        Number of rearrangements in `null`.
+        Number of permutations in `null`.
     null : array of shape (permutations,)
-        The statistic under each of them.
+        The statistic under each permutation.
     distance : float
-        Cross-Fusion Distance of the groups, plug-in, pooled weights.
+        Plug-in Cross-Fusion Distance between the groups, with pooled weights.
     exact : bool
-        Whether `null` holds every rearrangement there is, the observed one included, rather than a random sample.
+        Whether `null` holds all possible permutations, including the observed labels, instead of a random sample.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class TestResult:
         return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
 
     def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the statistic among those of the rearrangements.
+        """Draw the observed statistic and its distribution under permutation.
 
         Parameters
         ----------
@@ -97,19 +98,17 @@ class TestResult:
 
 
 def check_test_options(permutations: Any, seed: Any) -> None:
-    """Refuse numbers of permutations and seeds that are none."""
+    """Check the number of permutations and the seed."""
     check_whole(permutations, "permutations")
-    if permutations > MOST:
-        raise InputError(
-            "permutations", permutations, "would never end", f"pass {MOST:,} or fewer, which are enough for any purpose"
-        )
+    if permutations > MAX_PERMUTATIONS:
+        raise InputError("permutations", permutations, "would never end", f"pass {MAX_PERMUTATIONS:,} or fewer")
     check_seed(seed)
 
 
 def test_moments(
     moments: Moments,
     label: Codes,
-    part: Codes,
+    stratum: Codes,
     unit: Codes,
     design: Design,
     *,
@@ -117,38 +116,39 @@ def test_moments(
     permutations: int,
     seed: int,
 ) -> TestResult:
-    """Test of the moments of each unit under each label and in each part of a design."""
-    items = find_exchangeable(label, part, unit, crossed=crossed)
-    landing = count_landing_rows(moments.count, label, part, unit) if crossed else None
-    values = Values(moments.mean, part, moments.count, landing)
-    return run_test(design, values, items, permutations=permutations, seed=seed)
+    """Test the groups of a design from the moments of each unit under each label and in each stratum."""
+    items = find_exchangeable(label, stratum, unit, crossed=crossed)
+    count_by_label = count_rows_by_label(moments.count, label, stratum, unit) if crossed else None
+    entries = Entries(moments.mean, stratum, moments.count, count_by_label)
+    return run_test(design, entries, items, permutations=permutations, seed=seed)
 
 
-def run_test(design: Design, values: Values, items: ExchangeableItems, *, permutations: int, seed: int) -> TestResult:
-    """Compare the separation of the groups with that under rearrangements of their labels."""
+def run_test(design: Design, entries: Entries, items: ExchangeableItems, *, permutations: int, seed: int) -> TestResult:
+    """Compare the statistic of the groups with its values under permutations of their labels."""
     design.check_groups()
-    rows, cells, parts = float(design.cells.count.sum()), len(design.cells), int(design.part.max()) + 1
-    _check_freedom(rows, cells, parts)
-    exchange = LabelOrders.of(items.label, items.block)
-    number = exchange.count(permutations + 1)
+    rows, cells, strata = float(design.cells.count.sum()), len(design.cells), int(design.stratum.max()) + 1
+    _check_freedom(rows, cells, strata)
+    orders = LabelOrders.make(items.label, items.block)
+    number = orders.count(permutations + 1)
     if number == 1:
         raise InputError(
             problem="there is only one way to arrange the labels, so nothing can be judged by chance",
             remedy="pass more units or pairs that may exchange their labels, or coarser strata",
         )
     fusion = fuse(design, weights="pooled")
-    pieces = PermutationSums.of(values, items.item, design.cells.merge(design.part, parts).mean, exchange)
+    sums = PermutationSums.make(entries, items.item, design.cells.merge(design.stratum, strata).mean, orders)
     exact = number <= permutations + 1
-    scatter = pieces.scatter(exchange.every() if exact else exchange.random(seed), number if exact else permutations)
-    if values.landing is None:
-        scatter[:, 1] += rows * fusion.total - pieces.present()
-    else:  # a mean of few rows that lands where many are would add to the total: flips are compared by what is between
+    permute = orders.enumerate_all() if exact else orders.draw_random(seed)
+    scatter = sums.scatter(permute, number if exact else permutations)
+    if entries.count_by_label is None:
+        scatter[:, 1] += rows * fusion.total - sums.measure_observed()
+    else:  # a mean of few rows that takes a label of many would add to the total: compare only what is between
         scatter[:, 1] = rows * fusion.total
-    return _result(fusion, scatter, rows, (rows - cells) / (cells - parts), exact)
+    return _summarize_test(fusion, scatter, rows, (rows - cells) / (cells - strata), exact)
 
 
-def _result(fusion: Fusion, scatter: FloatArray, rows: float, freedom: float, exact: bool) -> TestResult:
-    """Outcome, from the sums of squares between the groups and of all under each rearrangement."""
+def _summarize_test(fusion: Fusion, scatter: FloatArray, rows: float, freedom: float, exact: bool) -> TestResult:
+    """Compute the result from the between-group and total sums of squares under each permutation."""
     between, total = scatter.T
     share = np.divide(between, total, out=np.zeros_like(between), where=total > 0)
     observed = -math.expm1(-fusion.distance)
@@ -161,8 +161,8 @@ def _result(fusion: Fusion, scatter: FloatArray, rows: float, freedom: float, ex
     return TestResult(statistic, pvalue, number, null, fusion.distance, exact)
 
 
-def _check_freedom(rows: float, cells: int, parts: int) -> None:
-    if cells == parts:
+def _check_freedom(rows: float, cells: int, strata: int) -> None:
+    if cells == strata:
         raise InputError(
             problem="no stratum holds two of the compared groups, so nothing can be exchanged",
             remedy="pass coarser ones",
@@ -175,6 +175,6 @@ def _check_freedom(rows: float, cells: int, parts: int) -> None:
 
 
 def _ratio(between: FloatArray, within: FloatArray) -> FloatArray:
-    """Between over within; infinite without any spread within, 0 without any at all."""
+    """Divide between by within; infinite if only `within` is 0, and 0 if both are."""
     nothing_within = np.where(between > 0, math.inf, 0.0)
     return np.divide(between, within, out=nothing_within, where=within > 0)

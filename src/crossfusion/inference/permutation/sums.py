@@ -1,13 +1,13 @@
-"""The scatter of groups under many rearrangements of their labels, by blocked matrix products.
+"""Sums of squares of groups under many permutations of their labels, by tiled matrix products.
 
-A piece is a row, or the rows that a unit has in a stratum, taken at their mean. Sums are taken around the stratum's
-mean, so that Σ ‖S_k‖² / n_k over the groups k is what lies between them, and the groups of a stratum add up to zero.
-The sums of a group under all rearrangements are one product: (rearrangements × pieces, ones where a piece has the
-label) times (pieces × features). No distances between rows are needed.
+An entry is a row, or the mean of the rows that a unit has in a stratum. Sums are taken around the mean of the stratum,
+so that Σ ‖S_k‖² / n_k over the groups k is the sum of squares between them, and the sums of a stratum's groups add up
+to zero. The sums of a group under all permutations are one product: (permutations × entries, 1 where an entry has the
+label) times (entries × features). No distances between rows are needed.
 
-What a piece adds may depend on where it lands. The share of a unit that takes another label of the same unit takes the
-number of rows there too: were it to keep its own, a unit with more rows under one label would bring its own effect into
-the comparison. And a row's distance from the centroid shrinks as the centroids of its new group do.
+The contribution of an entry may depend on its permuted label. An entry that takes another label of the same unit also
+takes the number of rows of that label; otherwise a unit with more rows under one label would bring its own effect into
+the comparison. In a test of dispersion, an entry is rescaled by the shrinkage of the group it moves to.
 """
 
 from collections.abc import Callable
@@ -16,92 +16,91 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, map_threads, multiply_matrices
-from crossfusion._base import threads as kernels
+from crossfusion._base import FloatArray, map_threads, multiply_matrices, thread_count
 from crossfusion.inference.permutation.orders import STREAM, Codes, LabelOrders
 
-MEMORY = 64 * 2**20  # bytes in use beside the data, on all threads together
-ROWS = 2**20  # bytes of pieces converted and centred at a time
-MOST = 256  # rearrangements in one product
+MAX_BYTES = 64 * 2**20  # bytes in use beside the data, on all threads together
+TILE_BYTES = 2**20  # bytes of entries converted and centered at a time
+MAX_BATCH = 256  # permutations in one product
 
 Index = slice | Codes
 
 
 @dataclass(frozen=True)
-class Values:
-    """Means of pieces (or single rows), the part of each, and how many rows each stands for (None: one).
+class Entries:
+    """Means of entries (or single rows), the stratum of each, and the number of rows of each (None: one).
 
-    Where that depends on the label: `landing` has the rows of each piece under each label, and `shrink` a factor for
-    each part and label that multiplies what lands there.
+    If an entry depends on its label, `count_by_label` holds its number of rows under each label, and `shrink` a factor
+    per stratum and label that multiplies the entries with that label.
     """
 
     mean: Any
-    part: Codes
+    stratum: Codes
     count: FloatArray | None = None
-    landing: FloatArray | None = None
+    count_by_label: FloatArray | None = None
     shrink: FloatArray | None = None
 
     @property
-    def change(self) -> bool:
-        """Whether pieces change as they land."""
-        return self.landing is not None or self.shrink is not None
+    def depends_on_label(self) -> bool:
+        """Whether the contribution of an entry depends on its label."""
+        return self.count_by_label is not None or self.shrink is not None
 
-    def rows(self, block: Index, label: int) -> FloatArray | None:
-        """Rows that pieces of a block stand for under a label."""
-        if self.landing is not None:
-            return self.landing[block, label]
-        return None if self.count is None else self.count[block]
+    def rows(self, tile: Index, label: int) -> FloatArray | None:
+        """Number of rows of the entries of a tile under a label."""
+        if self.count_by_label is not None:
+            return self.count_by_label[tile, label]
+        return None if self.count is None else self.count[tile]
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """Pieces of one part, cut into blocks, and the labels that occur in it."""
+    """Entries of one stratum, cut into tiles, and the labels that occur in it."""
 
-    blocks: tuple[tuple[Index, Index], ...]  # of pieces, and of the places of their items
+    tiles: tuple[tuple[Index, Index], ...]  # indices of entries, and of the places of their items
     labels: tuple[int, ...]
     rows: float
-    centre: FloatArray
+    center: FloatArray
     shrink: FloatArray | None
 
 
 @dataclass(frozen=True)
 class PermutationSums:
-    """Values in strata of which several groups have a share, and the exchange of their labels."""
+    """Entries in strata with several groups, and the permutations of their labels."""
 
-    values: Values
+    entries: Entries
     strata: tuple[Stratum, ...]
-    exchange: LabelOrders
+    orders: LabelOrders
 
     @classmethod
-    def of(cls, values: Values, item: Codes, centre: FloatArray, exchange: LabelOrders) -> "PermutationSums":
-        """Pieces that belong to items, around the centres of their parts."""
-        place, part = exchange.place[item], values.part
-        step = _block_rows(values.mean.shape[1])
-        order = np.argsort(part, kind="stable")
+    def make(cls, entries: Entries, item: Codes, center: FloatArray, orders: LabelOrders) -> "PermutationSums":
+        """Entries that belong to items, around the means of their strata."""
+        place, stratum = orders.place[item], entries.stratum
+        step = _choose_tile_rows(entries.mean.shape[1])
+        order = np.argsort(stratum, kind="stable")
         strata = []
-        for members in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
-            labels = np.unique(exchange.label[place[members]]).tolist()
+        for members in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
+            labels = np.unique(orders.label[place[members]]).tolist()
             if len(labels) > 1:
                 cut = [members[start : start + step] for start in range(0, len(members), step)]
-                blocks = tuple((_index(block), _index(place[block])) for block in cut)
-                rows = len(members) if values.count is None else float(values.count[members].sum())
-                here = part[members[0]]
-                shrink = None if values.shrink is None else values.shrink[here]
-                strata.append(Stratum(blocks, tuple(labels), rows, centre[here], shrink))
-        return cls(values, tuple(strata), exchange)
+                tiles = tuple((_simplify_index(tile), _simplify_index(place[tile])) for tile in cut)
+                rows = len(members) if entries.count is None else float(entries.count[members].sum())
+                here = stratum[members[0]]
+                shrink = None if entries.shrink is None else entries.shrink[here]
+                strata.append(Stratum(tiles, tuple(labels), rows, center[here], shrink))
+        return cls(entries, tuple(strata), orders)
 
-    def scatter(self, rearranged: Callable[[int, int], Codes], number: int) -> FloatArray:
-        """Sums of squares between the groups, and of the pieces around the strata's means, a row a rearrangement.
+    def scatter(self, permute: Callable[[int, int], Codes], number: int) -> FloatArray:
+        """Sums of squares between groups, and of entries around the means of strata, one row per permutation.
 
-        The latter are left at zero where they are the same under each.
+        The second column stays zero if it is the same under all permutations.
         """
-        dim, label = self.values.mean.shape[1], self.exchange.label
-        step = _permutations_per_block(len(label), label.itemsize, dim, number)
+        dim, label = self.entries.mean.shape[1], self.orders.label
+        step = _choose_batch_size(len(label), label.itemsize, dim, number)
         starts = range(0, number, step)
-        add = self._add_landed if self.values.change else self._add
+        add = self._add_relabeled if self.entries.depends_on_label else self._add_stratum
 
         def work(start: int) -> FloatArray:
-            labels = rearranged(start, min(start + step, number))
+            labels = permute(start, min(start + step, number))
             found = np.zeros((len(labels), 2))
             for stratum in self.strata:
                 add(stratum, labels, found)
@@ -110,78 +109,78 @@ class PermutationSums:
         with map_threads(len(starts)) as each:
             return np.concatenate(list(each(work, starts)))
 
-    def present(self) -> float:
-        """Sum of squares of the pieces around the strata's means as they are; zero where it does not change."""
-        if not self.values.change:
+    def measure_observed(self) -> float:
+        """Sum of squares of entries around the means of strata under the observed labels; zero if it is constant."""
+        if not self.entries.depends_on_label:
             return 0.0
-        return float(self.scatter(lambda *_: self.exchange.label[None], 1)[0, 1])
+        return float(self.scatter(lambda *_: self.orders.label[None], 1)[0, 1])
 
-    def _add(self, stratum: Stratum, labels: Codes, found: FloatArray) -> None:
-        """Add what a stratum has between its groups; the last group's sums are those of the others, reversed."""
-        others, rows_of_others = np.zeros((len(labels), self.values.mean.shape[1])), np.zeros(len(labels))
+    def _add_stratum(self, stratum: Stratum, labels: Codes, found: FloatArray) -> None:
+        """Add the sum of squares between the groups of a stratum; the last group's sum is minus that of the others."""
+        others, rows_of_others = np.zeros((len(labels), self.entries.mean.shape[1])), np.zeros(len(labels))
         for label in stratum.labels[:-1]:
-            sums, rows = self._sums(stratum, labels, label)
-            found[:, 0] += _square(sums) / rows
+            sums, rows = self._sum_group(stratum, labels, label)
+            found[:, 0] += _square_rows(sums) / rows
             others += sums
             rows_of_others += rows
-        found[:, 0] += _square(others) / (stratum.rows - rows_of_others)
+        found[:, 0] += _square_rows(others) / (stratum.rows - rows_of_others)
 
-    def _add_landed(self, stratum: Stratum, labels: Codes, found: FloatArray) -> None:
-        """The same where pieces change as they land, so that neither their sum nor their scatter stays what it is."""
-        whole = np.zeros((len(labels), self.values.mean.shape[1]))
+    def _add_relabeled(self, stratum: Stratum, labels: Codes, found: FloatArray) -> None:
+        """Do the same for entries that depend on their label, whose sums and sums of squares are not constant."""
+        whole = np.zeros((len(labels), self.entries.mean.shape[1]))
         for label in stratum.labels:
             squares = np.zeros(len(labels))
-            sums, rows = self._sums(stratum, labels, label, squares)
-            if stratum.shrink is not None:  # s x − centre = s (x − centre) + offset
+            sums, rows = self._sum_group(stratum, labels, label, squares)
+            if stratum.shrink is not None:  # s x − center = s (x − center) + offset
                 factor = stratum.shrink[label]
-                offset = (factor - 1) * stratum.centre
+                offset = (factor - 1) * stratum.center
                 squares = factor**2 * squares + 2 * factor * (sums @ offset) + rows * (offset @ offset)
                 sums = factor * sums + rows[:, None] * offset
-            found[:, 0] += _square(sums) / rows
+            found[:, 0] += _square_rows(sums) / rows
             found[:, 1] += squares
             whole += sums
-        found -= _square(whole)[:, None] / stratum.rows
+        found -= _square_rows(whole)[:, None] / stratum.rows
 
-    def _sums(
+    def _sum_group(
         self, stratum: Stratum, labels: Codes, label: int, squares: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Centred sums of a group and its rows under each rearrangement; sums of squares are added to `squares`."""
-        sums, total = np.zeros((len(labels), self.values.mean.shape[1])), np.zeros(len(labels))
+        """Sum the centered entries and the rows of a group under each permutation; add squares to `squares`."""
+        sums, total = np.zeros((len(labels), self.entries.mean.shape[1])), np.zeros(len(labels))
         product = np.empty_like(sums)
-        for block, places in stratum.blocks:
+        for tile, places in stratum.tiles:
             belongs = (labels[:, places] == label).astype(np.float64)
-            gap, rows = self._gap(block, stratum.centre), self.values.rows(block, label)
+            gap, rows = self._center(tile, stratum.center), self.entries.rows(tile, label)
             if squares is not None:
-                squares += belongs @ (_square(gap) if rows is None else _square(gap) * rows)
+                squares += belongs @ (_square_rows(gap) if rows is None else _square_rows(gap) * rows)
             sums += multiply_matrices(belongs, gap if rows is None else gap * rows[:, None], out=product)
             total += belongs.sum(axis=1) if rows is None else belongs @ rows
         return sums, total
 
-    def _gap(self, block: Index, centre: FloatArray) -> FloatArray:
-        chosen = self.values.mean[block]
+    def _center(self, tile: Index, center: FloatArray) -> FloatArray:
+        chosen = self.entries.mean[tile]
         dense = chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
-        return np.asarray(np.subtract(dense, centre, dtype=np.float64))
+        return np.asarray(np.subtract(dense, center, dtype=np.float64))
 
 
-def _block_rows(dim: int) -> int:
-    return int(np.clip(ROWS // (8 * dim), 16, 4096))
+def _choose_tile_rows(dim: int) -> int:
+    return int(np.clip(TILE_BYTES // (8 * dim), 16, 4096))
 
 
-def _permutations_per_block(items: int, width: int, dim: int, number: int) -> int:
-    """How many rearrangements share a product: whole streams, within the memory, and work for every thread."""
-    threads = kernels.thread_count()
-    each = items * width + 9 * _block_rows(dim) + 5 * 8 * dim
-    room = MEMORY / threads - 3 * 8 * _block_rows(dim) * dim
+def _choose_batch_size(items: int, width: int, dim: int, number: int) -> int:
+    """Choose how many permutations share a product: whole streams, within the memory, and work for every thread."""
+    threads = thread_count()
+    each = items * width + 9 * _choose_tile_rows(dim) + 5 * 8 * dim
+    room = MAX_BYTES / threads - 3 * 8 * _choose_tile_rows(dim) * dim
     share = number / (2 * threads)
-    return STREAM * max(1, int(min(room / each, max(share, 4 * STREAM), MOST) / STREAM))
+    return STREAM * max(1, int(min(room / each, max(share, 4 * STREAM), MAX_BATCH) / STREAM))
 
 
-def _square(sums: FloatArray) -> FloatArray:
+def _square_rows(sums: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", sums, sums))
 
 
-def _index(places: Codes) -> Index:
-    """A slice where that is the same, which needs no copy."""
+def _simplify_index(places: Codes) -> Index:
+    """Replace consecutive indices by a slice, which needs no copy."""
     first, last = int(places[0]), int(places[-1])
     if last - first == len(places) - 1 and bool((np.diff(places) == 1).all()):
         return slice(first, last + 1)

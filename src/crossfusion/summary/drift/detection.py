@@ -154,9 +154,9 @@ def _fusions(asked: Request, series: Series, windows: list[Window], designs: lis
     for window, design in zip(windows, designs, strict=True):
         fusion = fuse(design, weights=asked.weights, dropped=asked.table.dropped)
         if series.unit is not None:
-            pieces = series.pieces(window.reference, window.periods)
+            unit_moments = series.unit_moments(window.reference, window.periods)
             try:
-                fusion = add_unit_errors(fusion, pieces, design, design.weights(asked.weights), asked.level)
+                fusion = add_unit_errors(fusion, unit_moments, design, design.weights(asked.weights), asked.level)
             except InputError as problem:
                 problems.append(problem)
         found.append(fusion)
@@ -257,11 +257,11 @@ def _attribution(asked: Request, over: str, window: Window, design: Design) -> A
     if over == FEATURES:
         return attribute_to_features(design, weights=asked.weights)
     series = make_series(asked.table, asked.time, asked.given, over, independent=False)
-    pieces = series.pieces(window.reference, window.periods)
     assert series.unit is not None
     here = np.isin(series.period, [*window.reference, *window.periods])
     values = factors.labels(factors.encode(asked.table.keys.select([over]))[1])
-    units = [values[code] for code in np.unique(series.unit[here])]
+    labels = [values[code] for code in np.unique(series.unit[here])]
+    units = series.unit_moments(window.reference, window.periods)
     return attribute_to_units(
-        pieces.moments, pieces.cell, pieces.unit, design, over=over, units=units, weights=asked.weights
+        units.moments, units.cell, units.unit, design, over=over, units=labels, weights=asked.weights
     )

@@ -56,7 +56,7 @@ NEGLIGIBLE = 1e-7  # weight of a value that is left out
 
 @dataclass(frozen=True)
 class History:
-    """Periods without drift: places in time, products of their means around a common centre, errors of these means."""
+    """Periods without drift: places in time, products of their means around a common center, errors of these means."""
 
     place: Codes
     products: FloatArray

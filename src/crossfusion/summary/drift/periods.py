@@ -58,9 +58,9 @@ def sort_naturally(label: Any) -> Any:
     """What a period is sorted by: 'week 9' comes before 'week 10', and 'January' before 'April'."""
     if not isinstance(label, str):
         return label
-    parts = re.split(r"(\d+)", CALENDAR.get(label.strip().casefold(), label))
-    digits = ["".join(str(int(digit)) for digit in part).lstrip("0") if k % 2 else "" for k, part in enumerate(parts)]
-    return [(len(number), number, part) for number, part in zip(digits, parts, strict=True)]
+    texts = re.split(r"(\d+)", CALENDAR.get(label.strip().casefold(), label))
+    digits = ["".join(str(int(digit)) for digit in text).lstrip("0") if k % 2 else "" for k, text in enumerate(texts)]
+    return [(len(number), number, text) for number, text in zip(digits, texts, strict=True)]
 
 
 def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> tuple[int, ...] | None:

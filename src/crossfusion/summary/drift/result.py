@@ -144,7 +144,7 @@ class Drift:
         """
         found = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
         found["change"] = None if self.change is None else self.change.to_dict()
-        found["attributions"] = {name: part.to_dict() for name, part in self.attributions.items()}
+        found["attributions"] = {name: attribution.to_dict() for name, attribution in self.attributions.items()}
         return found
 
     def to_frame(self) -> "pd.DataFrame":
@@ -228,8 +228,9 @@ class Drift:
                 f" {number_text(self.change.distance)}{chance}"
             )
         window = self.window(self.periods.index(self.jump))
-        for name, part in self.attributions.items():
-            top = ", ".join(f"{label_text(part.labels[i])} {part.share[i]:.1%}" for i in part.top(3))
+        for name, attribution in self.attributions.items():
+            labels, share = attribution.labels, attribution.share
+            top = ", ".join(f"{label_text(labels[i])} {share[i]:.1%}" for i in attribution.top(3))
             lines.append(f"{window} by {name}: {top}")
         return lines
 

@@ -20,9 +20,9 @@ Numbers = Sequence[int]
 
 @dataclass(frozen=True)
 class Series:
-    """Moments of what units have in periods and strata, with the period, stratum and unit of each.
+    """Moments of units in periods and strata, with the period, stratum and unit of each entry.
 
-    Without units, everything in a period and stratum is one piece.
+    Without units, all rows of a period and stratum are one entry.
     """
 
     moments: Moments
@@ -34,7 +34,7 @@ class Series:
 
     @cached_property
     def _cell(self) -> tuple[Codes, Codes]:
-        """The cell of each piece, and the numbers that cells have among all pairs of a period and a stratum."""
+        """The cell of each entry, and the code of each cell among all pairs of a period and a stratum."""
         code = self.period.astype(np.int64) * self.strata + self.stratum
         return factors.compress(code, len(self.periods) * self.strata)
 
@@ -82,10 +82,10 @@ class Series:
         both = concat([self.merged(reference), self.merged(periods)])
         side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
         kept = np.flatnonzero(both.count > 0)
-        part = np.unique(stratum[kept], return_inverse=True)[1]
-        return Design(both[kept], side[kept], part, SIDES)
+        codes = np.unique(stratum[kept], return_inverse=True)[1]
+        return Design(both[kept], side[kept], codes, SIDES)
 
-    def pieces(self, reference: Numbers, periods: Numbers) -> UnitMoments:
+    def unit_moments(self, reference: Numbers, periods: Numbers) -> UnitMoments:
         """Moments of units on the two sides, in the cells of `design`."""
         assert self.unit is not None
         side = np.full(len(self.periods), -1)
@@ -111,10 +111,10 @@ class Series:
 
     def history(self, periods: Numbers, strata: tuple[int, ...], weight: FloatArray) -> History:
         """Periods without drift, in strata that all of them have."""
-        products, centre = np.zeros((len(periods), len(periods))), self.merged(periods).mean
+        products, center = np.zeros((len(periods), len(periods))), self.merged(periods).mean
         for stratum, share in zip(strata, weight, strict=True):
             mean = self.cells.mean[self.place[list(periods), stratum]]
-            gap = mean - centre[stratum]
+            gap = mean - center[stratum]
             products += share * (gap @ gap.T)
         error = self.error[self.place[np.ix_(list(periods), list(strata))]] @ weight
         return History(np.array(periods), products, error, self.cells.dim * len(strata))

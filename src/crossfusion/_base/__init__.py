@@ -1,7 +1,6 @@
 """Errors, checks of arguments, text, files, threads and types: what every other package stands on."""
 
 from crossfusion._base import errors, factors, files, optional, threads
-from crossfusion._base.data_frames import data_frame
 from crossfusion._base.errors import (
     RAN_SHORT,
     CrossfusionError,
@@ -33,13 +32,13 @@ from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintab
 from crossfusion._base.optional import load
 from crossfusion._base.text import (
     SHOWN,
+    field_values,
     interval_text,
     label_text,
     number_text,
     percent,
     plain_number,
     plain_value,
-    share_table,
     shorten,
     text_table,
 )
@@ -116,12 +115,12 @@ __all__ = [
     "check_tags",
     "check_wait",
     "check_whole",
-    "data_frame",
     "declare_operators",
     "dump_error",
     "errors",
     "escape_unprintable",
     "factors",
+    "field_values",
     "files",
     "finite_rows",
     "first_line",
@@ -142,7 +141,6 @@ __all__ = [
     "ran_short",
     "require_finite",
     "rows_per_chunk",
-    "share_table",
     "shorten",
     "split_rows",
     "text_table",

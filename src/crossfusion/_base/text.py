@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -36,6 +37,8 @@ def shorten(text: str) -> str:
 
 def plain_value(value: Any) -> Any:
     """Plain Python for JSON: infinity as "inf", undefined numbers as null, dates in ISO form, keys as strings."""
+    if is_dataclass(value):
+        return value.to_dict() if hasattr(value, "to_dict") else plain_value(field_values(value))
     if isinstance(value, float | np.floating):
         number = float(value)
         return None if math.isnan(number) else number if math.isfinite(number) else str(number)
@@ -48,6 +51,11 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain_value(entry) for entry in value]
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def field_values(entry: Any) -> dict[str, Any]:
+    """The values of a dataclass's fields by name, as they are."""
+    return {field.name: getattr(entry, field.name) for field in fields(entry)}
 
 
 def _keys(mapping: Mapping[Hashable, Any]) -> list[str]:
@@ -79,18 +87,6 @@ def interval_text(value: float | None, interval: tuple[float, float] | None, dig
 def percent(share: float | None) -> str:
     """A share for a table; a dash where it is undefined."""
     return "–" if share is None or math.isnan(share) else f"{share:.1%}"
-
-
-def share_table(counts: Mapping[Hashable, float], weights: Mapping[Hashable, float]) -> list[str]:
-    """Lines of a repr: each group with its rows and its share of the weight."""
-    names = [shorten(label_text(label)) for label in list(counts)[:SHOWN]]
-    width = max(map(len, names))
-    lines = [
-        f"  {name:<{width}}  {count:>10,} rows  {weight:6.1%} of the weight"
-        for name, count, weight in zip(names, counts.values(), weights.values(), strict=False)
-    ]
-    more = len(counts) - len(lines)
-    return [*lines, f"  ... and {more:,} more groups"] if more else lines
 
 
 def text_table(

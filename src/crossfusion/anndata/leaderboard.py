@@ -1,33 +1,28 @@
 """What was found of each embedding: how far its batches are apart, and what is left of its labels."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossfusion._base import (
     FloatArray,
-    data_frame,
-    interval_text,
     label_text,
     number_text,
-    percent,
-    plain_value,
-    text_table,
 )
-from crossfusion.anndata.label_distances import WithinLabel, columns_of
-from crossfusion.fusion import Fusion
+from crossfusion.anndata.label_distances import WithinLabel
+from crossfusion.fusion import Content, Fusion, TextTable, data_frame
+from crossfusion.summary import VersionRanking, fusion_columns
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 Fusions = tuple[Fusion, ...]
-DIGITS = 3  # of a number in a table, which has many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard:
+class Leaderboard(VersionRanking):
     """Embeddings of the same cells: how far they leave batches apart, and how far they keep labels apart.
 
     Parameters
@@ -64,6 +59,13 @@ class Leaderboard:
         Confidence limits of `kept`.
     stability, best : array, optional
         Share of resamples of the donors in which the embedding has its rank, and in which it is first.
+
+    Notes
+    -----
+    `to_frame` has one row per embedding: embedding, rank; batch, biology and plain, which are unbiased, with their
+    plug-in values (as batch_distance) and limits (batch_lower, batch_upper); overlap, difference, kept and what goes
+    with them. `plot` draws batches against biology, one point per embedding, and beside it the batches within each
+    label; better is to the left (batches fused) and up (labels apart), and lines are intervals.
 
     Examples
     --------
@@ -109,21 +111,15 @@ class Leaderboard:
     stability: FloatArray | None = None
     best: FloatArray | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
+    _has_panels: ClassVar[bool] = True
+    _kind: ClassVar[str] = "embedding"
+    _digits: ClassVar[int] = 3  # of a table with many numbers
 
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        for name in ("batch", "biology", "plain", "labels"):
-            plain[name] = plain[name] and [entry.to_dict() for entry in plain[name]]
-        return {name: plain_value(value) for name, value in plain.items()}
+    def _names(self) -> tuple[str, ...]:
+        return self.embeddings
 
     def columns(self) -> dict[str, Any]:
-        """Columns of `to_frame`, one entry an embedding.
+        """Columns of `to_frame`, one entry per embedding.
 
         Returns
         -------
@@ -131,18 +127,16 @@ class Leaderboard:
             Arrays by name.
         """
         columns: dict[str, Any] = {"embedding": np.array(self.embeddings, object), "rank": np.asarray(self.rank)}
-        for name in ("batch", "biology", "plain"):
-            fusions: Fusions | None = getattr(self, name)
-            if fusions is not None:
-                columns |= columns_of(name, fusions, intervals=self.level is not None)
+        columns |= self._distance_columns("batch", "biology", "plain", plug_in=True)
         columns["overlap"] = np.array([fusion.overlap for fusion in self.batch])
-        for name in ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper", "stability", "best"):
-            if getattr(self, name) is not None:
-                columns[name] = getattr(self, name)
-        return columns
+        compared = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper", "stability", "best")
+        return columns | self._present(*compared)
+
+    def _columns(self) -> dict[str, Any]:
+        return self.columns()
 
     def label_columns(self) -> dict[str, Any]:
-        """Columns of `labels_frame`, one entry an embedding and label.
+        """Columns of `labels_frame`, one entry per embedding and label.
 
         Returns
         -------
@@ -155,21 +149,10 @@ class Leaderboard:
             "cells": np.array([row.cells for row in self.labels], int),
             "batches": np.array([row.batches for row in self.labels], int),
         }
-        return columns | columns_of("batch", [row.fusion for row in self.labels], intervals=self.level is not None)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row an embedding.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns embedding, rank; batch, biology and plain, which are unbiased, with their plug-in values (as
-            batch_distance) and limits (batch_lower, batch_upper); overlap, difference, kept and what goes with them.
-        """
-        return data_frame(self.columns())
+        return columns | fusion_columns("batch", [row.fusion for row in self.labels], intervals=self.level is not None)
 
     def labels_frame(self) -> "pd.DataFrame":
-        """One row an embedding and label.
+        """One row per embedding and label.
 
         Returns
         -------
@@ -193,22 +176,14 @@ class Leaderboard:
         stored = {"format": 1, "params": params, "leaderboard": self.columns()}
         return stored | ({"labels": self.label_columns()} if self.labels else {})
 
-    def plot(self) -> "Figure":
-        """Batches against biology, a point an embedding; beside it the batches within each label.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Better is to the left (batches fused) and up (labels apart). Lines are intervals, where there are any. Write
-            it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":  # noqa: ARG002 - it has several
         from crossfusion.anndata.figure import draw
 
         drawn: Figure = draw(self)
         return drawn
 
-    def __repr__(self) -> str:
-        return f"{self.title()}\n{text_table(*self.table())}"
+    def _contents(self) -> list[Content]:
+        return [self.title(), TextTable(*self.table())]
 
     def title(self) -> str:
         """What the columns of `table` mean.
@@ -225,36 +200,13 @@ class Leaderboard:
         both = f"CFD({self.batch_key} | {self.label_key}), biology = CFD({self.label_key} | {self.batch_key})"
         return f"{what}{both}, plain = CFD({self.batch_key})"
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, the most fused embedding first.
-
-        Returns
-        -------
-        tuple
-            Names of the columns, and rows of text.
-        """
-        header = ["embedding", "batch"] + ([] if self.biology is None else ["biology", "plain"])
-        if len(self.embeddings) > 1:
-            header += ["batch change"] + ([] if self.kept is None else ["biology change"])
-            header += [] if self.stability is None else ["rank holds in"]
-        return header, [self._row(k) for k in np.argsort(self.rank, kind="stable").tolist()]
-
-    def _row(self, k: int) -> list[str]:
-        row = [label_text(self.embeddings[k]), _fusion_text(self.batch[k])]
+    def _texts(self) -> dict[str, list[str]]:
+        columns = self._distance_texts("batch", "biology")
         if self.biology is not None:
-            row += [_fusion_text(self.biology[k]), number_text(self.plain[k].unbiased, DIGITS)]
+            columns["plain"] = [number_text(fusion.unbiased, self._digits) for fusion in self.plain]
         if len(self.embeddings) == 1:
-            return row  # there is nothing to compare with
-        is_reference = self.embeddings[k] == self.reference
-        for change, low, high in (
-            (self.difference, self.lower, self.upper),
-            (self.kept, self.kept_lower, self.kept_upper),
-        ):
-            if change is not None:
-                limits = None if low is None or high is None else (low[k], high[k])
-                row.append("reference" if is_reference else interval_text(change[k], limits, DIGITS))
-        return row + ([] if self.stability is None else [percent(self.stability[k])])
-
-
-def _fusion_text(fusion: Fusion) -> str:
-    return interval_text(fusion.unbiased, fusion.interval, DIGITS)
+            return columns  # there is nothing to compare with
+        columns["batch change"] = self._change_texts(self.difference, self.lower, self.upper)
+        if self.kept is not None:
+            columns["biology change"] = self._change_texts(self.kept, self.kept_lower, self.kept_upper)
+        return columns | self._stability_texts()

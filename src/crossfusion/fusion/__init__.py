@@ -13,11 +13,13 @@ from crossfusion.fusion.design import (
     split_by_stratum,
     stratum_means,
 )
+from crossfusion.fusion.display import Content, DisplayMixin, Facts, TextTable
 from crossfusion.fusion.distance import Fusion, fuse
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
 from crossfusion.fusion.one_vs_rest import compare_each_with_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs
 from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
+from crossfusion.fusion.result import Record, Result, data_frame, record_columns
 
 __all__ = [
     "FEATURES",
@@ -27,12 +29,18 @@ __all__ = [
     "Attribution",
     "Cells",
     "Codes",
+    "Content",
     "Design",
+    "DisplayMixin",
+    "Facts",
     "Fusion",
     "Hierarchy",
     "Level",
     "Pairwise",
     "Projection",
+    "Record",
+    "Result",
+    "TextTable",
     "array_api",
     "attribute_to_features",
     "attribute_to_units",
@@ -45,10 +53,12 @@ __all__ = [
     "compare_each_with_rest",
     "compare_pairs",
     "compute_distance",
+    "data_frame",
     "error_of_mean",
     "find_plane",
     "fuse",
     "project_groups",
+    "record_columns",
     "split_by_stratum",
     "split_levels",
     "stratum_means",

@@ -12,26 +12,24 @@ from crossfusion._base import (
     SHOWN,
     FloatArray,
     check_whole,
-    data_frame,
     label_text,
     number_text,
-    plain_value,
-    text_table,
 )
 from crossfusion.fusion.design import Codes, Design, between_by_feature, stratum_means
+from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio, measure_overlap
 from crossfusion.fusion.one_vs_rest import leave_one_out
+from crossfusion.fusion.result import Result
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 FEATURES = "features"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution:
+class Attribution(Result):
     """The contributions of features or units to the variance between groups.
 
     Parameters
@@ -45,6 +43,10 @@ class Attribution:
         where nothing lies between the groups.
     without : array
         The distance when this feature or unit is left out; NaN where fewer than two groups remain.
+
+    Notes
+    -----
+    `to_frame` has one row per feature or unit: label, contribution, share, without.
 
     Examples
     --------
@@ -63,33 +65,9 @@ class Attribution:
     share: FloatArray
     without: FloatArray
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        names = ("over", "labels", "contribution", "share", "without")
-        return {name: plain_value(getattr(self, name)) for name in names}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a feature or unit.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns label, contribution, share, without.
-        """
-        return data_frame(
-            {
-                "label": list(self.labels),
-                "contribution": self.contribution,
-                "share": self.share,
-                "without": self.without,
-            }
-        )
+    def _columns(self) -> dict[str, Any]:
+        columns = {"contribution": self.contribution, "share": self.share, "without": self.without}
+        return {"label": list(self.labels)} | columns
 
     def top(self, number: int) -> list[int]:
         """Positions of the largest contributions, in absolute value.
@@ -128,13 +106,13 @@ class Attribution:
         labels = [self.labels[i] for i in top]
         return plots.contributions(labels, self.share[top], over=self.over, of=len(self.labels), axes=axes)
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         rows = [
             [label_text(self.labels[i]), *(number_text(field[i]) for field in (self.share, self.without))]
             for i in self.top(SHOWN)
         ]
-        table = text_table([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
-        return f"Share of the variance between groups, largest first\n{table}"
+        table = TextTable([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
+        return ["Share of the variance between groups, largest first", table]
 
 
 def _share(contribution: FloatArray, between: float) -> FloatArray:

@@ -8,16 +8,28 @@ With weights w, means μ and dispersions σ² of the cells c in strata g::
 """
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, arg, interval_text, plain_number, plain_value, share_table, warn
+from crossfusion._base import (
+    SHOWN,
+    FloatArray,
+    arg,
+    field_values,
+    interval_text,
+    label_text,
+    plain_number,
+    shorten,
+    warn,
+)
 from crossfusion.fusion.cautions import caution_about_spread
 from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.fusion.display import Content, Facts
+from crossfusion.fusion.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +38,7 @@ ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  
 
 
 @dataclass(frozen=True, repr=False)
-class Fusion:
+class Fusion(Result):
     """How far groups are fused or separated.
 
     Parameters
@@ -57,6 +69,11 @@ class Fusion:
         Standard error of `unbiased`.
     statistic, pvalue, permutations : optional
         Outcome of a permutation test, where one was asked for: pseudo-F, p-value, number of rearrangements.
+
+    Notes
+    -----
+    `to_frame` has one row with all single values, and `lower` and `upper` where there is an interval. `plot` draws the
+    share of the variance that lies between the groups.
 
     Examples
     --------
@@ -89,30 +106,8 @@ class Fusion:
     def __float__(self) -> float:
         return self.distance
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
-
-        Returns
-        -------
-        dict
-            Plain Python values; an interval or a test only where it was asked for.
-        """
-        values = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
-        return {name: value for name, value in values.items() if value is not None or name not in ASKED}
-
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw how much of the variance lies between the groups, with its interval where there is one.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw how much of the variance lies between the groups, with its interval where there is one."""
         limits = None if self.interval is None else [-math.expm1(-end) for end in self.interval]
         value = self.distance if limits is None or self.unbiased is None else self.unbiased
         between = -math.expm1(-max(value, 0.0))
@@ -120,29 +115,40 @@ class Fusion:
         names = ("between groups", "within")
         return plots.parts(names, (between, 1 - between), title=title, limits=limits, axes=axes)
 
-    def __repr__(self) -> str:
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in field_values(self).items() if value is not None or name not in ASKED}
+
+    def _columns(self) -> dict[str, Any]:
+        limits = {} if self.interval is None else dict(zip(("lower", "upper"), self.interval, strict=True))
+        return super()._columns() | {name: [value] for name, value in limits.items()}
+
+    def _contents(self) -> list[Content]:
         unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
-        lines = [
+        names = [shorten(label_text(label)) for label in list(self.counts)[:SHOWN]]
+        numbers = zip(self.counts.values(), self.weights.values(), strict=True)
+        shares = [f"{count:>10,} rows  {weight:6.1%} of the weight" for count, weight in numbers]
+        more = len(self.counts) - len(names)
+        return [
             f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}",
-            f"  score    {self.score:.6g} of the variance lies within the groups",
-            f"  variance {self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}",
+            Facts(list(self._facts()), gap=1),
+            Facts(list(zip(names, shares, strict=False))),
+            *([f"  ... and {more:,} more groups"] if more else []),
         ]
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "score", f"{self.score:.6g} of the variance lies within the groups"
+        yield "variance", f"{self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}"
         if self.interval is not None:
-            low, high = self.interval
-            lines.append(
-                f"  interval {low:.6g} to {high:.6g} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
-            )
+            limits = "{:.6g} to {:.6g}".format(*self.interval)
+            yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
         if self.pvalue is not None:
-            lines.append(
-                f"  test     p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
-            )
+            yield "test", f"p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
         if self.overlap < 1:
-            lines.append(f"  overlap  {self.overlap:.3g} of the weight lies in strata that hold several groups")
+            yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
         if self.dropped:
-            lines.append(f"  dropped  {self.dropped} rows that were not finite")
+            yield "dropped", f"{self.dropped} rows that were not finite"
         if self.caution:
-            lines.append(f"  caution  {self.caution}")
-        return "\n".join([*lines, *share_table(self.counts, self.weights)])
+            yield "caution", self.caution
 
 
 def log_ratio(between: float, within: float) -> float:

@@ -1,20 +1,21 @@
 """How the separation of nested groups splits over their levels."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, data_frame, number_text, percent, plain_value, text_table
+from crossfusion._base import FloatArray, number_text, percent
 from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio
+from crossfusion.fusion.result import Result, record_columns
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -42,7 +43,7 @@ class Level:
 
 
 @dataclass(frozen=True, repr=False)
-class Hierarchy:
+class Hierarchy(Result):
     """Distances of nested levels, which add up to the distance of the finest groups.
 
     Parameters
@@ -51,6 +52,11 @@ class Hierarchy:
         From the outermost to the innermost.
     distance, unbiased : float
         Distance between the finest groups: the sums of the levels.
+
+    Notes
+    -----
+    `to_frame` has one row per level: level, distance, unbiased, share. `plot` draws the levels, each from where the one
+    above ends, and their sum.
 
     Examples
     --------
@@ -67,30 +73,8 @@ class Hierarchy:
     distance: float
     unbiased: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        return {
-            "levels": [plain_value(asdict(level)) for level in self.levels],
-            "distance": plain_value(self.distance),
-            "unbiased": plain_value(self.unbiased),
-        }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a level.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns level, distance, unbiased, share.
-        """
-        rows = [asdict(level) for level in self.levels]
-        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+    def _columns(self) -> dict[str, Any]:
+        return record_columns(Level, self.levels)
 
     def rows(self) -> list[list[str]]:
         """Cells of a table for people, the whole last.
@@ -106,24 +90,13 @@ class Hierarchy:
             [level, number_text(distance), number_text(unbiased), share] for level, distance, unbiased, share in found
         ]
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the levels, each from where the one above ends, and their sum.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the levels, each from where the one above ends, and their sum."""
         names, values = [level.level for level in self.levels], [level.distance for level in self.levels]
         return plots.levels(names, values, axes=axes)
 
-    def __repr__(self) -> str:
-        return f"Cross-Fusion Distance by level\n{text_table(HEADER, self.rows())}"
+    def _contents(self) -> list[Content]:
+        return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows())]
 
 
 def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:

@@ -13,18 +13,16 @@ from crossfusion._base import (
     InputError,
     arg,
     check_option,
-    data_frame,
     label_text,
     number_text,
-    plain_value,
-    text_table,
     warn,
 )
 from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean, split_by_stratum
+from crossfusion.fusion.display import Content, TextTable
+from crossfusion.fusion.result import Result
 from crossfusion.moments import kernel
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -34,7 +32,7 @@ MOST = 5_000  # groups, whose matrices take a gigabyte or two
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pairwise:
+class Pairwise(Result):
     """Cross-Fusion Distances between all pairs of groups.
 
     Parameters
@@ -59,6 +57,11 @@ class Pairwise:
         Rearrangements that were asked for.
     adjust : str, optional
         How `adjusted` accounts for the number of pairs.
+
+    Notes
+    -----
+    `to_frame` has one row per pair: group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper,
+    stderr, statistic, pvalue, adjusted.
 
     Examples
     --------
@@ -91,35 +94,11 @@ class Pairwise:
         found = {name: getattr(self, name) for name in COLUMNS}
         return {name: values for name, values in found.items() if values is not None}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
-        found = {"labels": self.labels} | self.columns
-        return {name: plain_value(value) for name, value in (found | asked).items() if value is not None}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Long table, one row a pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper, stderr, statistic,
-            pvalue, adjusted.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """Long table, one row a pair."""
         first, second = np.triu_indices(len(self.labels), 1)
-        return data_frame(
-            {
-                "group_a": [self.labels[i] for i in first],
-                "group_b": [self.labels[i] for i in second],
-            }
-            | {name: values[first, second] for name, values in self.columns.items()}
-        )
+        groups = {"group_a": [self.labels[i] for i in first], "group_b": [self.labels[i] for i in second]}
+        return groups | {name: values[first, second] for name, values in self.columns.items()}
 
     def plot(self, values: str = "distance", *, axes: Any = None) -> "Figure":
         """Draw the matrix of distances.
@@ -164,18 +143,23 @@ class Pairwise:
         some = f"the {plots.LINES} farthest of {len(order):,} pairs" if len(order) > plots.LINES else ""
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
-    def __repr__(self) -> str:
+    def _values(self) -> dict[str, Any]:
+        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
+        found = {"labels": self.labels} | self.columns | asked
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _contents(self) -> list[Content]:
+        title = f"Cross-Fusion Distance between {len(self.labels)} groups"
         if self.lower is not None or self.pvalue is not None:
-            return self._list_of_pairs()
+            return [f"{title}, the farthest first", self._list_pairs()]
         names = [label_text(label) for label in self.labels[:SHOWN]]
         rows = [
             [name, *(number_text(value) for value in values[:SHOWN])]
             for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
         ]
-        table = text_table(["", *names], rows, more=len(self.labels) - len(names))
-        return f"Cross-Fusion Distance between {len(self.labels)} groups\n{table}"
+        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names))]
 
-    def _list_of_pairs(self) -> str:
+    def _list_pairs(self) -> TextTable:
         """Pairs in the order of their unbiased distance, with all that was asked for."""
         first, second = np.triu_indices(len(self.labels), 1)
         columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
@@ -185,8 +169,7 @@ class Pairwise:
             + [number_text(values[k]) for values in columns.values()]
             for k in order
         ]
-        table = text_table(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
-        return f"Cross-Fusion Distance between {len(self.labels)} groups, the farthest first\n{table}"
+        return TextTable(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
 
 
 def compare_pairs(design: Design, *, weights: str) -> Pairwise:

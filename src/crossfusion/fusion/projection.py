@@ -6,7 +6,7 @@ largest variance of what is left.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,21 +20,19 @@ from crossfusion._base import (
     as_rows,
     check_length,
     check_same_dim,
-    data_frame,
     first_line,
     label_text,
     number_text,
     percent,
     python_value,
     require_finite,
-    text_table,
 )
-from crossfusion._base import plain_value as json_value
 from crossfusion.fusion.design import Design
+from crossfusion.fusion.display import Content, TextTable
+from crossfusion.fusion.result import Result
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 FLAT = 1e-12  # of the largest eigenvalue: what is smaller is rounding
@@ -42,7 +40,7 @@ LOOKED_AT = 2000  # rows from which a second direction is found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection:
+class Projection(Result):
     """Groups on the plane that separates them most.
 
     Parameters
@@ -62,6 +60,11 @@ class Projection:
         Where rows lie, if there were some.
     codes : array of int, optional
         The group of each of these rows, as a position in `labels`.
+
+    Notes
+    -----
+    `to_frame` has one row per group: group, first, second. `plot` draws the means of the groups and, if there are some,
+    the rows.
 
     Examples
     --------
@@ -83,52 +86,24 @@ class Projection:
     points: FloatArray | None = None
     codes: CodeArray | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        return {entry.name: json_value(getattr(self, entry.name)) for entry in fields(self)}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a group.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns group, first, second.
-        """
+    def _columns(self) -> dict[str, Any]:
         first, second = self.means.T
-        return data_frame({"group": list(self.labels), "first": first, "second": second})
+        return {"group": list(self.labels), "first": first, "second": second}
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the means of the groups and, if there are some, the rows.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the means of the groups and, if there are some, the rows."""
         return plots.cloud(
             self.labels, self.means, self.points, self.codes, shown=self.shown, second=self.second, axes=axes
         )
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         rows = [
             [label_text(label), *map(number_text, place)]
             for label, place in zip(self.labels[:SHOWN], self.means.tolist(), strict=False)
         ]
-        table = text_table(["", "first", "second"], rows, more=len(self.labels) - len(rows))
         said = f"the plane shows {percent(self.shown)} of the variance between them"
-        return f"Projection of {len(self.labels)} groups: {said}\n{table}"
+        table = TextTable(["", "first", "second"], rows, more=len(self.labels) - len(rows))
+        return [f"Projection of {len(self.labels)} groups: {said}", table]
 
 
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:

@@ -9,8 +9,11 @@ from crossfusion.plots.heatmap import matrix
 from crossfusion.plots.layer_depth import depth
 from crossfusion.plots.null_distribution import null
 from crossfusion.plots.projection import cloud
+from crossfusion.plots.theme import DARK, LIGHT
 
 __all__ = [
+    "DARK",
+    "LIGHT",
     "LINES",
     "cloud",
     "contributions",

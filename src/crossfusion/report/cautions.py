@@ -1,13 +1,13 @@
 """What could mislead in the data at hand, each with what to do about it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crossfusion._base import factors, label_text
-from crossfusion.fusion import SPREAD, Attribution, Fusion
+from crossfusion.fusion import SPREAD, Attribution, Fusion, Record
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, Tested
 from crossfusion.report.html.markup import isolated, number, percent
@@ -25,7 +25,7 @@ DUPLICATED = 0.001  # of the rows
 
 
 @dataclass(frozen=True)
-class Concern:
+class Concern(Record):
     """One thing that could mislead."""
 
     kind: str
@@ -33,10 +33,6 @@ class Concern:
     title: str
     text: str
     advice: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON."""
-        return asdict(self)
 
 
 def concerns(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import InputError, arg, as_names, check_level, check_option, plain_value
-from crossfusion.fusion import WEIGHTS
+from crossfusion._base import InputError, arg, as_names, check_level, check_option
+from crossfusion.fusion import WEIGHTS, Record
 from crossfusion.inference import check_test_options
 from crossfusion.summary import Factors
 
@@ -13,7 +13,7 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Record):
     """Names of factors, and how they are compared; `Report` says what each means."""
 
     between: Names
@@ -33,10 +33,6 @@ class Question:
         """All factors that are named, each once."""
         single = [name for name in (self.time, self.method) if name is not None]
         return tuple(dict.fromkeys([*self.between, *self.given, *self.levels, *self.units, *single]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON."""
-        return {name: plain_value(value) for name, value in vars(self).items()}
 
 
 def asked(

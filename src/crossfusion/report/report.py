@@ -1,11 +1,13 @@
 """A report on groups of embeddings: one self-contained page to look at and send on."""
 
+import html
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crossfusion._base import FileError, files
+from crossfusion.fusion import Content, DisplayMixin
 from crossfusion.report.contents import contents
 from crossfusion.report.data import Data, read
 from crossfusion.report.methods_text import made
@@ -17,9 +19,11 @@ from crossfusion.summary import Factors
 __all__ = ["Report"]
 
 ENDINGS = (".html", ".htm")
+SANDBOX = "allow-scripts allow-downloads"
+FRAME = "width: 100%; height: 42rem; border: 1px solid #8884; border-radius: 6px"  # a screen of a notebook
 
 
-class Report:
+class Report(DisplayMixin):
     """Everything about the separation of groups on one page: in words, in pictures, with what could mislead.
 
     Parameters
@@ -149,8 +153,13 @@ class Report:
         check_page(path)
         files.write_text(path, self.to_html())
 
-    def __repr__(self) -> str:
-        return "\n".join(plain_text(sentence) for sentence in self._found["headline"])
+    def _contents(self) -> list[Content]:
+        return [plain_text(sentence) for sentence in self._found["headline"]]
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of the notebook, which its script cannot leave."""
+        page, title = (html.escape(text, quote=True) for text in (self.to_html(), self._title))
+        return f'<iframe srcdoc="{page}" title="{title}" sandbox="{SANDBOX}" style="{FRAME}"></iframe>'
 
 
 def check_page(path: str | os.PathLike[str]) -> None:

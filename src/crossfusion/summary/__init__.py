@@ -12,6 +12,7 @@ from crossfusion.summary.moment_table import Factors
 from crossfusion.summary.storage import KEY
 from crossfusion.summary.summary import Summary, combine, read_summary
 from crossfusion.summary.suppression import SMALL_GROUPS, suppress_small
+from crossfusion.summary.version_ranking import VersionRanking, fusion_columns
 
 __all__ = [
     "FEW_CROSSED",
@@ -23,6 +24,7 @@ __all__ = [
     "Drift",
     "Factors",
     "Summary",
+    "VersionRanking",
     "append_summary",
     "check_appendable",
     "combine",
@@ -30,6 +32,7 @@ __all__ = [
     "compare_summaries",
     "count_exchanged",
     "describe_exchange",
+    "fusion_columns",
     "have_several",
     "list_periods",
     "merge_summaries",

@@ -1,12 +1,11 @@
 """Which correction helps: the distances of several versions of the same rows, side by side."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from crossfusion import plots
 from crossfusion._base import (
     FloatArray,
     InputError,
@@ -16,16 +15,11 @@ from crossfusion._base import (
     check_level,
     check_seed,
     check_whole,
-    data_frame,
     factors,
-    interval_text,
     label_text,
-    percent,
-    plain_value,
-    text_table,
     warn,
 )
-from crossfusion.fusion import Design, Fusion
+from crossfusion.fusion import Content, Design, Fusion, TextTable
 from crossfusion.inference import (
     Side,
     UnitMoments,
@@ -39,14 +33,11 @@ from crossfusion.inference import (
 from crossfusion.summary.designs import make_design, make_unit_moments
 from crossfusion.summary.moment_table import Factors
 from crossfusion.summary.summary import Summary
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from crossfusion.summary.version_ranking import VersionRanking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorrectionComparison:
+class CorrectionComparison(VersionRanking):
     """Versions of the same rows, such as corrections, by how far they leave groups apart.
 
     Parameters
@@ -71,6 +62,12 @@ class CorrectionComparison:
         Share of resamples of the units in which the correction has its rank.
     best : array, optional
         Share of resamples in which it is first.
+
+    Notes
+    -----
+    `to_frame` has one row per correction: method, rank, batch, biology, difference, and with units batch_lower,
+    batch_upper, biology_lower, biology_upper, lower, upper, stability, best. Batch and biology are unbiased. `plot`
+    draws batch against biology, one point per correction; without ``given`` the batch alone.
 
     Examples
     --------
@@ -101,94 +98,23 @@ class CorrectionComparison:
     stability: FloatArray | None = None
     best: FloatArray | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
+    _kind: ClassVar[str] = "correction"
 
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        for name in ("batch", "biology"):
-            plain[name] = plain[name] and [fusion.to_dict() for fusion in plain[name]]
-        return {name: plain_value(value) for name, value in plain.items()}
+    def _names(self) -> tuple[str, ...]:
+        return self.names
 
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per correction.
+    def _columns(self) -> dict[str, Any]:
+        columns = {"method": list(self.names), "rank": self.rank}
+        distances = self._distance_columns("batch", "biology", plug_in=False)
+        return columns | distances | self._present("difference", "lower", "upper", "stability", "best")
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns method, rank, batch, biology, difference, and with units batch_lower, batch_upper, biology_lower,
-            biology_upper, lower, upper, stability, best. Batch and biology are unbiased.
-        """
-        columns: dict[str, Any] = {"method": list(self.names), "rank": self.rank}
-        for name in ("batch", "biology"):
-            fusions: Sequence[Fusion] | None = getattr(self, name)
-            if fusions is not None:
-                columns[name] = [fusion.unbiased for fusion in fusions]
-                intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
-                if intervals:
-                    columns[f"{name}_lower"], columns[f"{name}_upper"] = map(list, zip(*intervals, strict=True))
-        columns["difference"] = self.difference
-        for name in ("lower", "upper", "stability", "best"):
-            if getattr(self, name) is not None:
-                columns[name] = getattr(self, name)
-        return data_frame(columns)
+    def _contents(self) -> list[Content]:
+        title = f"Corrections against {label_text(self.reference)}, the most fused first"
+        return [title, TextTable(*self.table())]
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw batch against biology, one point per correction; without ``given`` the batch alone.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
-        order = np.argsort(self.rank, kind="stable").tolist()
-        names = [self.names[k] for k in order]
-        batch, limits = _draw([self.batch[k] for k in order])
-        if self.biology is None:
-            return plots.forest(names, batch, *(limits if limits is not None else (None, None)), axes=axes)
-        biology, kept = _draw([self.biology[k] for k in order])
-        return plots.plane(names, batch, biology, limits, kept, axes=axes)
-
-    def __repr__(self) -> str:
-        header, rows = self.table()
-        return f"Corrections against {label_text(self.reference)}, the most fused first\n{text_table(header, rows)}"
-
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, the most fused correction first.
-
-        Returns
-        -------
-        tuple
-            Names of the columns, and rows of text.
-        """
-        header = ["correction", "batch", *(["biology"] if self.biology else []), "difference"]
-        header += [] if self.stability is None else ["rank holds in"]
-        rows = []
-        for k in np.argsort(self.rank, kind="stable").tolist():
-            row = [label_text(self.names[k]), interval_text(self.batch[k].unbiased, self.batch[k].interval)]
-            if self.biology:
-                row.append(interval_text(self.biology[k].unbiased, self.biology[k].interval))
-            limits = None if self.lower is None or self.upper is None else (self.lower[k], self.upper[k])
-            is_reference = self.names[k] == self.reference
-            row.append("reference" if is_reference else interval_text(self.difference[k], limits))
-            rows.append(row + ([] if self.stability is None else [percent(self.stability[k])]))
-        return header, rows
-
-
-def _draw(fusions: Sequence[Fusion]) -> tuple[FloatArray, FloatArray | None]:
-    """Unbiased distances, and their limits where there are some."""
-    values = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions])
-    intervals = [fusion.interval for fusion in fusions if fusion.interval is not None]
-    return values, np.array(intervals).T if len(intervals) == len(fusions) else None
+    def _texts(self) -> dict[str, list[str]]:
+        change = {"difference": self._change_texts(self.difference, self.lower, self.upper)}
+        return self._distance_texts("batch", "biology") | change | self._stability_texts()
 
 
 def compare_corrections(

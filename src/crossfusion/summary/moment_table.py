@@ -12,15 +12,13 @@ from crossfusion._base import (
     as_names,
     as_tags,
     check_known,
-    data_frame,
     factors,
     label_text,
     number_text,
     plain_number,
     shorten,
-    text_table,
 )
-from crossfusion.fusion import FEATURES
+from crossfusion.fusion import FEATURES, Content, DisplayMixin, TextTable, data_frame
 from crossfusion.moments import Moments
 from crossfusion.summary import storage
 
@@ -32,7 +30,7 @@ Factors = str | Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MomentTable:
+class MomentTable(DisplayMixin):
     """What a summary holds; `Summary` says what the fields mean."""
 
     keys: "pa.Table"
@@ -141,21 +139,20 @@ class MomentTable:
     def _check_factors(self, names: Sequence[str] | Mapping[str, Any]) -> None:
         check_known(names, self.factors, "factor", "the summary")
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         head = self.keys.slice(0, SHOWN).to_pylist()
         rows = [
             [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", number_text(spread)]
             for key, count, spread in zip(head, self.moments.count, self.moments.dispersion, strict=False)
         ]
-        table = text_table([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows))
         total = plain_number(float(self.moments.count.sum()))
         tags = ", ".join(f"{label_text(name)}={label_text(value)}" for name, value in self.tags.items())
-        return (
+        return [
             f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
-            f" {total:,} rows × {self.dim:,} features ({self.dtype})\n"
-            + (f"tags: {shorten(tags)}\n" if tags else "")
-            + table
-        )
+            f" {total:,} rows × {self.dim:,} features ({self.dtype})",
+            *([f"tags: {shorten(tags)}"] if tags else []),
+            TextTable([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows)),
+        ]
 
 
 def merge_cells(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments]:

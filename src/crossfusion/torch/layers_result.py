@@ -1,22 +1,21 @@
 """Distances of the layers of a model, as a table and against depth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import data_frame, label_text, number_text, plain_value, text_table
-from crossfusion.fusion import Fusion
+from crossfusion._base import label_text, number_text
+from crossfusion.fusion import Content, Fusion, Result, TextTable
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Layers:
+class Layers(Result):
     """How far groups are apart in each layer of a model, in the order in which the layers are called.
 
     Parameters
@@ -33,6 +32,12 @@ class Layers:
         What groups and strata are called.
     skipped : tuple of str
         Layers that were found but do not give one vector for each row of every batch.
+
+    Notes
+    -----
+    `to_frame` has one row per layer: layer, depth (from 1), dim, distance, unbiased, with a level also lower and upper;
+    and with ``given`` the same of the strata, as strata_distance and so on. `plot` draws the unbiased distances against
+    depth, with their intervals.
 
     Examples
     --------
@@ -57,47 +62,15 @@ class Layers:
     def __len__(self) -> int:
         return len(self.names)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        values["fusions"] = [fusion.to_dict() for fusion in self.fusions]
-        values["strata"] = None if self.strata is None else [fusion.to_dict() for fusion in self.strata]
-        return {name: plain_value(value) for name, value in values.items()}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Distances with their names and dims, a row a layer.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns layer, depth (from 1), dim, distance, unbiased, with a level also lower and upper; and with
-            ``given`` the same of the strata, as strata_distance and so on.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"layer": list(self.names), "depth": range(1, len(self) + 1), "dim": list(self.dims)}
         columns |= _columns(self.fusions)
         if self.strata is not None:
             columns |= {f"strata_{name}": values for name, values in _columns(self.strata).items()}
-        return data_frame(columns)
+        return columns
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the unbiased distances against depth, with their intervals where there are any.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the unbiased distances against depth, with their intervals where there are any."""
         lines = {self._title("fusions"): self.fusions}
         if self.strata is not None:
             lines[self._title("strata")] = self.strata
@@ -117,7 +90,7 @@ class Layers:
         first, second = (self.between, self.given) if kind == "fusions" else (self.given, self.between)
         return f"CFD({first})" if second is None else f"CFD({first} | {second})"
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         header = ["layer", "depth", "dim", "distance", "unbiased"]
         header += [] if self.fusions[0].interval is None else [f"{self.fusions[0].level:.4g} interval"]
         header += [] if self.strata is None else [self._title("strata")]
@@ -127,9 +100,9 @@ class Layers:
             if fusion.interval is not None:
                 row.append(" to ".join(map(number_text, fusion.interval)))
             rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
-        said = f"\nleft out, for want of one vector a row: {', '.join(self.skipped)}" if self.skipped else ""
+        said = [f"left out, for want of one vector a row: {', '.join(self.skipped)}"] if self.skipped else []
         counted = f"{len(self)} layer{'' if len(self) == 1 else 's'}"
-        return f"{self._title('fusions')} of {counted}\n{text_table(header, rows)}{said}"
+        return [f"{self._title('fusions')} of {counted}", TextTable(header, rows), *said]
 
 
 def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:

@@ -12,13 +12,14 @@ from crossfusion._base import (
     as_row_pair,
     check_seed,
     check_whole,
+    field_values,
     map_threads,
     number_text,
     optional,
     percent,
-    plain_value,
 )
 from crossfusion.evaluation.baselines.pair_distances import squared_distances
+from crossfusion.fusion import Content, Facts, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +80,7 @@ def _weights(rows: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, repr=False)
-class Decomposition:
+class Decomposition(Result):
     """The squared Wasserstein distance of order 2 in its two parts, which sum to it exactly.
 
     Parameters
@@ -88,6 +89,10 @@ class Decomposition:
         Squared distance of the means: what moving the whole cloud costs.
     deformation : float
         Squared Wasserstein distance of the centred clouds: what is left once the means agree.
+
+    Notes
+    -----
+    `to_frame` has one row with both parts, their total and the distance. `plot` draws the two parts.
 
     Examples
     --------
@@ -111,43 +116,22 @@ class Decomposition:
         """Wasserstein distance."""
         return float(np.sqrt(self.total))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Parts and whole, for JSON.
-
-        Returns
-        -------
-        dict
-            Plain numbers by name.
-        """
-        names = ("translation", "deformation", "total", "distance")
-        return {name: plain_value(getattr(self, name)) for name in names}
-
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the two parts.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the two parts."""
         names = ("translation", "deformation")
         title = f"Wasserstein distance {number_text(self.distance)}, squared"
         return plots.parts(names, (self.translation, self.deformation), title=title, axes=axes)
 
-    def __repr__(self) -> str:
+    def _values(self) -> dict[str, Any]:
+        return field_values(self) | {"total": self.total, "distance": self.distance}
+
+    def _contents(self) -> list[Content]:
         parts = {"translation": self.translation, "deformation": self.deformation}
         numbers = {name: number_text(part) for name, part in parts.items()}
         shares = {name: percent(part / self.total if self.total > 0 else None) for name, part in parts.items()}
         width = max(map(len, numbers.values()))
-        lines = [f"  {name}  {numbers[name]:>{width}}  {shares[name]:>6}" for name in parts]
-        return "\n".join(
-            [f"Wasserstein distance {number_text(self.distance)}, squared {number_text(self.total)}", *lines]
-        )
+        lines = [(name, f"{numbers[name]:>{width}}  {shares[name]:>6}") for name in parts]
+        return [f"Wasserstein distance {number_text(self.distance)}, squared {number_text(self.total)}", Facts(lines)]
 
 
 def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:

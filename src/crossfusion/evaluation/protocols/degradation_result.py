@@ -1,15 +1,15 @@
 """What a model loses from one domain to another, as a table."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import data_frame, label_text, number_text, plain_value, text_table
+from crossfusion._base import label_text, number_text
+from crossfusion.fusion import Content, Result, TextTable, record_columns
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 SCORES = {"f1_macro": "macro F1", "auc": "AUC", "accuracy": "accuracy"}
@@ -32,7 +32,7 @@ class Drop:
 
 
 @dataclass(frozen=True, repr=False)
-class Cddr:
+class Cddr(Result):
     """Cross-domain degradation rates, one for each directed pair of domains.
 
     Parameters
@@ -45,6 +45,11 @@ class Cddr:
         The score.
     level : float
         Confidence level of the limits.
+
+    Notes
+    -----
+    `to_frame` has one row per directed pair, with the columns of ``drops`` and the number of labels. `plot` draws the
+    rate of each directed pair, with its interval.
 
     Examples
     --------
@@ -63,27 +68,8 @@ class Cddr:
     metric: str
     level: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; undefined numbers become null.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        rows = [{part.name: getattr(entry, part.name) for part in fields(entry)} for entry in self.drops]
-        return {"drops": plain_value(rows), "metric": self.metric, "level": self.level}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a directed pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns as in ``drops``; of the labels, their number.
-        """
-        columns = {part.name: [getattr(entry, part.name) for entry in self.drops] for part in fields(Drop)}
-        return data_frame(columns | {"labels": [len(entry.labels) for entry in self.drops]})
+    def _columns(self) -> dict[str, Any]:
+        return record_columns(Drop, self.drops) | {"labels": [len(entry.labels) for entry in self.drops]}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of a table for people.
@@ -106,24 +92,12 @@ class Cddr:
         ]
         return header, rows
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw what is lost on each directed pair, with its interval.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw what is lost on each directed pair, with its interval."""
         names = [f"{label_text(drop.train)} → {label_text(drop.test)}" for drop in self.drops]
         values = (np.array([getattr(drop, name) for drop in self.drops]) for name in ("cddr", "lower", "upper"))
         what = f"CDDR of the {SCORES[self.metric]}, {self.level:.4g} interval"
         return plots.forest(names, *values, what=what, axes=axes)
 
-    def __repr__(self) -> str:
-        header, rows = self.table()
-        return f"Cross-domain degradation rate of the {SCORES[self.metric]}\n{text_table(header, rows, left=(0, 1))}"
+    def _contents(self) -> list[Content]:
+        return [f"Cross-domain degradation rate of the {SCORES[self.metric]}", TextTable(*self.table(), left=(0, 1))]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import InputError, data_frame, label_text, number_text, plain_value, text_table
+from crossfusion._base import InputError, label_text, number_text
+from crossfusion.fusion import Content, Result, TextTable, record_columns
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -34,7 +34,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, repr=False)
-class Rdr:
+class Rdr(Result):
     """Relative distance ratios, one for each distance, pair of domains and side of the pair.
 
     Parameters
@@ -47,6 +47,10 @@ class Rdr:
         half, on average.
     repeats : int
         Random halves drawn.
+
+    Notes
+    -----
+    `to_frame` has one row per distance, pair and side: group_a and group_b (the pair), and the columns of ``ratios``.
 
     Examples
     --------
@@ -73,28 +77,9 @@ class Rdr:
         """Pairs, each with one of its domains."""
         return tuple(dict.fromkeys((entry.pair, entry.domain) for entry in self.ratios))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; undefined numbers become null.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        rows = [{part.name: getattr(entry, part.name) for part in fields(entry)} for entry in self.ratios]
-        return {"ratios": plain_value(rows), "repeats": self.repeats}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a distance, pair and side.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns group_a and group_b (the pair), and those of ``ratios``.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {f"group_{side}": [e.pair[k] for e in self.ratios] for k, side in enumerate("ab")}
-        names = [part.name for part in fields(Ratio) if part.name != "pair"]
-        return data_frame(columns | {name: [getattr(entry, name) for entry in self.ratios] for name in names})
+        return columns | {name: own for name, own in record_columns(Ratio, self.ratios).items() if name != "pair"}
 
     def table(self, what: str = "ratio") -> tuple[list[str], list[list[str]]]:
         """Header and rows of a table for people, laid out as the paper's table 2: distances by sides of pairs.
@@ -142,9 +127,9 @@ class Rdr:
         if what not in {part.name for part in fields(Ratio)} - {"pair", "domain", "distance"}:
             raise InputError("what", what, "is not a column of ratios", "choose 'ratio', 'within', 'across' or another")
 
-    def __repr__(self) -> str:
-        header, rows = self.table()
-        return f"Relative distance ratio, mean ± sd of {self.repeats} random halves\n{text_table(header, rows)}"
+    def _contents(self) -> list[Content]:
+        title = f"Relative distance ratio, mean ± sd of {self.repeats} random halves"
+        return [title, TextTable(*self.table())]
 
 
 def pair_text(pair: tuple[Any, Any]) -> str:

@@ -1,14 +1,15 @@
 """What a degradation study found, as tables."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import InputError, check_option, data_frame, number_text, plain_value, text_table
+from crossfusion._base import InputError, check_option, field_values, number_text
 from crossfusion.evaluation.protocols.degradation_result import SCORES
+from crossfusion.fusion import Content, Result, TextTable, data_frame, record_columns
 from crossfusion.plots import style
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Association:
 
 
 @dataclass(frozen=True, repr=False)
-class Study:
+class Study(Result):
     """Distances between domains beside what a model loses from one to another, before and after corrections.
 
     Parameters
@@ -78,6 +79,12 @@ class Study:
     repeats : int
         Samples of so many rows that a distance is the average of.
 
+    Notes
+    -----
+    `to_frame` has one row per correction and directed pair: correction, train, test, one column per distance, within,
+    cross, cddr, lower, upper. `plot` draws distances against degradation, one panel per distance, one color per
+    correction; titles give Pearson's correlation over the pairs within the first correction and over all.
+
     Examples
     --------
     >>> import numpy as np
@@ -89,6 +96,8 @@ class Study:
     >>> len(found.outcomes)
     12
     """
+
+    _has_panels: ClassVar[bool] = True
 
     outcomes: tuple[Outcome, ...]
     associations: tuple[Association, ...]
@@ -116,42 +125,21 @@ class Study:
             return ""
         return f"correlations rest on {said}; pairs share domains, so these are few points, however many the rows"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; undefined numbers become null.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        for name in ("outcomes", "associations"):
-            plain[name] = [asdict(entry) for entry in plain[name]]
-        found: dict[str, Any] = plain_value(plain | {"caution": self.caution})
-        return found
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a correction and directed pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns correction, train, test, one for each distance, within, cross, cddr, lower, upper.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns = {name: [getattr(o, name) for o in self.outcomes] for name in ("correction", "train", "test")}
         columns |= {name: [o.distances[name] for o in self.outcomes] for name in self.distances}
         scores = ("within", "cross", "cddr", "lower", "upper")
-        return data_frame(columns | {name: [getattr(o, name) for o in self.outcomes] for name in scores})
+        return columns | {name: [getattr(o, name) for o in self.outcomes] for name in scores}
 
     def correlations_frame(self) -> "pd.DataFrame":
-        """One row a distance and set of points.
+        """One row per distance and set of points.
 
         Returns
         -------
         pandas.DataFrame
             Columns as in ``associations``.
         """
-        return data_frame({p.name: [getattr(a, p.name) for a in self.associations] for p in fields(Association)})
+        return data_frame(record_columns(Association, self.associations))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of a table for people, laid out as the paper's table 3.
@@ -197,14 +185,8 @@ class Study:
         header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]
         return header, [_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
 
-    def plot(self) -> "Figure":
-        """Draw distances against degradation, a panel a distance, a colour a correction.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The panels; their titles give Pearson's correlation over the pairs within the first correction and over all.
-        """
+    def _draw(self, axes: Any) -> "Figure":  # noqa: ARG002 - it has several
+        """Draw distances against degradation: one panel per distance, one color per correction."""
         points: dict[str, list[dict[str, float]]] = {name: [] for name in self.corrections}
         for outcome in self.outcomes:
             limits = {"cddr": outcome.cddr, "lower": outcome.lower, "upper": outcome.upper}
@@ -220,13 +202,17 @@ class Study:
         said = {text: f"{value:.2f}" if np.isfinite(value) else "–" for text, value in values.items()}
         return ", ".join(f"r {style.name(text)} {value}" for text, value in said.items())
 
-    def __repr__(self) -> str:
-        header, rows = self.table()
-        title = f"Distances, and what a model loses, averaged over {len(self._pairs())} directed pairs of domains"
-        text = f"{title}\n{text_table(header, rows)}"
-        header, rows = self.correlations("pairs")
-        text += f"\nCorrelation with CDDR over pairs, {self.corrections[0]}\n{text_table(header, rows)}"
-        return f"{text}\ncaution: {self.caution}" if self.caution else text
+    def _values(self) -> dict[str, Any]:
+        return field_values(self) | {"caution": self.caution}
+
+    def _contents(self) -> list[Content]:
+        return [
+            f"Distances, and what a model loses, averaged over {len(self._pairs())} directed pairs of domains",
+            TextTable(*self.table()),
+            f"Correlation with CDDR over pairs, {self.corrections[0]}",
+            TextTable(*self.correlations("pairs")),
+            *([f"caution: {self.caution}"] if self.caution else []),
+        ]
 
     def _pairs(self) -> set[tuple[Any, Any]]:
         return {(outcome.train, outcome.test) for outcome in self.outcomes}

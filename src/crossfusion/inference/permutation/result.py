@@ -1,14 +1,14 @@
 """The permutation test and its result."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, InputError, check_seed, check_whole, number_text, plain_value
-from crossfusion.fusion import Codes, Design, Fusion, fuse
+from crossfusion._base import FloatArray, InputError, check_seed, check_whole, number_text
+from crossfusion.fusion import Codes, Content, Design, Facts, Fusion, Result, fuse
 from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
 from crossfusion.inference.permutation.orders import LabelOrders
 from crossfusion.inference.permutation.sums import Entries, PermutationSums
@@ -22,7 +22,7 @@ MAX_PERMUTATIONS = 10**8  # the statistic of each is kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult:
+class TestResult(Result):
     """Result of a permutation test.
 
     Parameters
@@ -40,6 +40,11 @@ class TestResult:
         Plug-in Cross-Fusion Distance between the groups, with pooled weights.
     exact : bool
         Whether `null` holds all possible permutations, including the observed labels, instead of a random sample.
+
+    Notes
+    -----
+    `to_frame` has one row with all single values. `plot` draws the observed statistic and its distribution
+    under permutation.
 
     Examples
     --------
@@ -59,42 +64,19 @@ class TestResult:
     distance: float
     exact: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
-
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the observed statistic and its distribution under permutation.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the observed statistic and its distribution under permutation."""
         return plots.null(self.statistic, self.null, self.pvalue, axes=axes)
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         half, rare = np.quantile(self.null, (0.5, 0.95), method="higher")
         kind = f"all {self.permutations:,} rearrangements" if self.exact else f"{self.permutations:,} permutations"
         by_chance = f"by chance: median {number_text(half)}, 95 % up to {number_text(rare)}"
-        return "\n".join(
-            [
-                f"Permutation test: p = {number_text(self.pvalue)} ({kind})",
-                f"  statistic  {number_text(self.statistic)} ({by_chance})",
-                f"  distance   {number_text(self.distance)}",
-            ]
-        )
+        facts = [
+            ("statistic", f"{number_text(self.statistic)} ({by_chance})"),
+            ("distance", number_text(self.distance)),
+        ]
+        return [f"Permutation test: p = {number_text(self.pvalue)} ({kind})", Facts(facts)]
 
 
 def check_test_options(permutations: Any, seed: Any) -> None:

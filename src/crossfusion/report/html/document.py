@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from crossfusion import plots
 from crossfusion.report.html.markup import element, escaped
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -75,7 +76,9 @@ def _file(name: str) -> str:
 
 def _colours() -> str:
     """Light colours, and dark ones where the reader's system or the page's switch asks for them; print is light."""
-    light, dark = _file("light.css"), _file("dark.css")
+    light, dark = (
+        "".join(f"--{name}: {value};\n" for name, value in theme.items()) for theme in (plots.LIGHT, plots.DARK)
+    )
     return f""":root {{\n{light}}}
 @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{\n{dark}}} }}
 @media screen {{ :root[data-theme="dark"] {{\n{dark}}} }}

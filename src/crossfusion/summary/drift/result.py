@@ -1,18 +1,17 @@
 """What was found about drift."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, data_frame, label_text, number_text, plain_value, text_table
-from crossfusion.fusion import Attribution
+from crossfusion._base import FloatArray, label_text, number_text
+from crossfusion.fusion import Attribution, Content, Record, Result, TextTable
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
@@ -22,7 +21,7 @@ WIDEST = 40  # periods in a row of blocks
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Record):
     """Where the series breaks into two.
 
     Parameters
@@ -47,19 +46,9 @@ class Change:
     unbiased: float | None
     pvalue: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf".
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        return {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drift:
+class Drift(Result):
     """Distance of each period, or window of periods, to the reference, and whether it is an alarm.
 
     Parameters
@@ -99,6 +88,11 @@ class Drift:
     attributions : mapping
         What that distance is made of: features, and the factors that were asked for.
 
+    Notes
+    -----
+    `to_frame` has one row per window: start, period, count, distance, unbiased, and what else was asked for. `plot`
+    draws the distances over time, the alarm threshold, the alarms and the change.
+
     Examples
     --------
     >>> import numpy as np
@@ -134,29 +128,9 @@ class Drift:
     jump: Hashable = None
     attributions: Mapping[str, Attribution] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; infinity becomes "inf", undefined becomes None.
-
-        Returns
-        -------
-        dict
-            Plain Python values; a list has an entry for each window.
-        """
-        found = {entry.name: plain_value(getattr(self, entry.name)) for entry in fields(self)}
-        found["change"] = None if self.change is None else self.change.to_dict()
-        found["attributions"] = {name: attribution.to_dict() for name, attribution in self.attributions.items()}
-        return found
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a window.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns start, period, count, distance, unbiased, and what else was asked for.
-        """
+    def _columns(self) -> dict[str, Any]:
         columns = {name: getattr(self, name) for name in (*COLUMNS, *OF_LABELS) if getattr(self, name) is not None}
-        return data_frame({"start": list(self.starts), "period": list(self.periods)} | columns)
+        return {"start": list(self.starts), "period": list(self.periods)} | columns
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The windows as text, in time.
@@ -234,19 +208,8 @@ class Drift:
             lines.append(f"{window} by {name}: {top}")
         return lines
 
-    def plot(self, *, axes: Any = None) -> "Figure":
-        """Draw the distances in time, the line of the alarm, the alarms and the change.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
-        """
+    def _draw(self, axes: Any) -> "Figure":
+        """Draw the distances in time, the line of the alarm, the alarms and the change."""
         limits = None if self.lower is None or self.upper is None else np.array([self.lower, self.upper])
         change = None if self.change is None or self.change.period not in self.starts else self.change.period
         return plots.series(
@@ -261,9 +224,8 @@ class Drift:
             axes=axes,
         )
 
-    def __repr__(self) -> str:
+    def _contents(self) -> list[Content]:
         compared = self.reference if isinstance(self.reference, str) else f"{len(self.reference)} periods"
         rate = "" if self.rate is None else f", alarm at {self.rate:g}"
-        header, rows = self.table()
         title = f"Drift over {self.time}, reference: {compared}{rate}   {self.sparkline()}"
-        return "\n".join([title, text_table(header, rows), *self.told()])
+        return [title, TextTable(*self.table()), *self.told()]

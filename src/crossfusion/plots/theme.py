@@ -1,0 +1,38 @@
+"""The colors of pages and notebooks, light and dark; names are those of CSS variables."""
+
+LIGHT = {
+    "paper": "#fdfdfb",
+    "ink": "#1c2127",
+    "muted": "#57606b",
+    "rule": "#d8dce0",
+    "wash": "#f3f4f1",
+    "raised": "#ffffff",
+    "heat-colour": "86 154 219",
+    "alert": "#a8480a",
+    "c0": "#0072b2",
+    "c1": "#d55e00",
+    "c2": "#009e73",
+    "c3": "#b4568c",
+    "c4": "#7a6a00",
+    "c5": "#555f6b",
+    "c6": "#3a9bd6",
+    "c7": "#8a4b1f",
+}
+DARK = {
+    "paper": "#14171b",
+    "ink": "#e7eaee",
+    "muted": "#a3acb8",
+    "rule": "#343b44",
+    "wash": "#1c2127",
+    "raised": "#232a32",
+    "heat-colour": "25 98 168",
+    "alert": "#f0a060",
+    "c0": "#56b4e9",
+    "c1": "#e8833a",
+    "c2": "#2fbf94",
+    "c3": "#d98cb8",
+    "c4": "#e0c542",
+    "c5": "#a3acb8",
+    "c6": "#9ad4ff",
+    "c7": "#c99a6b",
+}

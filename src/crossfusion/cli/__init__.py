@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from crossfusion._base import Argument, CrossfusionError, CrossfusionWarning, Spelling, escape_unprintable, ran_short
-from crossfusion.cli.wording import as_options, command_of, words_of
 
+ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 NO_MEMORY = "there is not enough memory for this: summarize to fewer groups, or select some"
 
@@ -142,6 +142,8 @@ def _commands() -> click.Group:
 
 def _said(message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
+    from crossfusion.cli.wording import as_options, command_of, words_of
+
     words = sys.argv[1:] if typed is None else typed
     command = command_of(group or _commands(), words)
     if message.argument is None and not any(isinstance(part, Argument | Spelling) for part in message.sentence):

@@ -1,42 +1,63 @@
-"""All commands, in the order and under the headings of the first page."""
+"""All commands, in the order and under the headings of the first page; each is imported when it is called."""
 
 import sys
+from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from crossfusion._version import __version__
-from crossfusion.cli import end_output
-from crossfusion.cli.attribution import attribution
-from crossfusion.cli.compare import compare
-from crossfusion.cli.corrections import corrections, methods
-from crossfusion.cli.degradation import degradation
-from crossfusion.cli.drift import drift
-from crossfusion.cli.embed import embed
-from crossfusion.cli.hierarchy import hierarchy
-from crossfusion.cli.histopathology import histopathology
-from crossfusion.cli.integration import integration
-from crossfusion.cli.matrix import matrix
-from crossfusion.cli.moved import bench, reproduce
-from crossfusion.cli.options import ARGUMENTS
-from crossfusion.cli.projection import projection
-from crossfusion.cli.protocols import cddr, rdr
-from crossfusion.cli.report import report
-from crossfusion.cli.start import completion, demo
-from crossfusion.cli.summarize import merge, summarize
-from crossfusion.cli.test import test
-from crossfusion.cli.tiles import tiles
+from crossfusion.cli import ARGUMENTS, end_output
 
-SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "How far groups are apart": (compare, matrix, hierarchy, attribution, test, drift, projection, report),
-    "Summaries of many rows": (summarize, merge),
-    "Corrections and embeddings side by side": (corrections, integration),
-    "What distances are worth": (rdr, cddr, degradation),
-    "From images to embeddings": (tiles, embed, histopathology),
-    "This software": (demo, completion),
+SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module, and the first line of its help
+    "How far groups are apart": (
+        ("compare", "compare", "Compare the rows of two files, folders or queries."),
+        ("matrix", "matrix", "Compare all pairs of groups."),
+        ("hierarchy", "hierarchy", "Split the distance of nested groups over their levels."),
+        ("attribution", "attribution", "Split the variance between groups over features or units."),
+        ("test", "test", "Test whether groups are farther apart than by chance."),
+        ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
+        ("projection", "projection", "Show groups on the plane that separates them most."),
+        ("report", "report", "Write a page on what is apart, and whether it is real."),
+    ),
+    "Summaries of many rows": (
+        ("summarize", "summarize", "Reduce rows to the moments of their groups, once for all."),
+        ("merge", "summarize", "Add up summaries of different rows or sites."),
+    ),
+    "Corrections and embeddings side by side": (
+        ("corrections", "corrections", "Compare corrections of the same rows: groups and labels."),
+        ("integration", "integration", "Compare embeddings of the same cells: batches and labels."),
+    ),
+    "What distances are worth": (
+        ("rdr", "protocols", "Measure the relative distance ratio of distances."),
+        ("cddr", "protocols", "Measure what a model loses outside its training domain."),
+        ("degradation", "degradation", "Judge whether distances foresee what a model loses."),
+    ),
+    "From images to embeddings": (
+        ("tiles", "tiles", "Count the tiles of images to be encoded, by factor."),
+        ("embed", "embed", "Encode images: one embedding per row, with its factors."),
+        ("histopathology", "histopathology", "Evaluate distances on slides, by stain normalization."),
+    ),
+    "This software": (
+        ("demo", "start", "Make a data set with known truth, and measure it."),
+        ("completion", "start", "Print the script that makes a shell complete this command."),
+    ),
 }
+HIDDEN = {"bench": "moved", "methods": "corrections", "reproduce": "moved"}  # names of 0.1
+LISTED = {name: line for section in SECTIONS.values() for name, _, line in section}
+MODULES = {name: module for section in SECTIONS.values() for name, module, _ in section} | HIDDEN
+
+
+class LazyCommands(UserDict[str, Any]):
+    """Commands by name; each is stored as the name of its module, which is imported when the command is looked up."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"crossfusion.cli.{self.data[name]}"), name)
+        return command
 
 
 @contextmanager
@@ -71,18 +92,26 @@ class Commands(click.Group):
         with _quiet_ends():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under headings, in the order in which they are needed."""
-        width = max(len(name) for name in self.list_commands(ctx))
+        width = max(map(len, LISTED))
+        room = formatter.width - 6 - width
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                room = formatter.width - 6 - width
-                formatter.write_dl(
-                    [(f"{command.name:<{width}}", command.get_short_help_str(room)) for command in commands]
-                )
+                lines = {name: click.Command(name, help=line).get_short_help_str(room) for name, _, line in commands}
+                formatter.write_dl([(f"{name:<{width}}", line) for name, line in lines.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command or an option, without importing any command."""
+        names = [CompletionItem(name, help=line) for name, line in LISTED.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    commands=LazyCommands(MODULES),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, package_name="crossfusion")
 def cli() -> None:
     """Measure how far groups of embeddings are fused or separated.
@@ -96,10 +125,3 @@ def cli() -> None:
 
     Each command has examples of its own: crossfusion COMMAND --help.
     """
-
-
-for section in SECTIONS.values():
-    for command in section:
-        cli.add_command(command)
-for command in (bench, methods, reproduce):
-    cli.add_command(command)

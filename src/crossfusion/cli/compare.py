@@ -54,7 +54,7 @@ def compare(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Compare the rows of two files, folders, patterns or queries.
+    """Compare the rows of two files, folders or queries.
 
     Files come before queries. An interval and a test take the rows to be independent.
 

@@ -69,7 +69,7 @@ def embed(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Encode images: a vector and all factors a row.
+    """Encode images: one embedding per row, with its factors.
 
     An interrupted run goes on where it was when the same command is given again.
 

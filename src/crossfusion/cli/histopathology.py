@@ -126,7 +126,7 @@ def _default_folder(context: click.Context, _parameter: click.Parameter, value: 
 @study_options
 @folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
 def histopathology(out: Path, **asked: Any) -> None:
-    """Judge distances on slides, encoded as they are normalised.
+    """Evaluate distances on slides, by stain normalization.
 
     Ratios, degradation, a page. Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says
     otherwise. An interrupted study goes on where it was when the same command is given again.

@@ -9,11 +9,11 @@ import click
 from click.core import ParameterSource
 
 from crossfusion._base import InputError
+from crossfusion.cli import ARGUMENTS
 from crossfusion.plots import saving, style
 
 PATH = click.Path(path_type=Path)
 NAMES = "NAME[,NAME...]"
-ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

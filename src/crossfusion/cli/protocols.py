@@ -131,7 +131,7 @@ def cddr(
     read: Reading,
     as_json: bool,
 ) -> None:
-    """Measure what a model trained on one domain loses on another.
+    """Measure what a model loses outside its training domain.
 
     That is the cross-domain degradation rate.
 

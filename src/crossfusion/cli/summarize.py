@@ -142,7 +142,7 @@ def _reduced(read: Reading, sources: Sequence[Any], joined: ManifestJoin | None,
 @file_option("The summary (.parquet)", required=True)
 @json_option
 def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path, as_json: bool) -> None:
-    """Add up summaries of different rows, such as of several sites.
+    """Add up summaries of different rows or sites.
 
     \b
     Examples:

@@ -86,7 +86,7 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @tile_options
 @json_option
 def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
-    """Count the tiles of images that would be encoded, by factor.
+    """Count the tiles of images to be encoded, by factor.
 
     \b
     Examples:

@@ -499,7 +499,7 @@ def test_closed_standard_error_is_no_error(data, tmp_path):
 
 FEW_FILES = """
 import resource, sys
-import crossfusion.cli.commands
+import crossfusion.cli.commands, crossfusion.cli.matrix
 from crossfusion.cli import main
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
@@ -519,7 +519,7 @@ def test_no_more_open_files_is_one_line(more, data, tmp_path):
 
 SMALL_MEMORY = """
 import re, resource, sys
-import crossfusion.cli.commands
+import crossfusion.cli.commands, crossfusion.cli.matrix
 from crossfusion.cli import main
 
 size = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10

@@ -11,9 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.shell_completion import BashComplete
 
 import crossfusion as cf
-from crossfusion.cli.commands import SECTIONS, cli
+from crossfusion.cli.commands import HIDDEN, LISTED, cli
 from crossfusion.cli.wording import as_options, command_of
 from crossfusion.summary.drift.periods import FORMS
 from tests.helpers import ROOT
@@ -55,7 +56,8 @@ def commands(command=cli, path=()):
     """All commands and groups of commands, each with the words that call it."""
     yield path, command
     for name, own in getattr(command, "commands", {}).items():
-        yield from commands(own, (*path, name))
+        if not own.hidden:
+            yield from commands(own, (*path, name))
 
 
 def help_of(path, command):
@@ -184,18 +186,41 @@ def test_commands_on_pages_can_be_typed(page):
 
 def test_first_page_names_every_command_and_cuts_none_short():
     page = help_of((), cli)
-    listed = [command for section in SECTIONS.values() for command in section]
-    assert {command.name for command in listed} == set(cli.commands)
-    assert len(listed) == len(cli.commands)
+    assert {(name,) for name in LISTED} == {path for path in COMMANDS if len(path) == 1}
+    assert set(cli.commands) == set(LISTED) | set(HIDDEN)
     for path, command in COMMANDS.items():
         room = 80 - 6 - max(len(name) for own, _ in commands() for name in own[-1:] if own[:-1] == path[:-1])
         assert not command.get_short_help_str(room).endswith("..."), path
     assert page.index("compare") < page.index("summarize ") < page.index("completion")
 
 
+@pytest.mark.parametrize("name", LISTED)
+def test_first_page_says_what_the_help_of_a_command_says_first(name):
+    assert LISTED[name] == (cli.commands[name].help or "").partition("\n")[0]
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_names_of_the_first_release_are_known_but_not_listed(name):
+    assert cli.commands[name].hidden
+    assert name not in LISTED
+
+
+def completed(words):
+    """What a shell offers for the last of some words."""
+    completion = BashComplete(cli, {}, "crossfusion", "_CROSSFUSION_COMPLETE")
+    return {item.value for item in completion.get_completions(words[:-1], words[-1])}
+
+
+def test_shells_complete_commands_and_options():
+    assert completed([""]) == set(LISTED)
+    assert completed(["co"]) == {"compare", "completion", "corrections"}
+    assert completed(["--ver"]) == {"--version"}
+    assert completed(["compare", "--we"]) == {"--weights"}
+
+
 def test_the_page_of_the_command_line_names_every_command():
     page = (ROOT / "docs" / "cli.md").read_text()
-    assert [name for name in cli.commands if not re.search(rf"`{name}`|crossfusion {name}\b", page)] == []
+    assert [name for name in LISTED if not re.search(rf"`{name}`|crossfusion {name}\b", page)] == []
 
 
 def test_options_read_alike():

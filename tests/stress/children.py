@@ -24,7 +24,10 @@ def preload() -> None:
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    import crossfusion.cli.commands  # noqa: F401
+    from crossfusion.cli.commands import cli
+
+    for name in cli.commands:
+        assert cli.commands[name].name == name
 
 
 @dataclass(frozen=True)

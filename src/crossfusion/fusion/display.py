@@ -26,9 +26,10 @@ STYLE = """
   vertical-align: top; white-space: nowrap; unicode-bidi: isolate; font-weight: 400; }}
 .cf-result.cf-result :is(th, td):first-child {{ padding-left: 0; }}
 .cf-result.cf-result :is(th, td):last-child {{ padding-right: 0; }}
-.cf-result.cf-result .cf-left {{ text-align: left; }}
-.cf-result.cf-result td.cf-text {{ max-width: 44rem; text-align: left; white-space: normal; }}
-.cf-result.cf-result :is(thead th, .cf-fact) {{ color: {muted}; }}
+.cf-result.cf-result :is(.cf-left, .cf-text) {{ max-width: 18em; text-align: left; white-space: normal;
+  overflow-wrap: break-word; }}
+.cf-result.cf-result .cf-text {{ min-width: 10em; max-width: 44rem; }}
+.cf-result.cf-result :is(thead th, tbody th) {{ color: {muted}; }}
 .cf-result.cf-result thead th {{ border-top: 0; }}
 """
 
@@ -59,19 +60,22 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names, each with a text beside it."""
+    """Names, each with one text beside it, or with some numbers."""
 
-    rows: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[str, ...]]
     gap: int = 2
 
     def __str__(self) -> str:
-        width = max(len(name) for name, _ in self.rows) + self.gap
-        return "\n".join(f"  {name:<{width}}{text}" for name, text in self.rows)
+        width = max(len(name) for name, *_ in self.rows) + self.gap
+        return "\n".join(f"  {name:<{width}}{'  '.join(texts)}" for name, *texts in self.rows)
 
     def to_html(self) -> str:
         """The same lines as an HTML table without a header."""
-        cells = ((html.escape(name), html.escape(text)) for name, text in self.rows)
-        rows = (_row((f'<th class="cf-left cf-fact">{a}</th>', f'<td class="cf-text">{b}</td>')) for a, b in cells)
+        rows = []
+        for name, *texts in self.rows:
+            kind = ' class="cf-text"' if len(texts) == 1 else ""
+            cells = (f"<td{kind}>{html.escape(text.strip())}</td>" for text in texts)
+            rows.append(_row((f'<th class="cf-left">{html.escape(name)}</th>', *cells)))
         return f'<div tabindex="0"><table><tbody>{"".join(rows)}</tbody></table></div>'
 
 

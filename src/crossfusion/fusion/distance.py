@@ -125,13 +125,13 @@ class Fusion(Result):
     def _contents(self) -> list[Content]:
         unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
         names = [shorten(label_text(label)) for label in list(self.counts)[:SHOWN]]
-        numbers = zip(self.counts.values(), self.weights.values(), strict=True)
-        shares = [f"{count:>10,} rows  {weight:6.1%} of the weight" for count, weight in numbers]
+        shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
+        groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
         more = len(self.counts) - len(names)
         return [
             f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}",
             Facts(list(self._facts()), gap=1),
-            Facts(list(zip(names, shares, strict=False))),
+            Facts(groups),
             *([f"  ... and {more:,} more groups"] if more else []),
         ]
 

@@ -130,7 +130,7 @@ class Decomposition(Result):
         numbers = {name: number_text(part) for name, part in parts.items()}
         shares = {name: percent(part / self.total if self.total > 0 else None) for name, part in parts.items()}
         width = max(map(len, numbers.values()))
-        lines = [(name, f"{numbers[name]:>{width}}  {shares[name]:>6}") for name in parts]
+        lines = [(name, f"{numbers[name]:>{width}}", f"{shares[name]:>6}") for name in parts]
         return [f"Wasserstein distance {number_text(self.distance)}, squared {number_text(self.total)}", Facts(lines)]
 
 

@@ -83,7 +83,8 @@ def show(browser, tmp_path, markup, *, scheme="light", width=1000, body="<body>"
     path.write_text(f"<!DOCTYPE html><meta charset='utf-8'>{body}{markup}", encoding="utf-8")
     page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     events = []
-    page.on("dialog", lambda dialog: (events.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: events.append(dialog.message))
+    page.on("dialog", lambda dialog: dialog.dismiss())
     page.on("pageerror", lambda problem: events.append(str(problem)))
     page.on("request", lambda request: events.append(request.url) if request.url.startswith("http") else None)
     page.goto(path.as_uri())
@@ -193,7 +194,7 @@ def test_a_report_shows_its_page_in_a_notebook(browser, tmp_path):
     x, by = drawn.rows(("A", "<img src=x onerror=alert(1)>"))
     title = '"></iframe><script>alert(2)</script>'
     report = cf.Report(x, by=by, between="site", permutations=19, title=title)
-    assert "\n".join(report._contents()) == repr(report)
+    assert "\n".join(map(str, report._contents())) == repr(report)
     page, events = show(browser, tmp_path, report._repr_html_())
     frame = page.frame_locator("iframe")
     assert frame.locator("h1").inner_text() == title

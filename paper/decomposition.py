@@ -73,9 +73,9 @@ def read(out: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise FileError(f"{path} is not readable ({problem}): run 'python -m paper decomposition'") from problem
+        raise FileError(path, f"is not readable ({problem})", "run 'python -m paper decomposition'") from problem
     if not (isinstance(found, dict) and all(_is_sweep(found.get(name)) for name in ("displacement", "deformation"))):
-        raise FileError(f"{path} does not hold a decomposition: run 'python -m paper decomposition'")
+        raise FileError(path, "does not hold a decomposition", "run 'python -m paper decomposition'")
     return found
 
 

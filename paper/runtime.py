@@ -98,9 +98,9 @@ def read(out: Path) -> "pa.Table":
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as problem:
-        raise FileError(f"{path} is not readable: run 'python -m paper runtime'") from problem
+        raise FileError(path, "is not readable", "run 'python -m paper runtime'") from problem
     if KEY not in (table.schema.metadata or {}):
-        raise FileError(f"{path} was not written by 'python -m paper runtime': choose its folder")
+        raise FileError(path, "was not written by 'python -m paper runtime'", "choose its folder")
     return table
 
 

@@ -96,12 +96,15 @@ def _asked(here: Connection, size: int, cap: float) -> float:
     try:
         here.send(size)
         if not here.poll(START):
-            raise CrossfusionError(f"the cells for scib-metrics were not there after {START:.0f} s: run this again")
+            raise CrossfusionError(
+                problem=f"the cells for scib-metrics were not there after {START:.0f} s", remedy="run this again"
+            )
         here.recv()
         return float(here.recv()) if here.poll(cap) else ENDED
     except (EOFError, OSError) as problem:
         raise CrossfusionError(
-            "the process of scib-metrics ended by itself, most likely for want of memory: give it more, or use --quick"
+            problem="the process of scib-metrics ended by itself, most likely for want of memory",
+            remedy="give it more, or use --quick",
         ) from problem
 
 

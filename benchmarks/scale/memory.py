@@ -32,7 +32,9 @@ def measure(folder: Path, gigabytes: float, dim: int, tell: Callable[[str], None
 def peak_anonymous(arguments: list[str]) -> int:
     """Largest anonymous memory of a process that runs a command, in bytes; mapped files are not in it."""
     if not Path("/proc/self/status").exists():
-        raise InputError("the peak of anonymous memory is read from /proc, which is not here: measure on Linux")
+        raise InputError(
+            problem="the peak of anonymous memory is read from /proc, which is not here", remedy="measure on Linux"
+        )
     command = [sys.executable, "-c", "from crossfusion.cli import main; main()", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as process:
         peak = 0
@@ -41,7 +43,7 @@ def peak_anonymous(arguments: list[str]) -> int:
             time.sleep(0.005)
         said = process.stderr.read().decode() if process.stderr else ""
     if process.returncode:
-        raise InputError(f"the measured command failed ({said.strip()}): run it by hand")
+        raise InputError(problem=f"the measured command failed ({said.strip()})", remedy="run it by hand")
     return peak
 
 

@@ -30,7 +30,9 @@ class Trials:
         self.columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
         missing = [name for name in experiments if name not in set(self.columns["experiment"])]
         if missing:
-            raise InputError(f"the synthetic study has no {', '.join(missing)}: run it with --experiment all")
+            raise InputError(
+                problem=f"the synthetic study has no {', '.join(missing)}", remedy="run it with --experiment all"
+            )
         for name in experiments:
             self._check_enough(name)
 
@@ -40,8 +42,8 @@ class Trials:
         for what, column in (("trials", "trial"), ("levels", "level")):
             if len(set(self.columns[column][chosen])) < 2:
                 raise InputError(
-                    f"the synthetic study has fewer than two {what} of {experiment}, which decides nothing:"
-                    f" run it again with more {what}"
+                    problem=f"the synthetic study has fewer than two {what} of {experiment}, which decides nothing",
+                    remedy=f"run it again with more {what}",
                 )
 
     @cached_property

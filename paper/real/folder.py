@@ -34,11 +34,12 @@ def check_there(folder: Path, names: Sequence[str]) -> None:
     check_known(names, NAMES, "data set", "this study")
     if not folder.is_dir():
         raise FileError(
-            f"there is no folder {folder}: set {VARIABLE}, or pass --data, with the one that holds the data"
+            problem=f"there is no folder {folder}",
+            remedy=f"set {VARIABLE}, or pass --data, with the one that holds the data",
         )
     missing = [PLACES[name] for name in names if not (folder / PLACES[name]).is_file()]
     if missing:
-        raise FileError(f"{folder} has no {', '.join(missing)}: name other data sets with --only, or another folder")
+        raise FileError(folder, f"has no {', '.join(missing)}", "name other data sets with --only, or another folder")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def read_embeddings(path: Path, factors: Sequence[str]) -> Embeddings:
         table = pq.read_table(path, columns=[*factors, "embedding"])
     except (pa.ArrowException, OSError) as problem:
         wanted = ", ".join(factors)
-        raise FileError(f"{path} has no table with {wanted} and embedding: replace it ({problem})") from problem
+        raise FileError(path, f"has no table with {wanted} and embedding", f"replace it ({problem})") from problem
     vectors = table["embedding"].combine_chunks()
     x = np.asarray(vectors.flatten().to_numpy(), np.float32).reshape(len(table), -1)
     return Embeddings(x, {name: [str(value) for value in table[name].to_pylist()] for name in factors})

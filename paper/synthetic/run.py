@@ -89,13 +89,13 @@ def read(out: Path) -> "pa.Table":
     try:
         table = pq.ParquetFile(path, page_checksum_verification=True).read()
     except FileNotFoundError as problem:
-        raise FileError(f"{path} does not exist: run 'python -m paper synthetic' to its end first") from problem
+        raise FileError(path, "does not exist", "run 'python -m paper synthetic' to its end first") from problem
     except (pa.ArrowException, OSError) as problem:
         raise FileError(
-            f"{path} is damaged: delete it and run the study again, which only puts it together"
+            path, "is damaged", "delete it and run the study again, which only puts it together"
         ) from problem
     if not table.schema.equals(schema()):
-        raise FileError(f"{path} is not a table of the synthetic study: choose its folder")
+        raise FileError(path, "is not a table of the synthetic study", "choose its folder")
     return table
 
 
@@ -121,8 +121,9 @@ def settings_of(out: Path) -> Settings:
     except (KeyError, ValueError, TypeError, InputError):
         pass
     raise FileError(
-        f"{out / TABLE} does not hold the settings that it was made with:"
-        " run the study again, which only puts it together"
+        out / TABLE,
+        "does not hold the settings that it was made with",
+        "run the study again, which only puts it together",
     )
 
 

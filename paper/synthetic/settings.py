@@ -116,7 +116,7 @@ class Settings:
         check_fraction(self.trim, "trim")
         for name in ("spread", "base_delta", "dispersion_delta"):
             if not 0 <= getattr(self, name) < 1e100:
-                raise InputError(f"{name}={getattr(self, name)!r} must be a finite number, 0 or more")
+                raise InputError(name, getattr(self, name), "must be a finite number, 0 or more")
         self._check_levels()
         self._check_shapes()
 
@@ -183,7 +183,7 @@ class Settings:
             values = getattr(self, name)
             _check_distinct(values, name)
             if not all(map(fits, values)):
-                raise InputError(f"{name}={tuple(values)!r} must each be {text}")
+                raise InputError(name, tuple(values), f"must each be {text}")
 
     def _check_shapes(self) -> None:
         """Refuse dimensions and sizes at which an experiment does not exist."""
@@ -193,16 +193,20 @@ class Settings:
         limit = max(self.radius**2 / self.sigma**2, MOST_MODES / 2 - 1)
         if "topology" in self.experiments and min(self.dims) <= limit:
             raise InputError(
-                f"dims={min(self.dims)} has no room for means at radius={self.radius} at equal total dispersion: "
-                f"take more than {limit:g} features, a smaller radius, or leave out the experiment 'topology'"
+                "dims",
+                min(self.dims),
+                f"has no room for means at radius={self.radius} at equal total dispersion",
+                f"take more than {limit:g} features, a smaller radius, or leave out the experiment 'topology'",
             )
         if "imbalance" in self.experiments and round(min(self.sizes) * min(self.ratios)) < 2:
             raise InputError(
-                f"sizes={min(self.sizes)} leaves fewer than two rows at a ratio of {min(self.ratios):g}: "
-                "take larger sizes, or leave out the experiment 'imbalance'"
+                "sizes",
+                min(self.sizes),
+                f"leaves fewer than two rows at a ratio of {min(self.ratios):g}",
+                "take larger sizes, or leave out the experiment 'imbalance'",
             )
 
 
 def _check_distinct(values: Sequence[Any], name: str) -> None:
     if not values or len(set(values)) < len(values):
-        raise InputError(f"{name} must name at least one value, and each once, not {tuple(values)!r}")
+        raise InputError(name, problem=f"must name at least one value, and each once, not {tuple(values)!r}")

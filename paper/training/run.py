@@ -72,7 +72,9 @@ def run(
 
 def _folder(data: Path | None) -> Path:
     if data is not None and not data.is_dir():
-        raise FileError(f"there is no folder {data}: pass --data with the one that holds the data, or leave it out")
+        raise FileError(
+            problem=f"there is no folder {data}", remedy="pass --data with the one that holds the data, or leave it out"
+        )
     return data_folder(data)
 
 

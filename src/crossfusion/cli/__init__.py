@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import Argument, CrossfusionError, CrossfusionWarning, Spelling, escape_unprintable, ran_short
+from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
 
 ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
@@ -142,13 +142,10 @@ def _commands() -> click.Group:
 
 def _said(message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None) -> str:
     """A message of the library in the words of the command line."""
-    from crossfusion.cli.wording import as_options, command_of, words_of
+    from crossfusion.cli.wording import command_of, words_of
 
     words = sys.argv[1:] if typed is None else typed
-    command = command_of(group or _commands(), words)
-    if message.argument is None and not any(isinstance(part, Argument | Spelling) for part in message.sentence):
-        return as_options(str(message), command, words)
-    return message.render(words_of(command, words))
+    return message.render(words_of(command_of(group or _commands(), words), words))
 
 
 def _shows_warnings(group: click.Group | None, arguments: list[str] | None) -> Callable[..., None]:

@@ -53,7 +53,7 @@ def attribution(
       crossfusion attribution summary.parquet --between site --over patient --top 5
     """
     if top < 1:
-        raise InputError(f"--top {top} must be a whole number, 1 or more")
+        raise InputError("top", top, "must be a whole number, 1 or more")
     needed = [*between, *given, *([] if over == "features" else [over])]
     summary = read.summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)

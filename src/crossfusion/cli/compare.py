@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from crossfusion._base import NAN, InputError, check_option, number_text, plain_value, require_finite, warn
+from crossfusion._base import NAN, InputError, arg, check_option, number_text, plain_value, require_finite, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
@@ -66,16 +66,18 @@ def compare(
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
-    check_typed(["seed"], "--test, and is an --option of distances", permutations is not None)
+    check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
         if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
             raise InputError(
-                "--weights, --trim, --level, --test and --plot do not go with --distance: leave it out, or them"
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')} do"
+                f" not go with {arg('distance')}",
+                remedy="leave it out, or them",
             )
         _compare_by(distance, options, _two(read, files), read.nan, as_json)
         return
     if options:
-        raise InputError("--option goes with --distance: name the distances that have it")
+        raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _two(read, files)
     if trim or level is not None or permutations is not None:
         fusion = _of_rows(sources, weights, trim, read.nan, level, permutations, seed)
@@ -93,7 +95,9 @@ def _two(read: Reading, files: Sequence[str]) -> Sequence[Source]:
     """The two sources to compare."""
     number = len(files) + len(read.sql)
     if number != 2:
-        raise InputError(f"compare takes two files or queries, not {number}: put what belongs together in a folder")
+        raise InputError(
+            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+        )
     sources, _ = read.sources(files, [])
     return sources
 
@@ -110,7 +114,11 @@ def _of_rows(
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
     check_option(nan, NAN, "nan")
     if trim and (level is not None or permutations is not None):
-        raise InputError("--trim does not go with --level or --test, which take all rows: leave one out")
+        raise InputError(
+            "trim",
+            problem=f"does not go with {arg('level')} or {arg('permutations')}, which take all rows",
+            remedy="leave one out",
+        )
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
         return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
@@ -139,7 +147,7 @@ def _compare_by(
             except InputError as problem:
                 if not every or name == "cfd":  # what cfd refuses is of no use to any
                     raise
-                warn(f"{name} is left out: {problem}")
+                warn(f"{name} is left out: {problem.marked}")
                 found[name] = None
             if progress is not None:
                 progress(1)

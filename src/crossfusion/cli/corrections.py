@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from crossfusion._base import arg
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
@@ -59,7 +60,7 @@ def corrections(
     Examples:
       crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    check_typed(["level", "draws", "seed"], "--units", bool(units))
+    check_typed(["level", "draws", "seed"], f"{arg('units')}", bool(units))
     factors, paths = [*between, *given, *units], named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: Reading() if of_rows and read.is_summary(path) else read for name, path in paths.items()}

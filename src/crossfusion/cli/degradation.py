@@ -102,13 +102,14 @@ def _versions(read: Reading, files: Sequence[str], by: list[str], correction: li
     if len(files) < 2 and not any("=" in Path(file).name for file in files):
         return rows_of(read, files[0] if files else None, by), correction or list(CORRECTIONS)
     if correction:
-        raise InputError("--correction goes with one file: leave it out, or the names of the files")
+        raise InputError("correction", problem="goes with one file", remedy="leave it out, or the names of the files")
     named = {name: rows_of(read, path, by) for name, path in named_files(files).items()}
     first, *others = named
     for other in others:
         if not named[other].keys.equals(named[first].keys):
             raise InputError(
-                f"{first} and {other} differ in the columns {', '.join(by)}: pass the same rows in the same order"
+                problem=f"{first} and {other} differ in the columns {', '.join(by)}",
+                remedy="pass the same rows in the same order",
             )
     return named[first], {name: rows.x for name, rows in named.items()}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from crossfusion._base import arg
 from crossfusion.cli import end_output, output, result_tables
 from crossfusion.cli.options import (
     check_typed,
@@ -79,8 +80,8 @@ def drift(
       crossfusion drift embeddings.parquet --time month --reference previous --given label --units patient
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
-    check_typed(["level"], "--units", bool(units))
-    check_typed(["adjust", "latest"], "an --alarm above 0", alarm != 0)
+    check_typed(["level"], f"{arg('units')}", bool(units))
+    check_typed(["adjust", "latest"], f"an {arg('alarm')} above 0", alarm != 0)
     over = [name for name in over if name != FEATURES]
     summary = read.summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]

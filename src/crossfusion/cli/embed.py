@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import InputError
+from crossfusion._base import InputError, arg
 from crossfusion.cli import output
 from crossfusion.cli.options import file_option, json_option, number_option
 from crossfusion.cli.tiles import Tiling, tile_options
@@ -99,7 +99,11 @@ def choose_normalizer(name: str, reference: str | None, tiles: list[Tile], devic
     needs = name in ("reinhard", "macenko")
     if not needs:
         if reference is not None:
-            raise InputError(f"--reference goes with --normalizer reinhard or macenko, not with {name!r}: leave it out")
+            raise InputError(
+                "reference",
+                problem=f"goes with {arg('normalizer')} reinhard or macenko, not with {name!r}",
+                remedy="leave it out",
+            )
         return normalizer_by_name(name, device=device)
     return normalizer_by_name(name, find_reference(reference, tiles))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import FileError
+from crossfusion._base import FileError, arg
 from crossfusion.cli import output
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
@@ -90,7 +90,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     choices.specs()
     study.check_plan(plan)
     if not Path(data).exists():
-        raise FileError(f"--data {data} does not exist: name the folder of the data set")
+        raise FileError(problem=f"{arg('data', data)} does not exist", remedy="name the folder of the data set")
     with warnings.catch_warnings():
         if tiling.per_slide is None:
             warnings.filterwarnings("ignore", "per_slide has no effect")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import InputError, interval_text, label_text
+from crossfusion._base import InputError, arg, interval_text, label_text
 from crossfusion.anndata import Keys, Leaderboard, rank_embeddings
 from crossfusion.cli import output
 from crossfusion.cli.options import (
@@ -62,12 +62,14 @@ def integration(
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
       crossfusion integration cells.h5ad --batch batch --label cell_type --donor donor --obsm X_pca --plot b.png
     """
-    check_typed(["level", "draws", "seed"], "--donor", donor is not None)
+    check_typed(["level", "draws", "seed"], f"{arg('donor')}", donor is not None)
     keys = Keys(batch, label, donor)
     if len({name.removeprefix("obsm/") for name in obsm}) < len(obsm):
-        raise InputError(f"--obsm names an embedding twice ({', '.join(obsm)}): name each once")
+        raise InputError("obsm", problem=f"names an embedding twice ({', '.join(obsm)})", remedy="name each once")
     if read.is_summary(file):
-        raise InputError(f"{file} is a summary, without embeddings to choose from: name the file of the cells")
+        raise InputError(
+            problem=f"{file} is a summary, without embeddings to choose from", remedy="name the file of the cells"
+        )
     found = rank_embeddings({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
     output.draw(plot, found.plot)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from crossfusion._base import InputError, check_option, label_text, plain_value
+from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import number_of_pairs, pairs_of_rows
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
@@ -78,12 +78,15 @@ def matrix(
       crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """
     if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other: choose one")
+        raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
     check_option(adjust, METHODS, "adjust")
-    check_typed(["adjust", "seed"], "--test", permutations is not None)
+    check_typed(["adjust", "seed"], f"{arg('permutations')}", permutations is not None)
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
-        raise InputError(f"{file} is a summary, which has no rows for --level or --test: name the units with --units")
+        raise InputError(
+            problem=f"{file} is a summary, which has no rows for {arg('level')} or {arg('permutations')}",
+            remedy=f"name the units with {arg('units')}",
+        )
     if inference and not units:
         summary, result = _of_rows(file, between, given, read, weights, level, permutations, seed, adjust)
     else:

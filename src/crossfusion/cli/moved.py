@@ -9,7 +9,9 @@ def _moved(name: str, replacement: str) -> click.Command:
     """A hidden command that takes any arguments and names its replacement."""
 
     def say(_arguments: tuple[str, ...]) -> None:
-        raise InputError(f"crossfusion {name} has moved: run {replacement} in a checkout of crossfusion")
+        raise InputError(
+            problem=f"crossfusion {name} has moved", remedy=f"run {replacement} in a checkout of crossfusion"
+        )
 
     argument = click.Argument(["_arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True}

@@ -22,11 +22,13 @@ def split_names(_context: Any, parameter: click.Parameter, values: Sequence[str]
     names = [name.strip() for value in values for name in value.split(",")]
     if not all(names):
         raise InputError(
-            f"{parameter.opts[0]} has an empty name in {', '.join(map(repr, values))}: leave out the comma"
+            parameter.name,
+            problem=f"has an empty name in {', '.join(map(repr, values))}",
+            remedy="leave out the comma",
         )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise InputError(f"{parameter.opts[0]} names {twice[0]!r} twice: name each once")
+        raise InputError(parameter.name, problem=f"names {twice[0]!r} twice", remedy="name each once")
     return names
 
 
@@ -39,7 +41,7 @@ def _numbers(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
             return tuple(kind(entry) for entry in value.split(","))
         except ValueError as problem:
             what = "whole numbers" if kind is int else "numbers"
-            raise InputError(f"{parameter.opts[0]} {value!r} is not a list of {what}: write 32,128") from problem
+            raise InputError(parameter.name, value, f"is not a list of {what}", "write 32,128") from problem
 
     return parse
 
@@ -50,13 +52,13 @@ def settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -
     for value in values:
         name, _, number = (part.strip() for part in value.partition("="))
         if name in found:
-            raise InputError(f"{parameter.opts[0]} gives {name!r} twice: give it once")
+            raise InputError(parameter.name, problem=f"gives {name!r} twice", remedy="give it once")
         try:
             if not name:
                 raise ValueError("there is no name")
             found[name] = float(number) if {*".enif"} & {*number.lower()} else int(number)
         except ValueError as problem:
-            raise InputError(f"{parameter.opts[0]} {value!r} is not NAME=NUMBER: write epsilon=0.5") from problem
+            raise InputError(parameter.name, value, "is not NAME=NUMBER", "write epsilon=0.5") from problem
     return found
 
 
@@ -69,7 +71,7 @@ def check_typed(names: Sequence[str], other: str, there: bool) -> None:
     """Refuse options that have no effect without another."""
     for parameter in click.get_current_context().command.params:
         if not there and parameter.name in names and is_typed(str(parameter.name)):
-            raise InputError(f"{parameter.opts[0]} goes with {other}: give both, or leave it out")
+            raise InputError(parameter.name, problem=f"goes with {other}", remedy="give both, or leave it out")
 
 
 def typed_command() -> str:
@@ -93,9 +95,9 @@ def named_files(entries: Sequence[str]) -> dict[str, str]:
     for entry in entries:
         name, equals, path = entry.partition("=")
         if not (name and equals and path):
-            raise InputError(f"{entry!r} is not NAME=FILE: write raw=raw.parquet")
+            raise InputError(problem=f"{entry!r} is not NAME=FILE", remedy="write raw=raw.parquet")
         if name in named:
-            raise InputError(f"the name {name!r} is there twice: name each once")
+            raise InputError(problem=f"the name {name!r} is there twice", remedy="name each once")
         named[name] = path
     return named
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import InputError, check_seed, check_whole, factors, label_text, number_text, percent
+from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, number_text, percent
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
 from crossfusion.cli.row_reader import Reading, file_argument, reading_options
@@ -33,7 +33,10 @@ def projection(
       crossfusion projection summary.parquet --between site
     """
     if read.is_summary(file) and (is_typed("points") or is_typed("seed")):
-        raise InputError(f"{file} is a summary, which has no rows to draw: leave out --points and --seed")
+        raise InputError(
+            problem=f"{file} is a summary, which has no rows to draw",
+            remedy=f"leave out {arg('points')} and {arg('seed')}",
+        )
     check_whole(points, "points")
     check_seed(seed)
     found = _projected(file, between, points, seed, read)

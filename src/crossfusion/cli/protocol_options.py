@@ -36,7 +36,7 @@ def correction_option(default: str) -> Decorator:
 def rows_of(read: Reading, file: str | None, by: Sequence[str]) -> Rows:
     """All rows of a file with these factors."""
     if read.is_summary(file):
-        raise InputError(f"{file} is a summary, which has no rows: name the file that it was made of")
+        raise InputError(problem=f"{file} is a summary, which has no rows", remedy="name the file that it was made of")
     rows = read.whole(file, by)
     return replace(rows, x=dense(rows.x))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import NAN, InputError, check_option, factors, optional
+from crossfusion._base import NAN, InputError, arg, check_option, factors, optional
 from crossfusion.cli import output
 from crossfusion.cli.options import NAMES, Decorator, split_names
 from crossfusion.io import (
@@ -60,25 +60,36 @@ class Reading:
             return self.reduced(*self.sources([] if file is None else [file], list(dict.fromkeys(by))))
         self._check()
         if self.sql or self.manifest is not None:
-            raise InputError(f"{file} is a summary, without rows to add to: leave out --sql and --manifest")
+            raise InputError(
+                problem=f"{file} is a summary, without rows to add to",
+                remedy=f"leave out {arg('sql')} and {arg('manifest')}",
+            )
         if self.nan != "raise" or self.engine not in ("auto", "local"):
-            raise InputError(f"{file} is a summary, whose rows have been read: leave out --nan and --engine")
+            raise InputError(
+                problem=f"{file} is a summary, whose rows have been read",
+                remedy=f"leave out {arg('nan')} and {arg('engine')}",
+            )
         if self.vectors is not None:
-            raise InputError(f"{file} is a summary, whose vectors were chosen when it was made: leave out --vectors")
+            raise InputError(
+                problem=f"{file} is a summary, whose vectors were chosen when it was made",
+                remedy=f"leave out {arg('vectors')}",
+            )
         return read_summary(file)
 
     def _check(self) -> str:
         """Refuse options that do not go together, or name no engine; the engine that is meant, but for its address."""
         check_option(self.nan, NAN, "nan")
         if self.on is not None and self.manifest is None:
-            raise InputError(f"--on {self.on} names the key column of a manifest: give --manifest too")
+            raise InputError("on", self.on, "names the key column of a manifest", f"give {arg('manifest')} too")
         return str(engines.choose_engine("dask" if "://" in self.engine else self.engine, None))
 
     def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], ManifestJoin | None]:
         """Sources of files and queries, with these factors."""
         names, engine = list(by), self._check()
         if not files and not self.sql:
-            raise InputError("there is nothing to read: name a file, or give a query with --sql")
+            raise InputError(
+                problem="there is nothing to read", remedy=f"name a file, or give a query with {arg('sql')}"
+            )
         if names and not self.sql:
             return open_sources(list(files), names, self.vectors, self.manifest, self.on, engine)
         if self.manifest is not None:
@@ -112,7 +123,11 @@ class Reading:
     def whole(self, file: str | None, by: Sequence[str]) -> Rows:
         """All rows in one array, and their factors."""
         if self._check() != "local":
-            raise InputError("--engine goes with what needs no rows: name --units, or leave out --level and --test")
+            raise InputError(
+                "engine",
+                problem="goes with what needs no rows",
+                remedy=f"name {arg('units')}, or leave out {arg('level')} and {arg('permutations')}",
+            )
         sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
         return read_all(sources, joined, self.nan)
@@ -147,8 +162,10 @@ def _connected(address: str) -> Any:
         if not isinstance(problem, Exception):
             raise
         raise InputError(
-            f"--engine {address} is no Dask scheduler that answers ({describe_error(problem)}):"
-            f" write tcp://host:port of one"
+            "engine",
+            address,
+            f"is not a Dask scheduler that answers ({describe_error(problem)})",
+            "write tcp://host:port of one",
         ) from problem
     return client
 

@@ -9,6 +9,7 @@ import click
 
 from crossfusion._base import (
     InputError,
+    arg,
     as_tags,
     check_option,
     check_tags,
@@ -39,9 +40,9 @@ def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> 
     for value in values:
         name, equals, said = (part.strip() for part in value.partition("="))
         if not (name and equals and said):
-            raise InputError(f"--tag {value!r} is not NAME=VALUE: write encoder=virchow")
+            raise InputError("tags", value, "is not NAME=VALUE", "write encoder=virchow")
         if found.setdefault(name, said) != said:
-            raise InputError(f"--tag {name} is given as {found[name]!r} and as {said!r}: give it once")
+            raise InputError("tags", name, f"is given as {found[name]!r} and as {said!r}", "give it once")
     return as_tags(found)
 
 
@@ -102,10 +103,12 @@ def summarize(
         (file for file in files if Path(file).is_dir() and Path(file).resolve() in target.resolve().parents), None
     )
     if inside is not None:
-        raise InputError(f"-o {target} is in {inside}, which is read: write it elsewhere")
+        raise InputError("target", target, f"is in {inside}, which is read", "write it elsewhere")
     check_tags(tags, by)
     if wait is not None and not append:
-        raise InputError("--wait goes with --append: without it nobody is waited for")
+        raise InputError(
+            "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
+        )
     if append:
         check_wait(WAIT if wait is None else wait)
         check_appendable(target, by, tags)
@@ -161,7 +164,7 @@ def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> 
     check_whole(min_count, "min_count", least=0)
     check_option(small, SMALL_GROUPS, "small")
     if small != SMALL_GROUPS[0] and not min_count:
-        raise InputError(f"--small {small} goes with --min-count: say which groups are small")
+        raise InputError("small", small, f"goes with {arg('min_count')}", "say which groups are small")
 
 
 def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import InputError, check_level, factors, number_text, plain_value, warn
+from crossfusion._base import InputError, arg, check_level, factors, number_text, plain_value, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
@@ -70,7 +70,8 @@ def test(
     check_level(level)
     if units and paired:
         raise InputError(
-            "--units and --paired exclude each other: pass as --paired what is independent, such as the slide"
+            problem=f"{arg('units')} and {arg('paired')} exclude each other",
+            remedy=f"pass as {arg('paired')} what is independent, such as the slide",
         )
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed}
     if units or paired:
@@ -78,7 +79,10 @@ def test(
         _check_pairs(summary, between, paired)
         result, fusion, said = _of_units(summary, between, given, units or paired, level, chance)
     elif read.is_summary(file):
-        raise InputError(f"{file} is a summary, which has no rows to exchange: name the units with --units or --paired")
+        raise InputError(
+            problem=f"{file} is a summary, which has no rows to exchange",
+            remedy=f"name the units with {arg('units')} or {arg('paired')}",
+        )
     else:
         result, fusion, said = _of_rows(read.whole(file, [*between, *given]), between, given, level, chance)
     output.draw(plot, result.plot)
@@ -118,7 +122,10 @@ def _of_rows(
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
     """Refuse pairs of one group each, which would be exchanged as units are."""
     if pairs and not have_several(summary, between, pairs):
-        raise InputError("no pair has two of the compared groups: name in --paired what was measured in several groups")
+        raise InputError(
+            problem="no pair has two of the compared groups",
+            remedy=f"name in {arg('paired')} what was measured in several groups",
+        )
 
 
 def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]) -> Fusion:
@@ -126,7 +133,7 @@ def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]
     try:
         return with_interval()
     except InputError as problem:
-        warn(f"there is no interval: {problem}")
+        warn(f"there is no interval: {problem.marked}")
         return without()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfusion._base import FileError, warn
+from crossfusion._base import FileError, arg, warn
 from crossfusion.io import list_some, paths
 from crossfusion.pathology.file_layouts import Done, read_table, slide_tiles
 from crossfusion.pathology.lesions import Lesions, read_lesions
@@ -36,8 +36,8 @@ def read_camelyon16(data: str, cut: Cut, done: Done, centres: str | None = None)
     unknown = [name for name in slides if name not in known and name.startswith("test")]
     if unknown:
         warn(
-            f"the names of {len(unknown):,} slides do not tell their centre ({list_some(unknown)}): they are left out;"
-            " centres= adds them"
+            f"the names of {len(unknown):,} slides do not tell their center ({list_some(unknown)})",
+            f"they are left out; name their centers in {arg('centres')}",
         )
     outlines = _files(data, (".xml",))
     _check_outlines(slides, outlines)
@@ -66,19 +66,17 @@ def _files(data: str, endings: Sequence[str], what: str | None = None) -> dict[s
                 first = found.setdefault(stem.lower(), path)
                 if first != path:
                     raise FileError(
-                        f"{paths.show_path(first)} and {paths.show_path(path)} are of one slide: keep one of them"
+                        paths.show_path(first), f"and {paths.show_path(path)} are of one slide", "keep one of them"
                     )
     if what and not found:
-        raise FileError(
-            f"{paths.show_path(data)} has no {what} called normal_001.tif, tumor_001.tif and so on below it"
-        )
+        raise FileError(paths.show_path(data), f"has no {what} called normal_001.tif, tumor_001.tif and so on below it")
     return dict(sorted(found.items()))
 
 
 def _is_used(name: str, known: Mapping[str, object]) -> bool:
     kind, _, number = name.partition("_")
     if kind != "test" and name not in known and not 1 <= int(number) <= LAST[kind][1]:
-        raise FileError(f"{name} is no slide of Camelyon16, which ends at {kind}_{LAST[kind][1]}: take it out")
+        raise FileError(name, f"is not a slide of Camelyon16, which ends at {kind}_{LAST[kind][1]}", "take it out")
     if name in OMITTED:
         warn(f"{name} is left out: {OMITTED[name]}")
     return name not in OMITTED
@@ -102,9 +100,8 @@ def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> N
     lacking = [name for name in slides if name.startswith("tumor") and name not in outlines] if outlines else []
     if lacking:
         raise FileError(
-            f"{len(lacking):,} slides with a tumour have no outlines, while others have"
-            f" ({list_some(lacking)}): add their"
-            " XML files, or take all of them out"
+            problem=f"{len(lacking):,} slides with a tumor have no outlines, while others have ({list_some(lacking)})",
+            remedy="add their XML files, or take all of them out",
         )
 
 

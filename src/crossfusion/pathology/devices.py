@@ -23,9 +23,9 @@ def choose(device: str) -> str:
     kind, _, number = str(device).partition(":")
     count = library.cuda.device_count() if kind == "cuda" else 1
     if kind not in there or (number and not (number.isdecimal() and kind == "cuda")):
-        raise InputError(f"device={device!r} is none: choose 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'")
+        raise InputError("device", device, "is not a known device", "choose 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'")
     if not there[kind] or (number and int(number) >= count):
-        raise InputError(f"device={device!r} is not there, or this PyTorch cannot use it: choose 'auto' or 'cpu'")
+        raise InputError("device", device, "is not available to this PyTorch", "choose 'auto' or 'cpu'")
     return str(device)
 
 
@@ -35,7 +35,7 @@ def precision_of(precision: str, device: str) -> str:
     if precision == "auto":
         return "float16" if device.startswith("cuda") else "float32"
     if precision == "float16" and device == "cpu":
-        raise InputError("precision='float16' needs an accelerator: use 'float32' or 'bfloat16' on the CPU")
+        raise InputError("precision", "float16", "needs an accelerator", "use 'float32' or 'bfloat16' on the CPU")
     return precision
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, InputError, NonFiniteError, check_whole, threads
+from crossfusion._base import FileError, InputError, NonFiniteError, arg, check_whole, threads
 from crossfusion._version import __version__
 from crossfusion.pathology.encoders import Encoder
 from crossfusion.pathology.encoders import encoder as encoder_by_name
@@ -108,21 +108,23 @@ def embed(
 def _checked(tiles: Sequence[Tile]) -> list[str]:
     """Names of the factors of tiles that can stand in one table."""
     if not tiles:
-        raise InputError("there are no tiles to encode: check the data and the layout")
+        raise InputError(problem="there are no tiles to encode", remedy="check the data and the layout")
     key, times = Counter(tile.key for tile in tiles).most_common(1)[0]
     if times > 1:
-        raise InputError(f"{times} tiles have the key {key!r}: give each its own")
+        raise InputError(problem=f"{times} tiles have the key {key!r}", remedy="give each its own")
     factors = list(tiles[0].factors)
     for tile in tiles:
         if set(tile.factors) != set(factors):
             said = ", ".join(tile.factors) or "none"
             raise InputError(
-                f"the tile {tile.key!r} has the factors {said}, others have {', '.join(factors) or 'none'}:"
-                " give all tiles the same"
+                problem=f"the tile {tile.key!r} has the factors {said}, others have {', '.join(factors) or 'none'}",
+                remedy="give all tiles the same",
             )
     for name in factors:
         if name in RESERVED:
-            raise InputError(f"{name!r} is a column of every table of embeddings: give the factor another name")
+            raise InputError(
+                problem=f"{name!r} is a column of every table of embeddings", remedy="give the factor another name"
+            )
     return factors
 
 
@@ -148,7 +150,7 @@ def _state(name: str) -> tuple[int, int]:
     try:
         found = os.stat(name)
     except OSError as problem:
-        raise FileError(f"{name} cannot be read: {problem.strerror or problem}") from problem
+        raise FileError(name, f"cannot be read: {problem.strerror or problem}") from problem
     return found.st_size, found.st_mtime_ns
 
 
@@ -207,8 +209,9 @@ class _Run:
         if not finite.all():
             tile = self.tiles[start + int(np.argmin(finite))]
             raise NonFiniteError(
-                f"the encoder {self.encode.name!r} gives NaN or infinite values for the tile {tile.key!r}"
-                f" of {tile.file}: look at the image, or try precision='float32'"
+                problem=f"the encoder {self.encode.name!r} gives NaN or infinite values for the tile {tile.key!r}"
+                f" of {tile.file}",
+                remedy=f"look at the image, or try {arg('precision', 'float32')}",
             )
 
 

@@ -27,7 +27,7 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
         try:
             lines = io.StringIO(content.decode("utf-8-sig"), newline="")
         except UnicodeDecodeError as problem:
-            raise FileError(f"{paths.show_path(path)} is not text: name a table as CSV or TSV, in UTF-8") from problem
+            raise FileError(paths.show_path(path), "is not text", "name a table as CSV or TSV, in UTF-8") from problem
         rows = csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         header = next(rows, [])
         check_known(needed, header, "column", paths.show_path(path))
@@ -36,12 +36,13 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
         for row in rows:
             if row and len(row) != len(header):
                 raise FileError(
-                    f"{paths.show_path(path)} has {len(row)} values for {len(header)} columns in line {rows.line_num}:"
-                    " mend it"
+                    paths.show_path(path),
+                    f"has {len(row)} values for {len(header)} columns in line {rows.line_num}",
+                    "fix it",
                 )
             found += [dict(zip(header, row, strict=True))] if row else []
     if not found:
-        raise FileError(f"{paths.show_path(path)} has no rows: name a file in each")
+        raise FileError(paths.show_path(path), "has no rows", "name a file in each")
     return found
 
 
@@ -53,7 +54,7 @@ def read_manifest(data: str, cut: Cut, done: Done) -> list[Tile]:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise FileError(
-            f"{paths.show_path(table)} names {len(twice):,} files twice ({list_some(twice)}): keep one row each"
+            paths.show_path(table), f"names {len(twice):,} files twice ({list_some(twice)})", "keep one row each"
         )
     files = [str(table.parent / name) if name else "" for name in names]
     check_there(files, names, paths.show_path(table))
@@ -65,9 +66,9 @@ def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None
     missing = [name or "(empty)" for file, name in zip(files, names, strict=True) if not os.path.isfile(file)]
     if missing:
         raise FileError(
-            f"{holder} names {len(missing):,} files of {len(files):,} that do not exist"
-            f" ({list_some(missing)}): add them,"
-            " or take them out"
+            holder,
+            f"names {len(missing):,} files of {len(files):,} that do not exist ({list_some(missing)})",
+            "add them, or take them out",
         )
 
 

@@ -23,8 +23,9 @@ def as_image(values: Any, name: str = "image") -> Image:
     image = np.asarray(values)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise InputError(
-            f"{name} must be an RGB image, rows × columns × 3 of uint8, but has shape {image.shape} of {image.dtype}:"
-            " convert it with PIL.Image's convert('RGB')"
+            name,
+            problem=f"must be an RGB image, rows × columns × 3 of uint8, but has shape {image.shape} of {image.dtype}",
+            remedy="convert it with PIL.Image's convert('RGB')",
         )
     return image
 
@@ -59,7 +60,7 @@ def file_digest(path: Path) -> str:
     try:
         return digest(piece for file in (path, beside) if file == path or file.exists() for piece in _pieces(file))
     except OSError as problem:
-        raise FileError(f"{path} cannot be read: {problem.strerror or problem}") from problem
+        raise FileError(path, f"cannot be read: {problem.strerror or problem}") from problem
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from crossfusion._base import FileError, InputError, check_option, warn
+from crossfusion._base import FileError, InputError, arg, check_option, warn
 from crossfusion.io import paths
 from crossfusion.pathology.camelyon16 import read_camelyon16
 from crossfusion.pathology.file_layouts import Done, read_folder, read_manifest, read_slides
@@ -95,16 +95,18 @@ def read_layout(
     cut = Cut(mpp, slide_mpp, size, tissue, per_slide, seed)
     place, done = _local(data, layout), progress or (lambda _: None)
     if centres is not None and layout != "camelyon16":
-        raise InputError(f"centres goes with layout='camelyon16', not {layout!r}: leave it out")
+        raise InputError(
+            "centres", problem=f"goes with {arg('layout', 'camelyon16')}, not {layout!r}", remedy="leave it out"
+        )
     if layout == "camelyon16":
         tiles = read_camelyon16(place, cut, done, None if centres is None else paths.as_text(centres))
     else:
         tiles = READERS[layout](place, cut, done)
     if tiles and per_slide is not None and all(tile.box is None for tile in tiles):
-        warn("per_slide has no effect on images that are taken whole: leave it out")
+        warn(f"{arg('per_slide')} has no effect on images that are taken whole", "leave it out")
     if not tiles:
         raise FileError(
-            f"{paths.show_path(place)} has no tiles: ask for less tissue or smaller tiles, or check the files"
+            paths.show_path(place), "has no tiles", "ask for less tissue or smaller tiles, or check the files"
         )
     return tiles
 
@@ -113,9 +115,9 @@ def _local(data: str | os.PathLike[str], layout: str) -> str:
     """The path of data on this machine, a folder where there is no other way."""
     place = paths.as_text(data)
     if paths.is_remote(place):
-        raise FileError(f"{paths.show_path(place)} is a URL, and images are read from files: copy it here")
+        raise FileError(paths.show_path(place), "is a URL, and images are read from files", "copy it here")
     if layout == "camelyon16" and not os.path.isdir(place):
-        raise FileError(f"{paths.show_path(place)} is not a folder: name the one with the slides")
+        raise FileError(paths.show_path(place), "is not a folder", "name the one with the slides")
     return place
 
 

@@ -35,14 +35,14 @@ def read_lesions(path: Path) -> Lesions:
     with translate_errors(str(path), "cannot be read as outlines of ASAP"):
         if b"<!DOCTYPE" in path.read_bytes():
             raise FileError(
-                f"{show_path(path)} declares a document type, which files of ASAP do not: take the original"
+                show_path(path), "declares a document type, which files of ASAP do not", "take the original"
             )
         found: dict[str, list[Points]] = {"tumour": [], "normal": []}
         for entry in ElementTree.parse(path).getroot().iter("Annotation"):
             group = entry.get("PartOfGroup", "")
             if group not in (*TUMOUR, *NORMAL):
                 raise FileError(
-                    f"{show_path(path)} has outlines of the group {group!r}: known are _0, _1, Tumor, _2, Exclusion"
+                    show_path(path), f"has outlines of the group {group!r}", "known are _0, _1, Tumor, _2, Exclusion"
                 )
             found["tumour" if group in TUMOUR else "normal"].append(_outline(entry))
     return Lesions(**found)

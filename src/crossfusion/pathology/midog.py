@@ -39,7 +39,7 @@ def read_midog(data: str, cut: Cut, done: Done) -> list[Tile]:
     table = Path(data) / "MIDOG.json" if os.path.isdir(data) else Path(data)
     marks, names = _read_json(table)
     if not marks:
-        raise FileError(f"{paths.show_path(table)} has no annotations: take the one of the training set")
+        raise FileError(paths.show_path(table), "has no annotations", "take the one of the training set")
     files = {number: _place(table.parent, names[number]) for number in marks}
     check_there(list(files.values()), [names[number] for number in marks], paths.show_path(table))
     tiles = []
@@ -68,8 +68,10 @@ def _crops(file: str, name: str, marks: list[_Mark], cut: Cut) -> list[Tile]:
     ]
     if outside:
         raise FileError(
-            f"{paths.show_path(file)} has {limits[0]:,} × {limits[1]:,} pixels, and the middle of {len(outside):,}"
-            f" annotations lies outside ({list_some(outside)}): the image and MIDOG.json must be of one version"
+            paths.show_path(file),
+            f"has {limits[0]:,} × {limits[1]:,} pixels, and the middle of {len(outside):,} annotations"
+            f" lies outside ({list_some(outside)})",
+            "the image and MIDOG.json must be of one version",
         )
     tiles = []
     for mark in marks:
@@ -93,7 +95,7 @@ def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
         isinstance(found.get(name), list) for name in ("images", "annotations")
     ):
         raise FileError(
-            f"{paths.show_path(path)} has no lists of images and annotations: take MIDOG.json as distributed"
+            paths.show_path(path), "has no lists of images and annotations", "take MIDOG.json as distributed"
         )
     with paths.translate_errors(str(path), "is not as distributed"):
         names = {_whole(image["id"]): _name(image["file_name"]) for image in found["images"]}
@@ -108,31 +110,36 @@ def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Pat
     unknown = [number for number in marks if number not in names]
     if unknown:
         raise FileError(
-            f"{paths.show_path(path)} has annotations of images that it does not list: {list_some(unknown)}"
+            paths.show_path(path),
+            f"has annotations of images that it does not list ({list_some(unknown)})",
+            "take MIDOG.json as distributed",
         )
     other = [names[number] for number in marks if not any(_numbered(names[number]) in known for known in SCANNERS)]
     if other:
         raise FileError(
-            f"{paths.show_path(path)} has annotations of {list_some(other)}, and those of MIDOG"
-            f" 2021 are of 001 to 150 (151"
-            " to 200 have none), so the scanners are not known: write a manifest for other versions"
+            paths.show_path(path),
+            f"has annotations of {list_some(other)}, and those of MIDOG 2021 are of 001 to 150 (151 to"
+            " 200 have none), so the scanners are not known",
+            "write a manifest for other versions",
         )
     numbers = [mark.number for entries in marks.values() for mark in entries]
     if len(set(numbers)) < len(numbers):
-        raise FileError(f"{paths.show_path(path)} has annotations with the same id: number them apart")
+        raise FileError(paths.show_path(path), "has annotations with the same id", "number them apart")
 
 
 def _mark(entry: Mapping[str, Any], path: Path) -> _Mark:
     number, label, box = _whole(entry["id"]), LABELS.get(entry["category_id"]), [float(edge) for edge in entry["bbox"]]
     if label is None:
         raise FileError(
-            f"{paths.show_path(path)} has category_id={entry['category_id']!r} in annotation {number}: known are 1,"
-            " mitotic figure, and 2, hard negative"
+            paths.show_path(path),
+            f"has category_id={entry['category_id']!r} in annotation {number}",
+            "known are 1, mitotic figure, and 2, hard negative",
         )
     if len(box) != 4 or not all(map(math.isfinite, box)) or box[0] >= box[2] or box[1] >= box[3]:
         raise FileError(
-            f"{paths.show_path(path)} has bbox={entry['bbox']!r} in annotation {number}: it must be left, top, right,"
-            " bottom"
+            paths.show_path(path),
+            f"has bbox={entry['bbox']!r} in annotation {number}",
+            "it must be left, top, right, bottom",
         )
     return _Mark(number, label, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
 

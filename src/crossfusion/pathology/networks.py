@@ -63,9 +63,9 @@ def split_values(text: str, values: str | None, known: dict[str, Values], name: 
     path, said = (head, tail) if at and tail in known else (text, values)
     if said is None or said not in known or (values not in (None, said)):
         found = "nothing says" if said is None else f"{said!r} does not say" if values in (None, said) else "two say"
-        raise InputError(f"{found} which values {name} takes: end it with @{', @'.join(known)}")
+        raise InputError(problem=f"{found} which values {name} takes", remedy=f"end it with @{', @'.join(known)}")
     if not Path(path).is_file():
-        raise FileError(f"{path} does not exist: check the path after {name.partition(':')[0]}:")
+        raise FileError(path, "does not exist", f"check the path after {name.partition(':')[0]}:")
     return Path(path), known[said], said
 
 
@@ -79,7 +79,7 @@ def onnx(path: Path, device: str) -> Network:
     except InputError:
         raise
     except Exception as problem:
-        raise FileError(f"{path} is not a readable ONNX file ({first_line(problem)}): export it again") from problem
+        raise FileError(path, f"is not a readable ONNX file ({first_line(problem)})", "export it again") from problem
     return _of_session(session, path)
 
 
@@ -87,9 +87,11 @@ def _providers(runtime: Any, device: str) -> list[str]:
     """Who runs an ONNX file: CUDA where onnxruntime has it, else the CPU."""
     has_cuda = FOR_CUDA[0] in runtime.get_available_providers()
     if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"device={device!r} is none for ONNX files: choose 'auto', 'cpu' or 'cuda'")
+        raise InputError("device", device, "is not a known device for ONNX files", "choose 'auto', 'cpu' or 'cuda'")
     if device == "cuda" and not has_cuda:
-        raise InputError("device='cuda' is not there for ONNX files: install onnxruntime-gpu, or choose 'auto'")
+        raise InputError(
+            "device", "cuda", "is not available for ONNX files", "install onnxruntime-gpu, or choose 'auto'"
+        )
     return FOR_CUDA if has_cuda and device != "cpu" else FOR_CUDA[1:]
 
 
@@ -98,7 +100,9 @@ def _of_session(session: Any, path: Path) -> Network:
     shape = inputs[0].shape if inputs else []
     if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, None) or inputs[0].type not in TYPES:
         said = ", ".join(f"{entry.name} {entry.type} {entry.shape}" for entry in inputs) or "nothing"
-        raise InputError(f"{path} takes {said}: export a network that takes images, n × 3 × height × width of float")
+        raise InputError(
+            problem=f"{path} takes {said}", remedy="export a network that takes images, n × 3 × height × width of float"
+        )
     height, width = (side if isinstance(side, int) else None for side in shape[2:])
     one = shape[0] == 1  # exported without a free number of images
 
@@ -108,7 +112,7 @@ def _of_session(session: Any, path: Path) -> Network:
         try:
             found = [session.run([outputs[0].name], {inputs[0].name: piece})[0] for piece in pieces]
         except Exception as problem:
-            raise InputError(_cannot(path, batch, problem)) from problem
+            raise _cannot(path, batch, problem) from problem
         return np.concatenate(found).astype(np.float32)
 
     return Network(run, height, width)
@@ -123,7 +127,7 @@ def torchscript(path: Path, device: str) -> Network:
             model = torch.jit.load(str(path), map_location=place).eval()
     except Exception as problem:
         said = first_line(problem)
-        raise FileError(f"{path} is not a readable TorchScript file ({said}): export it again") from problem
+        raise FileError(path, f"is not a readable TorchScript file ({said})", "export it again") from problem
 
     def run(batch: Array) -> Array:
         try:
@@ -131,11 +135,14 @@ def torchscript(path: Path, device: str) -> Network:
                 found = model(torch.from_numpy(batch).to(place))
             return np.asarray(found.float().cpu().numpy())
         except Exception as problem:
-            raise InputError(_cannot(path, batch, problem)) from problem
+            raise _cannot(path, batch, problem) from problem
 
     return Network(run)
 
 
-def _cannot(path: Path, batch: Array, problem: BaseException) -> str:
+def _cannot(path: Path, batch: Array, problem: BaseException) -> InputError:
     sides = f"{batch.shape[3]} × {batch.shape[2]}"
-    return f"{path} cannot take images of {sides} pixels ({first_line(problem)}): read tiles of a size that it takes"
+    return InputError(
+        problem=f"{path} cannot take images of {sides} pixels ({first_line(problem)})",
+        remedy="read tiles of a size that it takes",
+    )

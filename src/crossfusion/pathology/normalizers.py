@@ -67,7 +67,10 @@ class Normalizer:
         if found is None:
             return given, True
         if found.shape != given.shape:
-            raise InputError(f"{self.name} makes {found.shape} of {given.shape}: use one that keeps the size of images")
+            raise InputError(
+                problem=f"{self.name} makes {found.shape} of {given.shape}",
+                remedy="use one that keeps the size of images",
+            )
         return found, False
 
     def __repr__(self) -> str:
@@ -137,15 +140,19 @@ def _of_network(name: str, kind: str, rest: str, values: str | None, device: str
         if taken != image.shape[:2]:
             sides = f"{image.shape[1]} × {image.shape[0]}"
             raise InputError(
-                f"{path} takes images of {taken[1]} × {taken[0]} pixels, not {sides}: read tiles of that size"
+                problem=f"{path} takes images of {taken[1]} × {taken[0]} pixels, not {sides}",
+                remedy="read tiles of that size",
             )
         found = network.run(numbers.to_network(image)[None])
         if found.shape != (1, 3, *taken):
             raise InputError(
-                f"{path} makes {found.shape} of (1, 3, {taken[0]}, {taken[1]}): use a network that keeps both"
+                problem=f"{path} makes {found.shape} of (1, 3, {taken[0]}, {taken[1]})",
+                remedy="use a network that keeps both",
             )
         if not np.isfinite(found).all():
-            raise InputError(f"{path} gives NaN or infinite values: check that it takes values of {said}")
+            raise InputError(
+                problem=f"{path} gives NaN or infinite values", remedy=f"check that it takes values of {said}"
+            )
         return numbers.to_image(found[0])
 
     return Normalizer(name, apply, digest([file_digest(path), said]))

@@ -53,7 +53,9 @@ class Parts:
             self.folder.mkdir(exist_ok=True)
             lock.acquire()
         except filelock.Timeout as problem:
-            raise FileError(f"{self.folder} is in use: another process makes the same output; wait for it") from problem
+            raise FileError(
+                self.folder, "is in use by another process that makes the same output", "wait for it"
+            ) from problem
         except OSError as problem:
             raise files.unwritable_error(self.folder, problem) from problem
         try:
@@ -92,7 +94,7 @@ class Parts:
         for path in self._files():
             part = _read(path, self._dim)
             if part is None:
-                raise FileError(f"{path} was damaged while the output was made from it: give the same command again")
+                raise FileError(path, "was damaged while the output was made from it", "give the same command again")
             yield part
 
     def forget(self) -> None:
@@ -172,7 +174,7 @@ def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def check_target(path: Path) -> None:
     """Refuse, before any work, an output that would replace something else."""
     if path.suffix.lower() not in storage.ENDINGS:
-        raise FileError(f"{path} has an ending that does not fit embeddings: use {' or '.join(storage.ENDINGS)}")
+        raise FileError(path, "has an ending that does not fit embeddings", f"use {' or '.join(storage.ENDINGS)}")
     files.check_folder(path)
     if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
-        raise FileError(f"{path} exists and was not made by embed: choose another name, or delete it first")
+        raise FileError(path, "exists and was not made by embed", "choose another name, or delete it first")

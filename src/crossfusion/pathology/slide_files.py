@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, MissingDependencyError, optional
+from crossfusion._base import FileError, MissingDependencyError, arg, optional
 from crossfusion.io import show_path, translate_errors
 
 Box = tuple[int, int, int, int]  # left, top, width, height
@@ -139,7 +139,7 @@ class _Image(Picture):
         self.path, self.size = path, self.image.size
         _check_pixels(self.size, path)
         if self.image.mode in DEEP:
-            raise FileError(f"{show_path(path)} has more than eight bits a channel: convert it to RGB of eight bits")
+            raise FileError(show_path(path), "has more than eight bits per channel", "convert it to RGB of eight bits")
         self.mpp = _tagged(self.image)
 
     def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
@@ -186,7 +186,9 @@ def _check_pixels(size: tuple[int, int], path: str) -> None:
 
 
 def _too_large(path: str, what: str) -> FileError:
-    return FileError(f"{show_path(path)} has {what}: convert it to a tiled TIFF, and read it with layout='slides'")
+    return FileError(
+        show_path(path), f"has {what}", f"convert it to a tiled TIFF, and read it with {arg('layout', 'slides')}"
+    )
 
 
 def _tagged(image: Any) -> tuple[float, float] | None:

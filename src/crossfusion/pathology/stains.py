@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, InputError, check_known, check_whole, optional
+from crossfusion._base import FileError, InputError, arg, check_known, check_whole, optional
 from crossfusion.pathology.images import LEAST_TISSUE, LIGHT, Image, as_image, densities, has_tissue, is_stained
 from crossfusion.pathology.tiles import Tile
 
@@ -78,14 +78,17 @@ def _torchstain() -> Any:
 
 
 def _refuse(name: str) -> Any:
-    raise InputError(f"the reference image of {name} has no tissue with two stains: choose another one")
+    raise InputError(
+        problem=f"the reference image of {name} has no tissue with two stains", remedy="choose another one"
+    )
 
 
 def as_reference(reference: Any, name: str) -> Image:
     """Pixels of a reference, given as an array, a file or a tile."""
     if reference is None:
         raise InputError(
-            f"the normalizer {name!r} needs a reference image: pass a file, an array, or what choose_reference found"
+            problem=f"the normalizer {name!r} needs a reference image",
+            remedy="pass a file, an array, or what choose_reference found",
         )
     if isinstance(reference, str | Path):
         reference = Tile(str(reference), str(reference), {})
@@ -129,7 +132,9 @@ def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
     seen = [(tiles[k], _statistics(tiles[k].read())) for k in places]
     found = [(tile, numbers) for tile, numbers in seen if numbers is not None]
     if not found:
-        raise InputError(f"none of {len(seen)} tiles has tissue, so none can be the reference: pass an image")
+        raise InputError(
+            problem=f"none of {len(seen)} tiles has tissue, so none can be the reference", remedy="pass an image"
+        )
     numbers = np.array([entry for _, entry in found])
     gap = np.abs(numbers - np.median(numbers, axis=0))
     unit = np.median(gap, axis=0)
@@ -159,7 +164,9 @@ def find_reference(asked: str | None, tiles: Sequence[Tile]) -> Path | Tile:
         return Path(asked)
     factor, equals, value = asked.partition("=")
     if not equals:
-        raise FileError(f"--reference {asked} does not exist: name an image, or a domain as scanner=aperio")
+        raise FileError(
+            problem=f"{arg('reference', asked)} does not exist", remedy="name an image, or a domain as scanner=aperio"
+        )
     check_known([factor], list(tiles[0].factors), "factor", "the data")
     check_known([value], sorted({tile.factors[factor] for tile in tiles}), f"{factor} called", "the data")
     return choose_reference([tile for tile in tiles if tile.factors[factor] == value])

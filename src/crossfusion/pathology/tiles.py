@@ -99,9 +99,9 @@ def _region(picture: Picture, box: Box, size: tuple[int, int]) -> NDArray[np.uin
     spans = [_span(*span) for span in zip(box[:2], box[2:], picture.size, size, strict=True)]
     if None in spans:
         raise FileError(
-            f"{show_path(picture.path)} has {picture.size[0]:,} × {picture.size[1]:,} pixels, so"
-            f" the box {box} lies outside"
-            " of it: correct the box, or the file"
+            show_path(picture.path),
+            f"has {picture.size[0]:,} × {picture.size[1]:,} pixels, so the box {box} lies outside of it",
+            "correct the box, or the file",
         )
     across, down = (span for span in spans if span is not None)
     part = picture.inside((across[0], down[0], across[1], down[1]), (across[2], down[2]))

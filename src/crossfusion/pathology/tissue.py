@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, check_positive, check_whole, warn
+from crossfusion._base import InputError, arg, check_positive, check_whole, warn
 from crossfusion.io import show_path
 from crossfusion.pathology.slide_files import Box, Picture, Pixels
 from crossfusion.pathology.tiles import Tile
@@ -40,7 +40,7 @@ class Cut:
                 check_positive(getattr(self, name), name)
         share = self.tissue
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
-            raise InputError(f"tissue={share!r} must be a share of the tile from 0 to 1")
+            raise InputError("tissue", share, "must be a share of the tile from 0 to 1")
 
     def side(self, picture: Picture, usual: float | None = USUAL) -> tuple[int, int]:
         """Width and height in pixels of the full resolution that a tile covers; full resolution without `usual`."""
@@ -50,12 +50,12 @@ class Cut:
         own = picture.mpp or (None if self.slide_mpp is None else (self.slide_mpp, self.slide_mpp))
         if own is None:
             raise InputError(
-                f"{show_path(picture.path)} does not tell its µm per pixel, so that tiles of {wanted}"
-                f" cannot be cut: say"
-                " with slide_mpp= what it was scanned at"
+                problem=f"{show_path(picture.path)} does not tell its µm per pixel, so that tiles of {wanted} cannot be"
+                " cut",
+                remedy=f"say with {arg('slide_mpp')} what it was scanned at",
             )
         if max(own) > 1.1 * wanted:
-            warn(f"{show_path(picture.path)} has {max(own):.3g} µm per pixel: its tiles are enlarged to {wanted}")
+            warn(f"{show_path(picture.path)} has {max(own):.3g} µm per pixel", f"its tiles are enlarged to {wanted}")
         return max(1, round(self.size * wanted / own[0])), max(1, round(self.size * wanted / own[1]))
 
     def all(self) -> "Cut":
@@ -76,8 +76,8 @@ def cut_slide(picture: Picture, key: str, factors: Mapping[str, str], cut: Cut) 
     boxes = tissue_boxes(picture, (width, height), cut.tissue)
     if not boxes:
         warn(
-            f"{show_path(picture.path)} has no tile of {width} × {height} pixels with {cut.tissue:.0%} tissue:"
-            " it is left out"
+            f"{show_path(picture.path)} has no tile of {width} × {height} pixels with {cut.tissue:.0%} tissue",
+            "it is left out",
         )
     size = (cut.size, cut.size)
     return [Tile(picture.path, f"{key}@{box[0]},{box[1]}", factors, box, size) for box in boxes]

@@ -74,7 +74,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Refuse a name that is no folder's."""
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", self.name, re.ASCII):
-            raise InputError(f"name={self.name!r} is no data set's: use letters, digits, _ and -")
+            raise InputError("name", self.name, "is not a valid name of a data set", "use letters, digits, _ and -")
 
     @property
     def all_versions(self) -> dict[str, Rows | str]:

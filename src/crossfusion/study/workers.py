@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
-from crossfusion._base import CrossfusionError, check_whole, thread_count
+from crossfusion._base import CrossfusionError, arg, check_whole, thread_count
 
 SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
@@ -66,8 +66,8 @@ def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Gen
             yield futures[future], future.result()
     except BrokenProcessPool as problem:
         raise CrossfusionError(
-            "a worker ended before its work was done, perhaps for lack of memory: run the same command again, "
-            "with fewer --workers; finished tasks are kept"
+            problem="a worker ended before its work was done, perhaps for lack of memory",
+            remedy=f"run the same command again, with fewer {arg('workers')}; finished tasks are kept",
         ) from problem
     except BaseException:
         for process in set(multiprocessing.active_children()) - others:

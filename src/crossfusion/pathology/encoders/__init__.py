@@ -73,9 +73,11 @@ def encoder(
     options: dict[str, Any] = {"device": device, "precision": precision, "batch": batch}
     kind, colon, rest = str(name).partition(":")
     if not pretrained and kind != "timm":
-        raise InputError(f"pretrained=False goes with timm:NAME, not with {name!r}: leave it out")
+        raise InputError("pretrained", False, f"goes with timm:NAME, not with {name!r}", "leave it out")
     if colon and not rest:
-        raise InputError(f"the encoder {name!r} names nothing after the colon: write {', '.join(FORMS)}")
+        raise InputError(
+            problem=f"the encoder {name!r} names nothing after the colon", remedy=f"write {', '.join(FORMS)}"
+        )
     if kind in timm_models.PUBLISHED:
         return timm_models.published(name, rest, **options)
     if kind == "timm" and colon:
@@ -99,5 +101,7 @@ def _onnx(name: str, rest: str, *, device: str, precision: str, batch: int) -> E
 
     shape = network.run(np.zeros((1, 3, height, width), np.float32)).shape
     if len(shape) != 2:
-        raise InputError(f"{path} gives {shape[1:]} numbers an image, not one vector: export it with its pooling")
+        raise InputError(
+            problem=f"{path} gives {shape[1:]} numbers per image, not one vector", remedy="export it with its pooling"
+        )
     return Encoder(name, shape[1], (width, height), prepare, network.run, f"{file_digest(path)}, {said}", batch)

@@ -79,8 +79,8 @@ class Encoder:
         found = np.asarray(self.forward(batch), np.float32)
         if found.shape != (len(batch), self.dim):
             raise InputError(
-                f"the encoder {self.name!r} gives {found.shape} for {len(batch)} images of {self.dim} features:"
-                " give one vector an image"
+                problem=f"the encoder {self.name!r} gives {found.shape} for {len(batch)} images of {self.dim} features",
+                remedy="give one vector per image",
             )
         return found
 
@@ -116,8 +116,8 @@ def of_module(
     dim = forward(np.zeros((1, 3, size[1], size[0]), np.float32)).shape
     if len(dim) != 2:
         raise InputError(
-            f"the encoder {name!r} gives {dim[1:]} numbers an image, not one vector: name a model that pools,"
-            " or load it as virchow:DIR, which does"
+            problem=f"the encoder {name!r} gives {dim[1:]} numbers per image, not one vector",
+            remedy="name a model that pools, or load it as virchow:DIR, which does",
         )
     return Encoder(name, dim[1], size, prepare, forward, f"weights {weights}, {used}", batch)
 

@@ -60,7 +60,7 @@ def by_name(name: str, model_name: str, *, pretrained: bool = True, **options: A
     if ":" not in model_name and not timm.is_model(plain):
         near = timm.list_models(f"*{plain}*")[:3]
         hint = f"there is {', '.join(near)}" if near else "see timm.list_models()"
-        raise InputError(f"timm has no model {model_name!r}: {hint}")
+        raise InputError(problem=f"timm has no model {model_name!r}", remedy=hint)
     with _loading(name, model_name, ""), library.random.fork_rng(devices=[]):
         library.manual_seed(0)  # of weights that are not fetched
         model = timm.create_model(model_name, pretrained=pretrained, num_classes=0)
@@ -94,11 +94,14 @@ def _class_and_patches(name: str, model: Any, before: int) -> Callable[[Any], An
     library = torch()
     found = getattr(model, "num_prefix_tokens", None)
     if found != before:
-        raise InputError(f"{name} has {found} tokens before its patches, not {before}: name the encoder that it is of")
+        raise InputError(
+            problem=f"{name} has {found} tokens before its patches, not {before}",
+            remedy="name the encoder that it is of",
+        )
 
     def pool(tokens: Any) -> Any:
         if tokens.ndim != 3:
-            raise InputError(f"{name} gives no tokens: its config.json must have an empty global_pool")
+            raise InputError(problem=f"{name} gives no tokens", remedy="its config.json must have an empty global_pool")
         return library.cat([tokens[:, 0], tokens[:, before:].mean(1)], dim=-1)
 
     return pool
@@ -109,13 +112,13 @@ def _checked(folder: str) -> Path:
     path = Path(folder)
     config = path / "config.json"
     if not config.is_file():
-        raise FileError(f"{config} does not exist: a checkpoint is a folder with config.json and model.safetensors")
+        raise FileError(config, "does not exist", "a checkpoint is a folder with config.json and model.safetensors")
     try:
         has_architecture = "architecture" in json.loads(config.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError) as problem:
-        raise FileError(f"{config} is not readable JSON ({first_line(problem)}): fetch it again") from problem
+        raise FileError(config, f"is not readable JSON ({first_line(problem)})", "fetch it again") from problem
     if not has_architecture:
-        raise FileError(f"{config} names no architecture of timm: use a checkpoint that timm's save_for_hf wrote")
+        raise FileError(config, "names no architecture of timm", "use a checkpoint that timm's save_for_hf wrote")
     return path
 
 
@@ -133,13 +136,14 @@ def _loading(name: str, origin: str, folder: str) -> Iterator[None]:
         said = first_line(problem).partition(". ")[0]
         if folder:
             raise FileError(
-                f"the checkpoint in {folder} cannot be loaded as {name.partition(':')[0]} ({said}): check that it is"
-                " complete and of that architecture"
+                problem=f"the checkpoint in {folder} cannot be loaded as {name.partition(':')[0]} ({said})",
+                remedy="check that it is complete and of that architecture",
             ) from problem
         terms = f"accept the terms on huggingface.co/{origin} and log in with 'hf auth login'"
         way, local = (terms, f"{name}:DIR") if name in PUBLISHED else ("check the network", "folder:DIR")
         raise InputError(
-            f"the weights of {name} cannot be fetched ({said}): {way}, or pass a folder that holds them as {local}"
+            problem=f"the weights of {name} cannot be fetched ({said})",
+            remedy=f"{way}, or pass a folder that holds them as {local}",
         ) from problem
     finally:
         logger.setLevel(level)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crossfusion._base import FileError, InputError, check_known
+from crossfusion._base import FileError, InputError, arg, check_known
 from crossfusion.evaluation import corrections as known_corrections
 from crossfusion.study.histopathology.versions import PLAIN, needs_reference, parse_normalizers
 
@@ -58,10 +58,14 @@ class Choices:
         names = [*found, *self.embeddings, *self.corrections]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise InputError(f"two versions are called {twice!r}: tell them apart as NAME=SPEC or NAME=FILE")
+            raise InputError(
+                problem=f"two versions are called {twice!r}", remedy="tell them apart as NAME=SPEC or NAME=FILE"
+            )
         for name, path in self.embeddings.items():
             if not path.is_file():
-                raise FileError(f"{path} does not exist: check the path after --embeddings {name}=")
+                raise FileError(path, "does not exist", f"check the path after {arg('embeddings')} {name}=")
         if self.reference is not None and not needs_reference(found):
-            raise InputError("--reference goes with the normalizers reinhard and macenko: leave it out")
+            raise InputError(
+                "reference", problem="goes with the normalizers reinhard and macenko", remedy="leave it out"
+            )
         return found

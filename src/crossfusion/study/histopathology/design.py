@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, check_known, check_whole, label_text
+from crossfusion._base import InputError, arg, check_known, check_whole, label_text
 from crossfusion.evaluation import as_measures, cddr, check_options, rdr
 from crossfusion.pathology import Tile
 from crossfusion.study.dataset import Plan
@@ -98,11 +98,15 @@ def find_design(
         check_known(names, there, "factor", "the data")
         found[what] = names
     if not found["between"]:
-        raise InputError(f"--between is missing: name the factor whose values are compared, of {', '.join(there)}")
+        raise InputError(
+            "between", problem="is missing", remedy=f"name the factor whose values are compared, of {', '.join(there)}"
+        )
     if not found["units"] and tuple(units) != NONE:
         raise InputError(
-            f"--units is missing: name what is independent, such as the slide, of {', '.join(there)}; or"
-            " --units none if every tile is"
+            "units",
+            problem="is missing",
+            remedy=f"name what is independent, such as the slide, of {', '.join(there)}; or"
+            f" {arg('units')} none if every tile is",
         )
     return Design(**found)
 
@@ -142,7 +146,8 @@ def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
         _check_two(values[what], names, what)
     if design.label == ("kind",) and "test" in values["label"]:
         raise InputError(
-            "the kind of some slides is 'test', which is no label: give their kind in --centres, or --label none"
+            problem="the kind of some slides is 'test', which is not a label",
+            remedy=f"give their kind in {arg('centres')}, or {arg('label')} none",
         )
     x = np.random.default_rng(0).normal(size=(len(tiles), 2))
     with warnings.catch_warnings():
@@ -155,9 +160,10 @@ def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
 
 def _check_two(values: Any, names: Sequence[str], what: str) -> None:
     if values is not None and len(set(values)) < 2:
-        option = "--between" if what == "domain" else "--label"
+        option = arg("between" if what == "domain" else "label")
         others = "" if what == "domain" else ", or none"
         raise InputError(
-            f"all {len(values):,} tiles have the {', '.join(names)} {values[0]!r}, so there is nothing to compare:"
-            f" name another factor by {option}{others}, or add tiles"
+            problem=f"all {len(values):,} tiles have the {', '.join(names)} {values[0]!r}, so there is nothing to"
+            " compare",
+            remedy=f"name another factor by {option}{others}, or add tiles",
         )

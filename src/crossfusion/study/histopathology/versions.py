@@ -57,11 +57,17 @@ def parse_normalizers(specs: Sequence[str]) -> dict[str, str]:
     for text in specs:
         name, spec = _split_spec(text)
         if not SAFE.fullmatch(name):
-            raise InputError(f"--normalizer has the name {name!r}: use letters, digits and . _ + - in NAME=SPEC")
+            raise InputError(
+                "normalizer", problem=f"has the name {name!r}", remedy="use letters, digits and . _ + - in NAME=SPEC"
+            )
         if name in found and (name, spec) != (PLAIN, PLAIN):
-            raise InputError(f"--normalizer has two called {name!r}: tell them apart as NAME=SPEC")
+            raise InputError("normalizer", problem=f"has two called {name!r}", remedy="tell them apart as NAME=SPEC")
         if name != spec and name in (PLAIN, "reinhard", "macenko"):
-            raise InputError(f"--normalizer calls {spec!r} {name!r}, which is another's name: choose one of its own")
+            raise InputError(
+                "normalizer",
+                problem=f"calls {spec!r} {name!r}, which is another's name",
+                remedy="choose one of its own",
+            )
         found[name] = spec
     return found
 
@@ -156,16 +162,16 @@ def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
     missing = [tile.key for tile in tiles if tile.key not in place]
     if missing:
         raise FileError(
-            f"{path} lacks {len(missing):,} of {len(tiles):,} tiles ({list_some(missing)}): make it of the same tiles"
+            path, f"lacks {len(missing):,} of {len(tiles):,} tiles ({list_some(missing)})", "make it of the same tiles"
         )
     if len(place) < found.num_rows:
-        raise FileError(f"{path} has {found.num_rows - len(place):,} keys twice: keep one row each")
+        raise FileError(path, f"has {found.num_rows - len(place):,} keys twice", "keep one row each")
     column = found.column(VECTORS).combine_chunks()
     try:
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
         vectors = flat.reshape(found.num_rows, -1)
     except (AttributeError, TypeError, ValueError) as problem:
         raise FileError(
-            f"{path} has no vectors of one length in {VECTORS!r}: write a list of numbers a row"
+            path, f"has no vectors of one length in {VECTORS!r}", "write a list of numbers per row"
         ) from problem
     return np.ascontiguousarray(vectors[[place[tile.key] for tile in tiles]])

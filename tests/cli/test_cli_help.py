@@ -14,8 +14,11 @@ import pytest
 from click.shell_completion import BashComplete
 
 import crossfusion as cf
+from crossfusion import EngineError, FileError, InputError, NonFiniteError
+from crossfusion._base import arg
+from crossfusion.cli import _shows_warnings
 from crossfusion.cli.commands import HIDDEN, LISTED, cli
-from crossfusion.cli.wording import as_options, command_of
+from crossfusion.cli.wording import command_of, words_of
 from crossfusion.summary.drift.periods import FORMS
 from tests.helpers import ROOT
 
@@ -240,34 +243,38 @@ def test_options_read_alike():
         assert len(texts) == 1, (name, texts)
 
 
-SAID = {
-    ("drift --reference 4..0", "reference=(4, 0) holds no period of week"): "--reference 4..0 holds no period of week",
-    ("drift --reference=a,b", "reference=['a', 'b'] is not known"): "--reference a,b is not known",
-    ("drift", "name more, or pass alarm=None for distances alone"): "name more, or pass --alarm 0 for distances alone",
-    ("drift", f"week 3 is none; reference takes {FORMS}"): "week 3 is none; --reference takes first:N, previous, "
-    "A,B,... or A..B",
-    ("compare", "level=2 must be a confidence level"): "--level 2 must be a confidence level",
-    ("compare --test 0", "permutations=0 must be 1 or more"): "--test 0 must be 1 or more",
-    ("compare --permutations 0", "permutations=0 must be 1 or more"): "--permutations 0 must be 1 or more",
-    ("matrix", "leave those rows out with nan='drop'"): "leave those rows out with --nan drop",
-    ("matrix", "nan='keep' is not known: choose 'raise'"): "--nan 'keep' is not known: choose 'raise'",
-    ("drift", "or alarm=None for no alarm"): "or --alarm 0 for no alarm",
-    ("matrix", "'site' is in between and in given: a factor"): "'site' is in --between and in --given: a factor",
-    ("matrix", "level and units need two units or more"): "--level and --units need two units or more",
-    ("matrix", "week in the vectors; vectors names others"): "week in the vectors; --vectors names others",
-    ("summarize", "x.csv has no column 'min_count'"): "x.csv has no column 'min_count'",
-    ("matrix", "level has 3 missing values"): "level has 3 missing values",
-    ("matrix", "no group has level=3"): "no group has level=3",
-    ("matrix", "by={name: values}, engine=<Client>"): "by={name: values}, engine=<Client>",
-    ("integration", "label_key='one' has one value: leave out label_key"): "--label 'one' has one value: leave out "
-    "--label",
-    ("integration", "lower min_cells, such as min_cells=1"): "lower --min-cells, such as --min-cells 1",
-    ("tiles", "say with slide_mpp= what, seed=-1"): "say with --slide-mpp what, --tile-seed -1",
-    ("embed", "seed=-1"): "--tile-seed -1",
-}
+SAID = [
+    ("drift --reference 4..0", InputError("reference", (4, 0), "is empty"), "--reference 4..0 is empty"),
+    ("drift --reference=a,b", InputError("reference", ["a", "b"], "is not known"), "--reference a,b is not known"),
+    ("drift", InputError(problem="x", remedy=f"pass {arg('alarm', None)}"), "x: pass --alarm 0"),
+    ("drift", InputError(problem=f"pass {FORMS}"), "pass first:N, previous, A,B,... or A..B"),
+    ("compare", InputError("level", 2, "must be below 1"), "--level 2 must be below 1"),
+    ("compare --test 0", InputError("permutations", 0, "is too few"), "--test 0 is too few"),
+    ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),
+    ("summarize -o x", InputError("target", "x", "is read"), "-o x is read"),
+    ("matrix", InputError("x", problem="is bad", remedy=f"use {arg('nan', 'drop')}"), "x is bad: use --nan drop"),
+    ("matrix", InputError("nan", "a b", "is not known", "choose 'raise'"), "--nan 'a b' is not known: choose 'raise'"),
+    ("matrix", InputError("level", problem=f"needs {arg('units')}"), "--level needs --units"),
+    ("matrix", InputError(problem="level has 3 missing values"), "level has 3 missing values"),
+    ("matrix", InputError("bandwidth", 2.0, "is too large"), "bandwidth=2.0 is too large"),
+    ("matrix", NonFiniteError("x.npy", problem="has NaN"), "x.npy has NaN"),
+    ("matrix", FileError("--level", "does not exist", "check it"), "--level does not exist: check it"),
+    ("matrix", EngineError("level is lost", f"use {arg('engine', 'local')}"), "level is lost: use --engine local"),
+    ("integration", InputError("label_key", "one", "has one value"), "--label one has one value"),
+    ("integration", InputError(problem="x", remedy=f"pass {arg('min_cells', 1)}"), "x: pass --min-cells 1"),
+    ("embed", InputError("seed", -1, "is negative"), "--tile-seed -1 is negative"),
+    ("crossfusion", InputError("level", 2, "is odd"), "level=2 is odd"),
+]
 
 
-@pytest.mark.parametrize(("typed", "message"), SAID)
-def test_messages_speak_of_options(typed, message):
+@pytest.mark.parametrize(("typed", "error", "said"), SAID)
+def test_messages_speak_of_options(typed, error, said):
     words = typed.split()
-    assert as_options(message, command_of(cli, words), words) == SAID[typed, message]
+    assert error.render(words_of(command_of(cli, words), words)) == said
+
+
+def test_warnings_speak_of_options_and_are_said_once(capsys):
+    show = _shows_warnings(None, ["matrix", "x.npy"])
+    for _ in range(2):
+        show(cf.CrossfusionWarning("nothing is compared", f"leave {arg('given')} out"), cf.CrossfusionWarning, "", 0)
+    assert capsys.readouterr().err == "crossfusion: warning: nothing is compared: leave --given out\n"

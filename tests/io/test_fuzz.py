@@ -46,15 +46,19 @@ class Torn(cf.FileError):
     def __str__(self):
         return "two\\nlines"
 
+class Silent(cf.FileError):
+    def __str__(self):
+        return ""
+
 def refuse(problem):
     raise problem
 
 print(judging.judge(lambda: 1 / 0))
 print(judging.judge(lambda: os.write(2, b"Exception ignored")))
 print(judging.judge(lambda: print("Traceback", file=sys.stderr)))
-print(judging.judge(lambda: refuse(Torn())))
-print(judging.judge(lambda: refuse(cf.FileError(""))))
-print(judging.judge(lambda: refuse(cf.FileError("a line"))) or "right")
+print(judging.judge(lambda: refuse(Torn('x', 'is torn'))))
+print(judging.judge(lambda: refuse(Silent('x', 'is silent'))))
+print(judging.judge(lambda: refuse(cf.FileError('x', 'is damaged'))) or "right")
 print(judging.judge(lambda: judging.run_command(["matrix"])) or "right")
 judging.SECONDS = 1
 print("waiting", flush=True)

@@ -125,7 +125,7 @@ def test_an_error_in_one_part_ends_the_others_and_closes_them(threads, monkeypat
         try:
             for first in range(60):
                 if number == 5 and first == 3:
-                    raise cf.FileError("part 5 is damaged: write it again")
+                    raise cf.FileError("part 5", "is damaged", "write it again")
                 yield Chunk(X[:1], pa.table({"site": ["A"]}), first)
         finally:
             closed.append(number)

@@ -228,7 +228,7 @@ def test_stretches_may_be_made_ahead(lasting):
 
     def broken():
         yield X[:5]
-        raise cf.FileError("x is damaged: write it again")
+        raise cf.FileError("x", "is damaged", "write it again")
 
     rows = LazyRows(X.shape, X.dtype, broken, lasting=lasting)
     rows.ahead = True
@@ -283,7 +283,7 @@ def test_a_long_block_ends_when_another_part_fails(monkeypatch):
     def failing():
         yield Chunk(X[:1], pa.table({"site": ["A"]}))
         begun.wait(10)
-        raise cf.FileError("the other part is damaged: write it again")
+        raise cf.FileError("the other part", "is damaged", "write it again")
 
     block = Chunk(LazyRows((10**6, DIM), X.dtype, long), pa.table({"site": ["A"] * 10**6}))
     made = Source("made up", [partial(iter, [block]), failing], None)

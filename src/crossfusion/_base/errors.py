@@ -59,6 +59,8 @@ class Message:
     _parts: tuple[tuple[Part, ...], ...] = ((), (), ())  # the subject, the problem, the remedy
 
     def _say(self, subject: Argument | str | None, problem: str, remedy: str) -> None:
+        if not problem:
+            raise TypeError(f"{type(self).__name__} needs a problem: say what is wrong with {subject}")
         first: tuple[Part, ...] = (subject,) if isinstance(subject, Argument) else parse_marks(subject or "")
         self._parts = first, parse_marks(problem), parse_marks(remedy)
 
@@ -118,8 +120,6 @@ class CrossfusionError(Message, Exception):
     """
 
     def __init__(self, argument: str | None = None, value: Any = NO_VALUE, problem: str = "", remedy: str = "") -> None:
-        if not problem:  # a whole sentence, until all errors are made in parts
-            argument, problem = None, argument or ""
         self.argument, self.value = argument, None if value is NO_VALUE else value
         self._say(None if argument is None else arg(argument, value), problem, remedy)
         super().__init__(str(self))
@@ -166,8 +166,6 @@ class FileError(CrossfusionError, ValueError):
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, problem: str = "", remedy: str = "") -> None:
-        if not problem and path is not None:
-            path, problem = None, str(path)
         super().__init__(problem=problem, remedy=remedy)
         self.path = None if path is None else os.fspath(path)
         self._say(self.path, problem, remedy)

@@ -20,7 +20,7 @@ settings.load_profile("suite")
 @pytest.fixture(params=["numpy", "compiled"])
 def route(request, monkeypatch) -> str:
     """Both routes of the kernel, whatever the size of the input."""
-    monkeypatch.setattr(kernel, "SMALL", 0 if request.param == "compiled" else 2**60)
+    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0 if request.param == "compiled" else 2**60)
     return str(request.param)
 
 

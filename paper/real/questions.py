@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import crossfusion as cf
-from crossfusion.study import Dataset, Table, half_width, number_text
+from crossfusion.study import Dataset, Table, compute_half_width, number_text
 
 LEVEL = 0.95
 CENTRES = "Distances of centres"
@@ -43,7 +43,7 @@ def jackknife_table(data: Dataset, distances: Sequence[str]) -> Table:
     slide, scanner = np.array(data.label), np.array(data.domain)
     first, second = np.unique(scanner)
     kept = [np.full(len(slide), True), *(slide != name for name in np.unique(slide))]
-    half = half_width(LEVEL, len(kept) - 2)
+    half = compute_half_width(LEVEL, len(kept) - 2)
     columns = []
     for x in map(np.asarray, data.all_versions.values()):
         clouds = [(x[keep & (scanner == first)], x[keep & (scanner == second)]) for keep in kept]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.study import half_width, plain_value
+from crossfusion.study import compute_half_width, plain_value
 from paper.training.settings import LEVEL, METHODS, NONE, Settings
 
 Run = Mapping[str, Any]
@@ -173,7 +173,7 @@ def _outcome(table: Table, method: str, settings: Settings) -> Outcome:
 def estimate(values: Any) -> Estimate:
     """Mean of independent values, with the interval of Student's t."""
     error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
-    return Estimate(float(np.mean(values)), float(half_width(LEVEL, len(values) - 1) * error))
+    return Estimate(float(np.mean(values)), float(compute_half_width(LEVEL, len(values) - 1) * error))
 
 
 def _number(value: float | None) -> float:

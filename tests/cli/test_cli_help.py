@@ -19,7 +19,7 @@ from crossfusion._base import arg
 from crossfusion.cli import _shows_warnings
 from crossfusion.cli.commands import HIDDEN, LISTED, cli
 from crossfusion.cli.wording import command_of, words_of
-from crossfusion.summary.drift.periods import FORMS
+from crossfusion.summary.drift.periods import REFERENCE_FORMS
 from tests.helpers import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -247,7 +247,7 @@ SAID = [
     ("drift --reference 4..0", InputError("reference", (4, 0), "is empty"), "--reference 4..0 is empty"),
     ("drift --reference=a,b", InputError("reference", ["a", "b"], "is not known"), "--reference a,b is not known"),
     ("drift", InputError(problem="x", remedy=f"pass {arg('alarm', None)}"), "x: pass --alarm 0"),
-    ("drift", InputError(problem=f"pass {FORMS}"), "pass first:N, previous, A,B,... or A..B"),
+    ("drift", InputError(problem=f"pass {REFERENCE_FORMS}"), "pass first:N, previous, A,B,... or A..B"),
     ("compare", InputError("level", 2, "must be below 1"), "--level 2 must be below 1"),
     ("compare --test 0", InputError("permutations", 0, "is too few"), "--test 0 is too few"),
     ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),

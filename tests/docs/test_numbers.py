@@ -10,7 +10,7 @@ from benchmarks.scale.model import Cost
 from crossfusion.io.engines import dask, local, resume, spark
 from crossfusion.io.sources import chunk, parquet_wide
 from crossfusion.moments import columnwise, kernel
-from crossfusion.summary.drift.detection import LEAST, PAST
+from crossfusion.summary.drift.detection import MAX_PAST_PERIODS, MIN_PERIODS
 from paper.synthetic import parts, settings
 from paper.training import loop
 from paper.training.settings import Settings as Training
@@ -39,8 +39,8 @@ STATED = {
         f" ({100 * promises.SURE:g} %)",
     ],
     "drift.md": [
-        f"{WORDS[LEAST].capitalize()} reference periods at least",
-        f"the up to {PAST} periods before a window",
+        f"{WORDS[MIN_PERIODS].capitalize()} reference periods at least",
+        f"the up to {MAX_PAST_PERIODS} periods before a window",
     ],
     "reproduction.md": [
         f"| δ = {listed(SYNTHETIC.deltas)} |",
@@ -61,7 +61,7 @@ STATED = {
         f"at distance {SYNTHETIC.radius:g}; K = 1 at the origin | `--radius {SYNTHETIC.radius:g}`",
         f"| {100 * SYNTHETIC.trim:g} % of each group | `--trim {SYNTHETIC.trim:g}`",
         f"pieces of {WORDS[parts.BLOCK]} trials",
-        f"at {megabytes(kernel.SMALL)} of rows",
+        f"at {megabytes(kernel.NUMPY_MAX_BYTES)} of rows",
     ],
     "training_study.md": [
         f"a probability of {TRAINING.confidence:g}",
@@ -84,7 +84,10 @@ STATED = {
     ],
     "sources.md": [f"{WORDS[parquet_wide.FEW]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
-    "how_it_works.md": [f"Inputs of up to {megabytes(kernel.SMALL)}", f"chunks* of about {megabytes(chunk.BLOCK)}"],
+    "how_it_works.md": [
+        f"Inputs of up to {megabytes(kernel.NUMPY_MAX_BYTES)}",
+        f"chunks* of about {megabytes(chunk.BLOCK)}",
+    ],
 }
 
 

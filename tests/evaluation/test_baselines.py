@@ -306,12 +306,12 @@ def test_the_number_of_threads_changes_nothing(name, monkeypatch, tiny_blocks):
 def test_it_works_without_threadpoolctl(name, monkeypatch, tiny_blocks):
     a, b = clouds((70, 41, 12))
     expected = cf.distance(name, a, b)
-    monkeypatch.setattr(threads, "_blas", lambda: None)
+    monkeypatch.setattr(threads, "_load_blas", lambda: None)
     assert cf.distance(name, a, b) == pytest.approx(expected, rel=1e-12)
 
 
 def test_blas_gets_its_threads_back():
-    blas = threads._blas()
+    blas = threads._load_blas()
 
     def allowed():
         return {library["num_threads"] for library in blas.info()}

@@ -83,8 +83,8 @@ def test_both_routes_sum_the_same_influences(dtype, dim, monkeypatch):
     direction = cells.mean - cells.mean.mean(axis=0)
     found = []
     for small in (0, 2**60):
-        monkeypatch.setattr(kernel, "SMALL", small)
-        found.append(row_errors._sums(LabeledRows(rows, codes), cells, direction, 20.0))
+        monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", small)
+        found.append(row_errors._sum_products(LabeledRows(rows, codes), cells, direction, 20.0))
     kept = codes >= 0
     gap = rows[kept].astype(float) - cells.mean[codes[kept]]
     s = ((gap**2).sum(axis=1) - cells.dispersion[codes[kept]]) / 20
@@ -96,7 +96,7 @@ def test_both_routes_sum_the_same_influences(dtype, dim, monkeypatch):
 
 
 def test_extreme_scales_are_summed_in_float64(monkeypatch):
-    monkeypatch.setattr(kernel, "SMALL", 0)
+    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
     x, labels, _ = rows_in_groups((300, 500), 20, 0.5)
     plain = cf.cfd(x.astype(np.float32), labels=labels, level=0.95)
     for scale in (1e-22, 1e25):
@@ -144,10 +144,10 @@ def test_quantiles_are_those_of_the_distributions():
     for freedom in (1, 2, 4, 9, 60):
         for z in normal:
             expected = stats.t.ppf(stats.norm.cdf(z), freedom) / z
-            assert float(intervals.student_quantile(z, np.array(float(freedom)))) == pytest.approx(expected, rel=0.02)
+            assert float(intervals.student_ratio(z, np.array(float(freedom)))) == pytest.approx(expected, rel=0.02)
     for skewness in (0.01, 0.3, 1.0, 2.0):
         for probability in (0.025, 0.05, 0.95, 0.975):
-            found = float(intervals._gamma(stats.norm.ppf(probability), np.array(skewness)))
+            found = float(intervals._gamma_quantile(stats.norm.ppf(probability), np.array(skewness)))
             assert found == pytest.approx(stats.pearson3.ppf(probability, skewness), abs=0.06)
 
 
@@ -265,11 +265,11 @@ def test_many_units_are_sampled():
     everyone = cf.cfd(x, labels=group, units=unit, level=0.95)
     from crossfusion.inference import unit_errors
 
-    whole, unit_errors.SAMPLE = unit_errors.SAMPLE, 10**6
+    whole, unit_errors.MAX_SAMPLED_ENTRIES = unit_errors.MAX_SAMPLED_ENTRIES, 10**6
     try:
         exact = cf.cfd(x, labels=group, units=unit, level=0.95)
     finally:
-        unit_errors.SAMPLE = whole
+        unit_errors.MAX_SAMPLED_ENTRIES = whole
     np.testing.assert_allclose(everyone.interval, exact.interval, rtol=0.03)
 
 
@@ -464,7 +464,7 @@ def test_many_cells_are_found_by_sorting(monkeypatch):
     x, labels, _ = rows_in_groups((3000, 4000), 3, 0.5)
     strata = np.random.default_rng(0).integers(0, 50, 7000)
     sorted_out = cf.cfd(x, labels=labels, given=strata, level=0.95)
-    monkeypatch.setattr(row_errors, "LOOKED_FOR", 1000)
+    monkeypatch.setattr(row_errors, "MAX_SCANNED_CELLS", 1000)
     assert cf.cfd(x, labels=labels, given=strata, level=0.95) == sorted_out
 
 

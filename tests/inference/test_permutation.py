@@ -231,7 +231,7 @@ def test_how_work_is_cut_changes_nothing(options, monkeypatch):
         (sums, "MAX_BYTES", 1),
         (sums, "MAX_BATCH", 32),
         (sums, "thread_count", lambda: 3),
-        (threads, "_blas", lambda: None),
+        (threads, "_load_blas", lambda: None),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)
@@ -320,7 +320,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one row each": ({"labels": np.arange(12)}, "every group has one row"),
     "one row each in strata": ({"labels": TWO, "strata": np.arange(12) // 2}, "every group has one row"),
     "confounded": ({"labels": TWO, "strata": TWO}, "no stratum holds two"),
-    "lengths": ({"labels": TWO[1:]}, "labels has 11 entry for 12 rows"),
+    "lengths": ({"labels": TWO[1:]}, "labels has 11 entries for 12 rows"),
     "lengths of units": ({"labels": TWO, "units": TWO[1:]}, "differ in length"),
     "crossed units": ({"labels": TWO, "units": np.arange(12) // 2}, "pass them as pairs of permutation_test"),
     "one unit a label": ({"labels": TWO, "units": np.where(TWO, 0, np.arange(12) + 1)}, "a label has one unit only"),

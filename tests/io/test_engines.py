@@ -404,7 +404,7 @@ def prepared(engine: str, size: int, request, monkeypatch) -> Any:
     if engine in THREADS:
         monkeypatch.setattr(local, "thread_count", lambda: THREADS[engine])
         if THREADS[engine] > 1:
-            monkeypatch.setattr(kernel, "SMALL", 0)  # so that the compiled route is taken too
+            monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)  # so that the compiled route is taken too
         return "local"
     if engine == "spark":
         request.getfixturevalue("spark")

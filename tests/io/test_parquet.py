@@ -22,7 +22,7 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 @pytest.fixture(autouse=True)
 def eager(monkeypatch):
     """Small files are read as large ones are."""
-    monkeypatch.setattr(kernel, "SMALL", 0)
+    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
     monkeypatch.setattr(parquet_wide, "TALL", 1)
 
 
@@ -197,8 +197,8 @@ def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch):
     def compile_kernel(*_):
         raise AssertionError("a small file was compiled for")
 
-    monkeypatch.setattr(kernel, "SMALL", 2**25)
-    monkeypatch.setattr(kernel, "_accumulate", compile_kernel)
+    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 2**25)
+    monkeypatch.setattr(kernel, "_load_accumulate", compile_kernel)
     monkeypatch.setattr(columnwise, "_kernel", compile_kernel)
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")

@@ -47,7 +47,7 @@ def here():
 
 
 def assert_same(found, expected):
-    assert factors.labels(found.keys) == factors.labels(expected.keys)
+    assert factors.list_labels(found.keys) == factors.list_labels(expected.keys)
     np.testing.assert_array_equal(found.moments.count, expected.moments.count)
     np.testing.assert_allclose(found.moments.mean, expected.moments.mean, rtol=1e-12)
     np.testing.assert_allclose(found.moments.sumsq, expected.moments.sumsq, rtol=1e-12)

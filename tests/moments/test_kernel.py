@@ -112,7 +112,7 @@ TYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "bool
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_the_compiled_route_takes_any_type_and_layout(dtype, layout, monkeypatch):
-    monkeypatch.setattr(kernels, "CONVERT", 1000)  # so that converting takes several bites
+    monkeypatch.setattr(kernels, "CONVERTED_BYTES", 1000)  # so that converting takes several bites
     draw = np.random.default_rng(6)
     values = draw.normal(50, 15, (200, 17)).clip(0, 100)
     rows = LAYOUTS[layout]((values > 50 if dtype == "bool" else values).astype(dtype))
@@ -133,7 +133,7 @@ def test_results_do_not_depend_on_how_the_work_is_cut(monkeypatch):
     found = [by_compiler(threads)(rows, codes, 3) for threads in THREADS]
     found += [by_compiler(2)(rows[order], codes[order], 3)]
     for segment in (2**6, 2**10, 2**16):
-        monkeypatch.setattr(kernels, "SEGMENT", segment)
+        monkeypatch.setattr(kernels, "SEGMENT_NUMBERS", segment)
         found += [by_numpy(rows, codes, 3), by_numpy(rows[order], codes[order], 3)]
     for one in found:
         for values, expected in zip(one, found[0], strict=True):
@@ -176,7 +176,7 @@ def test_the_size_of_the_input_decides(monkeypatch):
     taken = list[str]()
     monkeypatch.setattr(kernels, "merge", lambda *_: taken.append("numpy"))
     monkeypatch.setattr(kernels, "_reduce_compiled", lambda *_: taken.append("compiled"))
-    monkeypatch.setattr(kernels, "SMALL", 800)
+    monkeypatch.setattr(kernels, "NUMPY_MAX_BYTES", 800)
     for number in (1, 99, 100, 101):
         kernels.reduce_rows(np.zeros((number, 1)), None, 1)
     assert taken == ["numpy", "numpy", "compiled", "compiled"]
@@ -253,7 +253,7 @@ def test_a_damaged_cache(copied, ending, harm, tmp_path):
 
 def test_other_threads_run_during_a_reduction(monkeypatch):
     rows = np.zeros((300_000, 16), np.float32)
-    kernel = kernels._accumulate(np.dtype(np.float32))
+    kernel = kernels._load_accumulate(np.dtype(np.float32))
     ticks, progress = [0], list[int]()
     stop = threading.Event()
 
@@ -267,7 +267,7 @@ def test_other_threads_run_during_a_reduction(monkeypatch):
         kernel(*arguments)
         progress.append(ticks[0] - before)
 
-    monkeypatch.setattr(kernels, "_accumulate", lambda _: watched)
+    monkeypatch.setattr(kernels, "_load_accumulate", lambda _: watched)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1000)  # from here on a thread runs only when another one lets go
     ticker = threading.Thread(target=tick)
@@ -289,7 +289,7 @@ def by_distance_compiler(points):
     out = np.zeros((len(points), len(points)))
     edges = np.linspace(0, len(points), 4).astype(int).tolist()
     for start, stop in pairwise(edges):
-        kernels._distance_kernel()(points, start, stop, out)
+        kernels._load_distance_kernel()(points, start, stop, out)
     return out
 
 
@@ -308,4 +308,4 @@ def test_many_points_take_the_compiled_route(monkeypatch):
     found = kernels.squared_distances(offsets + np.float64(2**45))
     square = (offsets**2).sum(axis=1)
     np.testing.assert_array_equal(found, square[:, None] + square - 2 * offsets @ offsets.T)
-    assert kernels._distance_kernel.cache_info().currsize == 1
+    assert kernels._load_distance_kernel.cache_info().currsize == 1

@@ -31,7 +31,7 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 def short(monkeypatch):
     """Stretches of thirty rows, reduced by the compiled kernel though there are few."""
     monkeypatch.setattr(lazy_rows, "CHUNK_BYTES", 30 * DIM * 8)
-    monkeypatch.setattr(kernel, "SMALL", 0)
+    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
 
 
 def save(path, rows=X, kind=None, **options):

@@ -15,8 +15,8 @@ from benchmarks import drift as bench
 from benchmarks.drift.side_by_side import _delay
 from benchmarks.drift.streams import Stream
 from crossfusion.plots import saving
-from crossfusion.summary.drift.null_distribution import Ahead, History, Null
-from crossfusion.summary.drift.periods import choose_reference, parse_reference, sort_naturally
+from crossfusion.summary.drift.null_distribution import History, NullDistribution, Target
+from crossfusion.summary.drift.periods import choose_reference, make_sort_key, parse_reference
 
 WEEKS, ROWS, DIM = 12, 40, 6
 summarize: Any = cf.summarize  # fields that are there where asked for are not looked at for None
@@ -135,7 +135,7 @@ def test_periods_of_any_type_come_in_order(steady, make):
 
 def test_numbers_in_text_may_be_long():
     names = ["9" * 5000, "10", "1" + "0" * 5000, "09", "٣"]
-    assert sorted(names, key=sort_naturally) == ["٣", "09", "10", "9" * 5000, "1" + "0" * 5000]
+    assert sorted(names, key=make_sort_key) == ["٣", "09", "10", "9" * 5000, "1" + "0" * 5000]
 
 
 def test_a_reference_is_typed_as_periods_read():
@@ -244,14 +244,14 @@ def test_without_autocorrelation_the_chance_is_that_of_an_f_test(monkeypatch):
     number, dim = 12, 3
     means = 100 * np.random.default_rng(0).normal(size=(number, dim))  # the rows' own error is small beside it
     gap = means - means.mean(axis=0)
-    null = Null(History(np.arange(number), gap @ gap.T, np.full(number, 1e-3), dim))
+    null = NullDistribution(History(np.arange(number), gap @ gap.T, np.full(number, 1e-3), dim))
     null.__dict__["directions"] = np.full(10, float(dim))
-    chance = null.chance(Ahead(np.array([20]), np.ones(1), 1e-3, np.full(number, 1 / number)))
+    mixture = null.predict(Target(np.array([20]), np.ones(1), 1e-3, np.full(number, 1 / number)))
     scatter = np.sum(gap**2) / (number - 1)
     for ratio in (0.5, 2.0, 4.0, 6.0):
         exact = stats.f.sf(ratio, dim, dim * (number - 1) / 2)
-        assert chance.beyond(ratio * scatter * (1 + 1 / number)) == pytest.approx(exact, rel=0.05)
-    assert chance.beyond(chance.quantile(0.01)) == pytest.approx(0.01, rel=1e-6)
+        assert mixture.tail_probability(ratio * scatter * (1 + 1 / number)) == pytest.approx(exact, rel=0.05)
+    assert mixture.tail_probability(mixture.quantile(0.01)) == pytest.approx(0.01, rel=1e-6)
 
 
 def test_a_long_reference_is_as_good_as_its_last_periods():

@@ -223,7 +223,7 @@ def counted(counts):
 
 
 def labelled(summary):
-    return dict(zip(factors.labels(summary.keys), summary.moments.count.tolist(), strict=True))
+    return dict(zip(factors.list_labels(summary.keys), summary.moments.count.tolist(), strict=True))
 
 
 def test_small_groups_merge_from_the_last_factor_on():
@@ -234,7 +234,7 @@ def test_small_groups_merge_from_the_last_factor_on():
     assert labelled(found) == {("A", "x"): 9, ("A", None): 5, ("B", "x"): 9, (None, None): 9}
     for site, label in (("A", ["y", "z"]), (["B", "C", "D"], ["y", None])):
         expected = summary.select(site=site, label=label).moments
-        position = factors.labels(found.keys).index(("A", None) if site == "A" else (None, None))
+        position = factors.list_labels(found.keys).index(("A", None) if site == "A" else (None, None))
         whole = expected.merge(np.zeros(len(expected), int), 1)
         np.testing.assert_allclose(found.moments.mean[position], whole.mean[0], rtol=1e-12)
         np.testing.assert_allclose(found.moments.sumsq[position], whole.sumsq[0], rtol=1e-9)

@@ -275,7 +275,7 @@ def test_values_keep_their_type_from_rows_to_disk_and_back(kind, maker, tmp_path
     read = cf.read_summary(tmp_path / "s.parquet")
     expected = sorted({v for v in values if v is not None}) + [None] * (None in values)
     for step in (summary.rollup("g"), (summary + summary).rollup("g"), read.rollup("g")):
-        labels = factors.labels(step.keys)
+        labels = factors.list_labels(step.keys)
         assert labels == expected
         assert [type(label) for label in labels] == [type(label) for label in expected]
         assert step.keys.schema.equals(summary.rollup("g").keys.schema)

@@ -20,9 +20,9 @@ from crossfusion._base.factors import python_value
 from crossfusion._base.files import check_folder, make_folder, write_text, write_whole
 from crossfusion._base.finite import (
     LOST_GROUPS,
-    NAN,
+    NAN_OPTIONS,
     FiniteCheck,
-    finite_rows,
+    find_finite_rows,
     require_finite,
     split_rows,
     warn_about_lost_groups,
@@ -31,7 +31,7 @@ from crossfusion._base.lazy_rows import CHUNK_BYTES, LazyRows, prefetch, rows_pe
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
 from crossfusion._base.text import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     field_values,
     interval_text,
     label_text,
@@ -46,7 +46,7 @@ from crossfusion._base.threads import map_threads, multiply_matrices, thread_cou
 from crossfusion._base.torchvision_shim import declare_operators
 from crossfusion._base.typing import CodeArray, FloatArray
 from crossfusion._base.validation import (
-    LARGEST,
+    MAX_EXTENT,
     as_frequency,
     as_names,
     as_row_pair,
@@ -73,11 +73,11 @@ from crossfusion._base.validation import (
 
 __all__ = [
     "CHUNK_BYTES",
-    "LARGEST",
     "LOST_GROUPS",
-    "NAN",
+    "MAX_EXTENT",
+    "MAX_LISTED_GROUPS",
+    "NAN_OPTIONS",
     "RAN_SHORT",
-    "SHOWN",
     "Argument",
     "CodeArray",
     "CrossfusionError",
@@ -122,7 +122,7 @@ __all__ = [
     "factors",
     "field_values",
     "files",
-    "finite_rows",
+    "find_finite_rows",
     "first_line",
     "interval_text",
     "label_text",

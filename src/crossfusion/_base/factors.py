@@ -130,7 +130,7 @@ def as_table(by: Mapping[str, Any]) -> "pa.Table":
     return pa.table(columns)
 
 
-def concat(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
+def concat_tables(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
     """Tables of the same factors, one after the other."""
     import pyarrow as pa
 
@@ -174,15 +174,15 @@ def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type) or not len(column):
-        return _ranks(as_plain(column, name))
+        return _rank_values(as_plain(column, name))
     array = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
     known = as_plain(array.dictionary, name)
     if len(known) == 1 and not array.null_count:
         return np.zeros(len(array), np.int32), known
-    rank, levels = _ranks(pa.concat_arrays([known, pa.nulls(1, known.type)]))
+    rank, levels = _rank_values(pa.concat_arrays([known, pa.nulls(1, known.type)]))
     places = array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)
-    codes, present = compress(rank[places].astype(np.int64), len(levels))
+    codes, present = renumber(rank[places].astype(np.int64), len(levels))
     return codes, levels.take(pa.array(present))
 
 
@@ -192,12 +192,12 @@ def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[C
     members: list[Codes] = [np.arange(sizes[0])]
     for codes, size in zip(rank[1:], sizes[1:], strict=True):
         mixed = combined.astype(np.int64) * size + codes
-        combined, present = compress(mixed, len(members[0]) * size)
+        combined, present = renumber(mixed, len(members[0]) * size)
         members = [member[present // size] for member in members] + [present % size]
     return combined, members
 
 
-def compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
+def renumber(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
     """Renumber codes below `size` so that those which occur are 0, 1, 2, ...; and which those are."""
     if size <= 4 * len(codes) + 1024:
         occurs = np.bincount(codes, minlength=size) > 0
@@ -206,7 +206,7 @@ def compress(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
     return renumbered.astype(np.int32), present
 
 
-def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
+def _rank_values(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
     """Rank of each value among the distinct ones, and these in ascending order, missing last."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -216,7 +216,7 @@ def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * len(values):
             wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
-            codes, present = compress((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
+            codes, present = renumber((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
             return codes, pa.array([int(p) + low for p in present], type=array.type)
     encoded = array.dictionary_encode(null_encoding="encode")
     order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
@@ -225,7 +225,7 @@ def _ranks(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
     return rank[encoded.indices.to_numpy(zero_copy_only=False)], encoded.dictionary.take(pa.array(order))
 
 
-def labels(keys: "pa.Table") -> list[Any]:
+def list_labels(keys: "pa.Table") -> list[Any]:
     """Python value of each row of one column, or a tuple of several."""
     columns = [keys.column(name).to_pylist() for name in keys.column_names]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
@@ -238,7 +238,7 @@ def python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def values(column: "pa.ChunkedArray") -> Any:
+def to_array(column: "pa.ChunkedArray") -> Any:
     """Values of a factor as an array of their type; of objects where NumPy has none for them."""
     import pyarrow as pa
 

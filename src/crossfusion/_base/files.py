@@ -17,7 +17,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
     if target.exists() and not target.is_file():
         raise FileError(path, "cannot be written, as it is not a plain file", "choose another name")
     try:
-        temporary = f"{temporary_prefix(target, mark)}{secrets.token_hex(8)}"
+        temporary = f"{make_temporary_prefix(target, mark)}{secrets.token_hex(8)}"
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
             write(temporary)
@@ -29,10 +29,10 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
         if os.name == "posix":  # elsewhere a folder cannot be opened
             _sync(target.parent, os.O_RDONLY)
     except OSError as problem:
-        raise unwritable_error(path, problem) from problem
+        raise make_write_error(path, problem) from problem
 
 
-def unwritable_error(path: str | os.PathLike[str], problem: OSError) -> FileError:
+def make_write_error(path: str | os.PathLike[str], problem: OSError) -> FileError:
     """The error that tells why a file cannot be written."""
     return FileError(path, f"cannot be written ({problem.strerror or problem})", "check the space and rights there")
 
@@ -48,7 +48,7 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
-def temporary_prefix(target: Path, mark: str) -> str:
+def make_temporary_prefix(target: Path, mark: str) -> str:
     """What the names of temporary files of a target begin with."""
     return str(target.with_name(f".{target.name}.{mark}"))
 

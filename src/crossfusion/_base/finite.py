@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 from crossfusion._base.errors import NonFiniteError, warn
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
-from crossfusion._base.text import SHOWN, label_text
+from crossfusion._base.text import MAX_LISTED_GROUPS, label_text
 
-BLOCK = 8 * 2**20  # bytes looked at in one go
-NAN = ("raise", "drop")  # what can be done about such rows
-DROP = f"leave those rows out with {arg('nan', 'drop')}"  # the usual way out
+SPLIT_BYTES = 8 * 2**20  # bytes looked at in one go
+NAN_OPTIONS = ("raise", "drop")  # what can be done about such rows
+DROP_REMEDY = f"leave those rows out with {arg('nan', 'drop')}"  # the usual way out
 
 
-def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP) -> NDArray[Any]:
+def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP_REMEDY) -> NDArray[Any]:
     """Rows that are finite, if the others may be left out."""
-    finite = finite_rows(rows)
+    finite = find_finite_rows(rows)
     check = FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)
     return rows[finite] if check.settle(nan, way_out) else rows
 
 
-def split_rows(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
+def split_rows(rows: Any, size: int = SPLIT_BYTES) -> Iterable[tuple[int, Any]]:
     """Stretches of rows of a few megabytes each, with the index of their first row."""
     if isinstance(rows, LazyRows):
         start = 0
@@ -37,20 +37,20 @@ def split_rows(rows: Any, size: int = BLOCK) -> Iterable[tuple[int, Any]]:
         yield start, rows[start : start + step]
 
 
-def finite_rows(rows: Any) -> NDArray[np.bool_]:
+def find_finite_rows(rows: Any) -> NDArray[np.bool_]:
     """Which rows hold only finite values."""
     if isinstance(rows, LazyRows):
         return rows.finite()
     masks = [
         np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
         if isinstance(block, np.ndarray)
-        else _finite_sparse(block)
+        else _find_finite_sparse(block)
         for _, block in split_rows(rows)
     ]
     return np.concatenate([np.ones(0, bool), *masks])
 
 
-def _finite_sparse(block: Any) -> NDArray[np.bool_]:
+def _find_finite_sparse(block: Any) -> NDArray[np.bool_]:
     owner = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     bad = np.bincount(owner[~np.isfinite(block.data)], minlength=block.shape[0])
     return np.asarray(bad == 0)
@@ -87,7 +87,7 @@ class FiniteCheck:
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])
         return f"row {start + first}, feature {feature}"
 
-    def settle(self, nan: str, way_out: str = DROP, so_far: bool = False) -> int:
+    def settle(self, nan: str, way_out: str = DROP_REMEDY, so_far: bool = False) -> int:
         """Raise, or warn and return the number of rows left out."""
         if self.bad == 0:
             return 0
@@ -105,4 +105,4 @@ LOST_GROUPS = "groups without a finite row are gone"  # how that warning begins
 def warn_about_lost_groups(gone: Collection[Any]) -> None:
     """Name groups of which no row was finite, if there are any."""
     if gone:
-        warn(f"{LOST_GROUPS} ({len(gone)}): {', '.join(sorted(map(label_text, gone))[:SHOWN])}")
+        warn(f"{LOST_GROUPS} ({len(gone)}): {', '.join(sorted(map(label_text, gone))[:MAX_LISTED_GROUPS])}")

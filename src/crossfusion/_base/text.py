@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-WIDEST = 60  # characters of a cell in a table
-SHOWN = 8  # groups that a repr lists before it says how many more there are
+MAX_CELL_WIDTH = 60  # characters of a cell in a table
+MAX_LISTED_GROUPS = 8  # groups that a repr lists before it says how many more there are
 
 
 def plain_number(value: float) -> float:
@@ -32,7 +32,7 @@ def label_text(label: Any) -> str:
 
 def shorten(text: str) -> str:
     """A text that fits into a column."""
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return text if len(text) <= MAX_CELL_WIDTH else f"{text[: MAX_CELL_WIDTH - 1]}…"
 
 
 def plain_value(value: Any) -> Any:
@@ -47,7 +47,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return dict(zip(_keys(value), map(plain_value, value.values()), strict=True))
+        return dict(zip(_stringify_keys(value), map(plain_value, value.values()), strict=True))
     if isinstance(value, tuple | list):
         return [plain_value(entry) for entry in value]
     return value if value is None or isinstance(value, str | int) else str(value)
@@ -58,7 +58,7 @@ def field_values(entry: Any) -> dict[str, Any]:
     return {field.name: getattr(entry, field.name) for field in fields(entry)}
 
 
-def _keys(mapping: Mapping[Hashable, Any]) -> list[str]:
+def _stringify_keys(mapping: Mapping[Hashable, Any]) -> list[str]:
     """Distinct strings for the keys of a mapping: plain where that is unambiguous, else in JSON notation."""
     values = [plain_value(key) for key in mapping]
     plain = [value if isinstance(value, str) else json.dumps(value) for value in values]

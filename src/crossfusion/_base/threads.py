@@ -26,7 +26,7 @@ _limits: Any = None
 
 def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Matrix product, from inside ``spread``."""
-    if _blas() is not None:
+    if _load_blas() is not None:
         return np.matmul(a, b, out=out)
     with _product:
         return np.matmul(a, b, out=out)
@@ -36,7 +36,7 @@ def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = Non
 def map_threads(tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
     """`map` for some number of tasks that multiply matrices, on all cores; results come in their order."""
     threads = min(thread_count(), tasks)
-    with _one_blas_thread():
+    with _limit_blas():
         if threads < 2:
             yield map
         else:
@@ -45,7 +45,7 @@ def map_threads(tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
 
 
 @lru_cache(maxsize=1)
-def _blas() -> Any:
+def _load_blas() -> Any:
     try:
         threadpoolctl = import_module("threadpoolctl")
     except ModuleNotFoundError:
@@ -54,17 +54,17 @@ def _blas() -> Any:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def _limit_blas() -> Iterator[None]:
     """Limit BLAS while anyone is inside; the last one out restores what the first one found."""
-    blas = _blas()
-    _count(blas, 1)
+    blas = _load_blas()
+    _count_users(blas, 1)
     try:
         yield
     finally:
-        _count(blas, -1)
+        _count_users(blas, -1)
 
 
-def _count(blas: Any, change: int) -> None:
+def _count_users(blas: Any, change: int) -> None:
     global _limited, _limits
     with _guard:
         if blas is not None and _limited == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 from crossfusion._base.errors import InputError, first_line
 
-DECLARED: list[Any] = []
+DECLARED_LIBRARIES: list[Any] = []
 
 
 def declare_operators() -> None:
@@ -34,6 +34,6 @@ def declare_operators() -> None:
                 ) from problem
             declared = import_module("torch").library.Library("torchvision", "FRAGMENT")
             declared.define(f"{missing[1]}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-            DECLARED.append(declared)  # a declaration lasts as long as its library
+            DECLARED_LIBRARIES.append(declared)  # a declaration lasts as long as its library
         else:
             return

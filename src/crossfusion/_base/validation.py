@@ -14,8 +14,8 @@ from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
 
-LARGEST = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
-CPU = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
+MAX_EXTENT = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
+CPU_DEVICES = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
 
 def as_rows(values: Any, name: str) -> Any:
@@ -56,9 +56,9 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return np.asarray(values)  # without the habits of subclasses
     try:
-        device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU[0]
-        if device in CPU:
-            return _view(values.detach() if hasattr(values, "detach") else values)
+        device = values.__dlpack_device__()[0] if hasattr(values, "__dlpack_device__") else CPU_DEVICES[0]
+        if device in CPU_DEVICES:
+            return _view_array(values.detach() if hasattr(values, "detach") else values)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:
         said = first_line(problem)
         raise InputError(
@@ -69,7 +69,7 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     )
 
 
-def _view(values: Any) -> NDArray[Any]:
+def _view_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "__dlpack__") and not any(
         hasattr(values, name) for name in ("__array__", "__array_interface__")
     ):
@@ -112,7 +112,7 @@ def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 def _check_squarable(extent: float) -> None:
     """Refuse clouds whose squared distances leave the range of float64 at either end."""
-    if extent > LARGEST or 0 < extent < 1 / LARGEST:
+    if extent > MAX_EXTENT or 0 < extent < 1 / MAX_EXTENT:
         way = "down" if extent > 1 else "up"
         raise InputError(
             problem=f"a and b extend over {extent:.0e}, so that squared distances leave the range of float64",

@@ -43,7 +43,7 @@ def within_labels(
 ) -> list[WithinLabel]:
     """Distance between batches among the cells of each label, in the order of the labels."""
     rows = []
-    for value in factors.labels(summary.rollup(label).keys):
+    for value in factors.list_labels(summary.rollup(label).keys):
         own = summary.select(**{label: [value]})
         batches = len(own.rollup(batch))
         fusion = _between(own, batch, units, weights, level) if batches > 1 else None

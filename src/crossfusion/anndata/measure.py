@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import NAN, InputError, arg, check_known, check_once, check_option, factors, optional, warn
+from crossfusion._base import (
+    NAN_OPTIONS,
+    InputError,
+    arg,
+    check_known,
+    check_once,
+    check_option,
+    factors,
+    optional,
+    warn,
+)
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import chosen, opened
 from crossfusion.anndata.ranking import DONOR, Keys, rank_embeddings
@@ -109,7 +119,7 @@ def cfd(
         )
     if key_added is not None and not (isinstance(key_added, str) and key_added):
         raise InputError("key_added", key_added, "must be a key of adata.uns, or None to store nothing")
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     keys = Keys(batch_key, label_key, donor_key)
     names = chosen(adata, use_rep, embedding_obsm_keys)
     table = _factors(adata.obs, keys)

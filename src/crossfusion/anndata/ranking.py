@@ -158,7 +158,7 @@ def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: s
 def _check_design(summary: Summary, keys: Keys) -> None:
     """Refuse one batch or one label, and warn of batches and labels that cannot be told apart."""
     for factor in keys.compared:
-        values = factors.labels(summary.rollup(factor).keys)
+        values = factors.list_labels(summary.rollup(factor).keys)
         if len(values) < 2:
             way_out = "name a column with two or more" if factor == BATCH else "leave it out, or name another column"
             raise InputError(

@@ -3,14 +3,14 @@
 from crossfusion.arrays import distance
 from crossfusion.arrays.dispersion import dispersion_test
 from crossfusion.arrays.distance import cfd
+from crossfusion.arrays.pair_inference import count_pairs, infer_pairs
 from crossfusion.arrays.permutation import permutation_test
-from crossfusion.arrays.row_pairs import number_of_pairs, pairs_of_rows
 
 __all__ = [
     "cfd",
+    "count_pairs",
     "dispersion_test",
     "distance",
-    "number_of_pairs",
-    "pairs_of_rows",
+    "infer_pairs",
     "permutation_test",
 ]

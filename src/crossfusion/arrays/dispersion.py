@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, as_rows, factors
-from crossfusion.arrays.permutation import finite_moments, make_codes, make_design, make_keys, test_without_units
+from crossfusion.arrays.permutation import drop_units, make_codes, make_design, make_keys, reduce_finite
 from crossfusion.fusion import Codes, Design
 from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test
 from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
@@ -72,19 +72,19 @@ def dispersion_test(
     check_test_options(permutations, seed)
     rows = as_rows(x, "x")
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
-    cell, cells = factors.encode(test_without_units(keys))
-    moments = finite_moments(rows, cell, cells.num_rows)
+    cell, cells = factors.encode(drop_units(keys))
+    moments = reduce_finite(rows, cell, cells.num_rows)
     label, stratum, unit = make_codes(keys)
     items = find_exchangeable(label, stratum, unit, crossed=False)
     distance = np.sqrt(squared_distance_to_mean(rows, cell, moments.mean))[:, None]
     design = make_design(reduce_groups(distance, cell, cells.num_rows, name="x")[0], cells)
     design.check_groups()
-    shrunk = _shrinkage(rows, moments, cell, unit)
-    values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_sum_by_stratum(shrunk, design))
+    shrunk = _estimate_shrinkage(rows, moments, cell, unit)
+    values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_arrange_by_stratum(shrunk, design))
     return run_test(design, values, items, permutations=permutations, seed=seed)
 
 
-def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
+def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
     """By what factor each cell's rows are closer to its estimated centroid than to the true one.
 
     With the cell's variance σ² and V the squared error of its mean, √(σ² / (σ² + V)); of n independent rows √(1 − 1/n).
@@ -109,7 +109,7 @@ def _shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> 
     return np.asarray(1 / np.sqrt(1 + error))
 
 
-def _sum_by_stratum(shrunk: FloatArray, design: Design) -> FloatArray:
+def _arrange_by_stratum(shrunk: FloatArray, design: Design) -> FloatArray:
     table = np.ones((int(design.stratum.max()) + 1, len(design.labels)))
     table[design.stratum, design.group] = shrunk
     return table

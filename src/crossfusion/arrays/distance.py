@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import (
-    NAN,
+    NAN_OPTIONS,
     CodeArray,
     FiniteCheck,
     FloatArray,
@@ -22,7 +22,7 @@ from crossfusion._base import (
     check_same_dim,
     check_some_rows,
     factors,
-    finite_rows,
+    find_finite_rows,
     warn_about_lost_groups,
 )
 from crossfusion.fusion import Design, Fusion, caution_about_shape, fuse
@@ -31,8 +31,8 @@ from crossfusion.inference import (
     UnitMoments,
     add_interval,
     add_unit_errors,
-    count_independent,
     estimate_row_errors,
+    measure_spread,
     sample_rows,
 )
 from crossfusion.moments import Moments, concat, reduce_groups, squared_distance_to_mean
@@ -114,7 +114,7 @@ def cfd(
     True
     """
     check_fraction(trim, "trim")
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
     if trim and not (level is None and units is None):
         raise InputError(
@@ -135,7 +135,7 @@ def cfd(
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
-    reduced = [_moments(values, None, 1, trim, nan, name) for name, values in rows.items()]
+    reduced = [_reduce_trimmed(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
     design = Design(concat([moments for moments, _ in reduced]), np.arange(2), np.zeros(2, int), list(rows))
@@ -148,7 +148,7 @@ def cfd(
         )
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
-    return _add_interval(fusion, chunks, _unit_codes(units, rows), design, design.weights(weights), level)
+    return _add_interval(fusion, chunks, _encode_units(units, rows), design, design.weights(weights), level)
 
 
 def _compare_labels(
@@ -160,30 +160,30 @@ def _compare_labels(
     check_length(keys.num_rows, rows.shape[0], "labels", "x")
     check_some_rows(rows.shape[0], "x")
     cell, combinations = factors.encode(keys)
-    moments, dropped = _moments(rows, cell, combinations.num_rows, trim, nan, "x")
+    moments, dropped = _reduce_trimmed(rows, cell, combinations.num_rows, trim, nan, "x")
     kept = np.flatnonzero(moments.count > 0)
     left = combinations.take(kept)
-    gone = factors.labels(combinations.take(np.flatnonzero(moments.count == 0)))
+    gone = factors.list_labels(combinations.take(np.flatnonzero(moments.count == 0)))
     warn_about_lost_groups(gone)
     group, groups = factors.encode(left.select(["labels"]))
     stratum = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
-    design = Design(moments[kept], group, stratum, factors.labels(groups))
+    design = Design(moments[kept], group, stratum, factors.list_labels(groups))
     fusion = fuse(design, weights=weights, dropped=dropped)
     if level is None and units is None:
         return fusion
     place = np.full(len(moments), -1, np.int32)
     place[kept] = np.arange(len(kept))
     chunks = [LabeledRows(rows, _drop_nonfinite(place[cell], rows if dropped else None))]
-    codes = _unit_codes(units, {"x": rows})
+    codes = _encode_units(units, {"x": rows})
     return _add_interval(fusion, chunks, codes, design, design.weights(weights), level)
 
 
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
     """Codes in which rows that are not finite are out; no rows: all are."""
-    return codes if rows is None else np.where(finite_rows(rows), codes, np.int32(-1))
+    return codes if rows is None else np.where(find_finite_rows(rows), codes, np.int32(-1))
 
 
-def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
+def _encode_units(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
     """Code of the unit of each row of each array, equal units having equal codes in all of them."""
     if units is None:
         return None
@@ -196,7 +196,7 @@ def _unit_codes(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
     for table, (name, values) in zip(tables, rows.items(), strict=True):
         check_length(table.num_rows, values.shape[0], "units", name)
         factors.check_units(table, ["units"])
-    codes, _ = factors.encode(factors.concat(tables, "the units of a and b"))
+    codes, _ = factors.encode(factors.concat_tables(tables, "the units of a and b"))
     return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
 
 
@@ -215,11 +215,11 @@ def _add_interval(
         sampled = sample_rows(chunks, design)
         found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
     else:
-        unit_moments, firsts = _unit_moments(chunks, units, design)
+        unit_moments, firsts = _reduce_units(chunks, units, design)
         found, sampled = add_unit_errors(fusion, unit_moments, design, weight, level), sample_rows(firsts, design)
     if level is None or found.caution:
         return found
-    return replace(found, caution=caution_about_shape(sampled, count_independent(design), design, weight))
+    return replace(found, caution=caution_about_shape(sampled, measure_spread(design), design, weight))
 
 
 def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
@@ -228,7 +228,7 @@ def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
     return len(codes) == int(codes.max()) + 1
 
 
-def _unit_moments(
+def _reduce_units(
     chunks: Sequence[LabeledRows], units: Sequence[CodeArray], design: Design
 ) -> tuple[UnitMoments, list[LabeledRows]]:
     """Moments of the units in each cell, and of each of these one row alone."""
@@ -238,7 +238,7 @@ def _unit_moments(
         kept = chunk.codes >= 0
         key = chunk.codes[kept].astype(np.int64) * width + unit[kept]
         codes = np.full(len(kept), -1, np.int32)
-        codes[kept], present = factors.compress(key, len(design.cells) * width)
+        codes[kept], present = factors.renumber(key, len(design.cells) * width)
         moments.append(reduce_groups(chunk.rows, codes, len(present), name="x")[0])
         cells.append(present // width)
         owners.append(present % width)
@@ -250,7 +250,9 @@ def _unit_moments(
     return UnitMoments(concat(moments), np.concatenate(cells), owner), firsts
 
 
-def _moments(rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str) -> tuple[Moments, int]:
+def _reduce_trimmed(
+    rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str
+) -> tuple[Moments, int]:
     """Moments of each group, after trimming, and how many rows were not finite."""
     moments, finite = reduce_groups(rows, codes, groups, name=name)
     check = FiniteCheck(name)

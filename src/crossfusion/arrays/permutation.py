@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion._base import FiniteCheck, InputError, arg, as_rows, check_length, check_some_rows, factors
 from crossfusion.fusion import Codes, Design
-from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test, test_moments
+from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_moment_test, run_test
 from crossfusion.moments import Moments, reduce_groups
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def permutation_test(
     rows = as_rows(x, "x")
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     crossed = None if units is None and pairs is None else pairs is not None
-    return test_rows(rows, keys, crossed, permutations=permutations, seed=seed)
+    return run_row_test(rows, keys, crossed, permutations=permutations, seed=seed)
 
 
 def make_keys(rows: Any, **columns: Any) -> "pa.Table":
@@ -113,36 +113,36 @@ def make_keys(rows: Any, **columns: Any) -> "pa.Table":
     return keys.rename_columns(["units" if name == "pairs" else name for name in keys.column_names])
 
 
-def test_rows(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:
+def run_row_test(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:
     """Test of rows with factors labels, and if need be strata and units (None: rows stand for themselves)."""
     entry, entries = factors.encode(keys)
-    reduced = _sums_pay(rows.shape[0], entries.num_rows, crossed)
+    reduced = _pays_to_reduce(rows.shape[0], entries.num_rows, crossed)
     if not reduced:
-        entry, entries = factors.encode(test_without_units(keys))
-    moments = finite_moments(rows, entry, entries.num_rows)
-    cell, cells = factors.encode(test_without_units(entries))
+        entry, entries = factors.encode(drop_units(keys))
+    moments = reduce_finite(rows, entry, entries.num_rows)
+    cell, cells = factors.encode(drop_units(entries))
     design = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells)
     label, stratum, unit = make_codes(entries if reduced else keys)
     if unit is not None and reduced:
         options = {"permutations": permutations, "seed": seed}
-        return test_moments(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
+        return run_moment_test(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
     items = find_exchangeable(label, stratum, unit, crossed=crossed)
     return run_test(design, Entries(rows, stratum), items, permutations=permutations, seed=seed)
 
 
-def _sums_pay(rows: int, entries: int, crossed: bool | None) -> bool:
+def _pays_to_reduce(rows: int, entries: int, crossed: bool | None) -> bool:
     """Return whether reducing rows to entries first saves work: not if there are nearly as many entries as rows."""
     if crossed:
         return entries < rows
     return crossed is not None and 2 * entries <= rows
 
 
-def test_without_units(keys: "pa.Table") -> "pa.Table":
+def drop_units(keys: "pa.Table") -> "pa.Table":
     """The factors that define the cells."""
     return keys.select([name for name in keys.column_names if name != "units"])
 
 
-def finite_moments(rows: Any, codes: Codes, groups: int) -> Moments:
+def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
     """Moments of rows, all of which must be finite."""
     moments, finite = reduce_groups(rows, codes, groups, name="x")
     check = FiniteCheck("x")
@@ -154,14 +154,14 @@ def finite_moments(rows: Any, codes: Codes, groups: int) -> Moments:
 def make_design(moments: Moments, cells: "pa.Table") -> Design:
     """Cells of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
-    return Design(moments, group, _stratum(cells), factors.labels(groups))
+    return Design(moments, group, _encode_strata(cells), factors.list_labels(groups))
 
 
-def _stratum(keys: "pa.Table") -> Codes:
+def _encode_strata(keys: "pa.Table") -> Codes:
     return factors.encode(keys.select(["strata"]))[0] if "strata" in keys.column_names else np.zeros(keys.num_rows, int)
 
 
 def make_codes(keys: "pa.Table") -> tuple[Codes, Codes, Codes | None]:
     """Codes of labels, strata and units."""
     unit = factors.encode(keys.select(["units"]))[0] if "units" in keys.column_names else None
-    return factors.encode(keys.select(["labels"]))[0], _stratum(keys), unit
+    return factors.encode(keys.select(["labels"]))[0], _encode_strata(keys), unit

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from crossfusion._base import NAN, InputError, arg, check_option, number_text, plain_value, require_finite, warn
+from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, number_text, plain_value, require_finite, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
@@ -112,7 +112,7 @@ def _of_rows(
     seed: int,
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
@@ -137,7 +137,7 @@ def _compare_by(
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
     every = "all" in names
     chosen = chosen_distances(names, options)
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     rows = [dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
     found: dict[str, float | None] = {}
     with output.progress("measuring", len(chosen), "distances") as progress:

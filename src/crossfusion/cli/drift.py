@@ -116,5 +116,5 @@ def _show(found: Drift, asked: str) -> None:
     said = "" if found.rate is None else f"; {number or 'no'} alarm{'' if number == 1 else 's'} at {found.rate:g}"
     title = f"Cross-Fusion Distance of {asked} to {compared}{said}   {found.sparkline()}"
     output.show_table(title, header, rows, styles, bars=found.distance.tolist())
-    for line in found.told():
+    for line in found.describe():
         click.echo(line)

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
-from crossfusion.arrays import number_of_pairs, pairs_of_rows
+from crossfusion.arrays import count_pairs, infer_pairs
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
@@ -24,7 +24,7 @@ from crossfusion.cli.options import (
 )
 from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Pairwise
-from crossfusion.inference import METHODS
+from crossfusion.inference import ADJUSTMENTS
 from crossfusion.summary import Summary
 
 
@@ -79,7 +79,7 @@ def matrix(
     """
     if as_json and as_csv:
         raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
-    check_option(adjust, METHODS, "adjust")
+    check_option(adjust, ADJUSTMENTS, "adjust")
     check_typed(["adjust", "seed"], f"{arg('permutations')}", permutations is not None)
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
@@ -130,8 +130,8 @@ def _of_rows(
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.grouped(file, between, given)
     result = summary.pairwise(between, given=given, weights=weights)
-    work = number_of_pairs(result) * ((level is not None) + (permutations is not None))
+    work = count_pairs(result) * ((level is not None) + (permutations is not None))
     options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}
     with output.progress("comparing", work, "pairs") as progress:
         options |= {"seed": seed, "adjust": adjust, "progress": progress}
-        return summary, pairs_of_rows(result, rows, group, stratum, **options)
+        return summary, infer_pairs(result, rows, group, stratum, **options)

@@ -63,4 +63,4 @@ def _projected(file: str | None, between: list[str], points: int, seed: int, rea
     rows = sample.rows()
     if rows is None:
         return summary.project(between)
-    return summary.project(between, rows=rows.x, labels=factors.labels(rows.keys.select(between)))
+    return summary.project(between, rows=rows.x, labels=factors.list_labels(rows.keys.select(between)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import NAN, InputError, arg, check_option, factors, optional
+from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, factors, optional
 from crossfusion.cli import output
 from crossfusion.cli.options import NAMES, Decorator, split_names
 from crossfusion.io import (
@@ -78,7 +78,7 @@ class Reading:
 
     def _check(self) -> str:
         """Refuse options that do not go together, or name no engine; the engine that is meant, but for its address."""
-        check_option(self.nan, NAN, "nan")
+        check_option(self.nan, NAN_OPTIONS, "nan")
         if self.on is not None and self.manifest is None:
             raise InputError("on", self.on, "names the key column of a manifest", f"give {arg('manifest')} too")
         return str(engines.choose_engine("dask" if "://" in self.engine else self.engine, None))

@@ -23,8 +23,8 @@ from crossfusion.cli.options import PATH, file_option, json_option, names_option
 from crossfusion.cli.row_reader import Reading, reading_options
 from crossfusion.io import Checkpoint, ManifestJoin
 from crossfusion.summary import (
-    SMALL_GROUPS,
-    WAIT,
+    SMALL_OPTIONS,
+    WAIT_SECONDS,
     Summary,
     append_summary,
     check_appendable,
@@ -51,9 +51,9 @@ def small_options(command: Any) -> Any:
     least = number_option("--min-count", 0, "Least rows of a group; smaller ones are not kept.")
     way = click.option(
         "--small",
-        default=SMALL_GROUPS[0],
+        default=SMALL_OPTIONS[0],
         show_default=True,
-        metavar="|".join(SMALL_GROUPS),
+        metavar="|".join(SMALL_OPTIONS),
         help="Small groups are left out, or merged if only their last factors differ; says which.",
     )
     return least(way(command))
@@ -70,7 +70,10 @@ def small_options(command: Any) -> Any:
 @file_option("The summary (.parquet)", required=True)
 @click.option("--append", is_flag=True, help="Add to the summary that -o names, instead of replacing it.")
 @click.option(
-    "--wait", type=float, metavar="SECONDS", help=f"How long --append waits for others who write.  [default: {WAIT:g}]"
+    "--wait",
+    type=float,
+    metavar="SECONDS",
+    help=f"How long --append waits for others who write.  [default: {WAIT_SECONDS:g}]",
 )
 @json_option
 def summarize(
@@ -110,7 +113,7 @@ def summarize(
             "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
         )
     if append:
-        check_wait(WAIT if wait is None else wait)
+        check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)
     sources, joined = read.sources(files, by)
     keeper = read.keeper(target, files, by)
@@ -118,7 +121,7 @@ def summarize(
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
-        summary = append_summary(summary, target, wait=WAIT if wait is None else wait)
+        summary = append_summary(summary, target, wait=WAIT_SECONDS if wait is None else wait)
     else:
         summary.write(target)
     if keeper is not None:
@@ -162,8 +165,8 @@ def _check(target: Path, inputs: Sequence[Path], min_count: int, small: str) -> 
     """Refuse, before any work, what would fail after it."""
     storage.check_target(target, inputs)
     check_whole(min_count, "min_count", least=0)
-    check_option(small, SMALL_GROUPS, "small")
-    if small != SMALL_GROUPS[0] and not min_count:
+    check_option(small, SMALL_OPTIONS, "small")
+    if small != SMALL_OPTIONS[0] and not min_count:
         raise InputError("small", small, f"goes with {arg('min_count')}", "say which groups are small")
 
 

@@ -24,7 +24,7 @@ from crossfusion.cli.row_reader import Reading, file_argument, reading_options
 from crossfusion.fusion import Fusion
 from crossfusion.inference import TestResult
 from crossfusion.io import Rows
-from crossfusion.summary import Summary, describe_exchange, have_several
+from crossfusion.summary import Summary, describe_exchange, has_crossed_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ def _of_rows(
 
 def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str]) -> None:
     """Refuse pairs of one group each, which would be exchanged as units are."""
-    if pairs and not have_several(summary, between, pairs):
+    if pairs and not has_crossed_units(summary, between, pairs):
         raise InputError(
             problem="no pair has two of the compared groups",
             remedy=f"name in {arg('paired')} what was measured in several groups",
@@ -140,7 +140,7 @@ def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]
 def _values(keys: "pa.Table", names: list[str]) -> Any:
     """Values of a factor, codes of the combinations of several, or None."""
     if len(names) == 1:
-        return factors.values(keys.column(names[0]))
+        return factors.to_array(keys.column(names[0]))
     return factors.encode(keys.select(names))[0] if names else None
 
 

@@ -3,15 +3,15 @@
 from crossfusion.fusion import array_api
 from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
-from crossfusion.fusion.cautions import SPREAD, caution_about_shape, caution_about_spread
+from crossfusion.fusion.cautions import SPREAD_CAUTION, caution_about_shape, caution_about_spread
 from crossfusion.fusion.design import (
     WEIGHTS,
     Codes,
     Design,
     between_by_feature,
-    error_of_mean,
+    compute_stratum_means,
+    estimate_mean_errors,
     split_by_stratum,
-    stratum_means,
 )
 from crossfusion.fusion.display import Content, DisplayMixin, Facts, TextTable
 from crossfusion.fusion.distance import Fusion, fuse
@@ -24,7 +24,7 @@ from crossfusion.fusion.result import Record, Result, data_frame, record_columns
 __all__ = [
     "FEATURES",
     "HEADER",
-    "SPREAD",
+    "SPREAD_CAUTION",
     "WEIGHTS",
     "Attribution",
     "Cells",
@@ -53,13 +53,13 @@ __all__ = [
     "compare_each_with_rest",
     "compare_pairs",
     "compute_distance",
+    "compute_stratum_means",
     "data_frame",
-    "error_of_mean",
+    "estimate_mean_errors",
     "find_plane",
     "fuse",
     "project_groups",
     "record_columns",
     "split_by_stratum",
     "split_levels",
-    "stratum_means",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from crossfusion._base import InputError, arg
 
-NO_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
+MIN_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Cells:
 
 def compute_distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps: Any = 0.0) -> Any:
     """Compute the Cross-Fusion Distance of cells, plug-in or unbiased, in the namespace `xp`."""
-    weight = _weights(xp, cells.count, weights)
+    weight = _compute_weights(xp, cells.count, weights)
     of_stratum = xp.sum(weight, axis=0)
     share = weight / _replace_zero(xp, of_stratum)[None, :]
     apart = cells.mean - xp.sum(share[:, :, None] * cells.mean, axis=0)[None, :, :]
@@ -37,7 +37,7 @@ def compute_distance(xp: Any, cells: Cells, *, weights: str, unbiased: bool, eps
     count = _replace_zero(xp, cells.count)
     if not unbiased:
         return log_ratio(xp, between, xp.sum(weight * cells.scatter / count) + eps)
-    variance = _variance(xp, cells)
+    variance = _estimate_variance(xp, cells)
     corrected = between - xp.sum(weight * (1.0 - share) * variance * cells.row / count)
     return log_ratio(xp, corrected, xp.sum(weight * variance) + eps)
 
@@ -63,7 +63,7 @@ def _replace_zero(xp: Any, values: Any) -> Any:
     return xp.where(values > 0, values, xp.ones_like(values))
 
 
-def _weights(xp: Any, count: Any, scheme: str) -> Any:
+def _compute_weights(xp: Any, count: Any, scheme: str) -> Any:
     """Weights of the cells, summing to 1: as `Design.weights`."""
     if scheme == "pooled":
         return count / _replace_zero(xp, xp.sum(count))
@@ -74,11 +74,11 @@ def _weights(xp: Any, count: Any, scheme: str) -> Any:
     return present * (of_stratum / _replace_zero(xp, xp.sum(present, axis=0)))[None, :]
 
 
-def _variance(xp: Any, cells: Cells) -> Any:
+def _estimate_variance(xp: Any, cells: Cells) -> Any:
     """Unbiased variance within each cell; a cell of one row has that of the others together, weighted by freedom."""
     none = xp.zeros_like(cells.count)
     freedom = cells.count - cells.row
-    several = freedom > NO_FREEDOM * cells.count
+    several = freedom > MIN_FREEDOM * cells.count
     freedom = xp.where(several, freedom, none)
     pooled = xp.sum(xp.where(several, cells.scatter, none)) / _replace_zero(xp, xp.sum(freedom))
     return xp.where(several, cells.scatter / _replace_zero(xp, freedom), pooled * xp.ones_like(freedom))

@@ -9,15 +9,15 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     FloatArray,
     check_whole,
     label_text,
     number_text,
 )
-from crossfusion.fusion.design import Codes, Design, between_by_feature, stratum_means
+from crossfusion.fusion.design import Codes, Design, between_by_feature, compute_stratum_means
 from crossfusion.fusion.display import Content, TextTable
-from crossfusion.fusion.distance import log_ratio, measure_overlap
+from crossfusion.fusion.distance import check_overlap, log_ratio
 from crossfusion.fusion.one_vs_rest import leave_one_out
 from crossfusion.fusion.result import Result
 from crossfusion.moments import Moments
@@ -109,13 +109,13 @@ class Attribution(Result):
     def _contents(self) -> list[Content]:
         rows = [
             [label_text(self.labels[i]), *(number_text(field[i]) for field in (self.share, self.without))]
-            for i in self.top(SHOWN)
+            for i in self.top(MAX_LISTED_GROUPS)
         ]
         table = TextTable([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
         return ["Share of the variance between groups, largest first", table]
 
 
-def _share(contribution: FloatArray, between: float) -> FloatArray:
+def _compute_share(contribution: FloatArray, between: float) -> FloatArray:
     return contribution / between if between > 0 else np.full(len(contribution), np.nan)
 
 
@@ -123,12 +123,12 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     """Split the between-variance over features; exact, as it is a sum over them."""
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    measure_overlap(weight, design.stratum)
+    check_overlap(weight, design.stratum)
     between = between_by_feature(cells.mean, weight, design.stratum)
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
-    return Attribution(FEATURES, tuple(range(cells.dim)), between, _share(between, whole), np.array(without))
+    return Attribution(FEATURES, tuple(range(cells.dim)), between, _compute_share(between, whole), np.array(without))
 
 
 def _sum_others(values: FloatArray) -> FloatArray:
@@ -146,8 +146,8 @@ def attribute_to_units(
     """
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    measure_overlap(weight, design.stratum)
-    center = stratum_means(cells.mean, weight, design.stratum)[design.stratum]
+    check_overlap(weight, design.stratum)
+    center = compute_stratum_means(cells.mean, weight, design.stratum)[design.stratum]
     direction = cells.mean - center
     fine_weight = weight[cell] * fine.count / cells.count[cell]
     products = np.einsum("ij,ij->i", fine.mean - center[cell], direction[cell])
@@ -157,11 +157,11 @@ def attribute_to_units(
     without = []
     for code in range(len(units)):
         own = np.flatnonzero(unit == code)
-        without.append(_distance_with(design, cell[own], others[own], weights))
-    return Attribution(over, tuple(units), contribution, _share(contribution, between), np.array(without))
+        without.append(_compute_distance_with(design, cell[own], others[own], weights))
+    return Attribution(over, tuple(units), contribution, _compute_share(contribution, between), np.array(without))
 
 
-def _distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:
+def _compute_distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:
     """Distance once some cells are replaced, or gone if empty; NaN if that leaves fewer than two groups."""
     count, mean, sumsq = design.cells.count.copy(), design.cells.mean.copy(), design.cells.sumsq.copy()
     count[changed], mean[changed], sumsq[changed] = replacement.count, replacement.mean, replacement.sumsq

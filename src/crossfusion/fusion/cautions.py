@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from crossfusion._base import FloatArray, map_threads
 from crossfusion.fusion.design import Codes, Design, between_by_feature, split_by_stratum
 
-SPREAD = "the groups differ in spread more than in position"
-SHAPE = "the groups differ in shape more than in position"
-HIDDEN = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
-LARGE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
-NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
-NOISE_OF_ONE = 120  # the same for features one by one, where heavy tails do not average out
-SAMPLE = 256  # rows looked at
-NUMBERS = 2**17  # in them, at most
+SPREAD_CAUTION = "the groups differ in spread more than in position"
+SHAPE_CAUTION = "the groups differ in shape more than in position"
+CAUTION_REMEDY = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
+MIN_SHARE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
+SPREAD_NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
+FEATURE_NOISE = 120  # the same for features one by one, where heavy tails do not average out
+MAX_SAMPLED_ROWS = 256  # rows looked at
+MAX_SAMPLED_NUMBERS = 2**17  # in them, at most
 PERMUTATIONS = 99
 
 
@@ -39,10 +39,10 @@ def caution_about_spread(design: Design, weight: FloatArray, between: float, ind
     share = weight / np.bincount(stratum, weights=weight)[stratum]
     by_chance = float(np.sum(weight * (1 - share) * cells.dispersion / (2 * independent)))
     within = float(np.sum(weight * cells.dispersion))
-    for deviation, noise in ((whole, NOISE), (each, NOISE_OF_ONE)):
+    for deviation, noise in ((whole, SPREAD_NOISE), (each, FEATURE_NOISE)):
         apart = float(between_by_feature(deviation, weight, stratum).sum())
-        if apart > max(between, noise * by_chance, LARGE * within):
-            return SPREAD + HIDDEN
+        if apart > max(between, noise * by_chance, MIN_SHARE * within):
+            return SPREAD_CAUTION + CAUTION_REMEDY
     return None
 
 
@@ -53,7 +53,7 @@ def caution_about_shape(
 
     `sampled` has some independent rows of each cell, around its mean and over `size`.
     """
-    each = max(2, min(SAMPLE, NUMBERS // design.cells.dim) // len(sampled))
+    each = max(2, min(MAX_SAMPLED_ROWS, MAX_SAMPLED_NUMBERS // design.cells.dim) // len(sampled))
     strata = []
     for members in split_by_stratum(design.stratum):
         rows = [sampled[cell][:each] for cell in members]
@@ -62,28 +62,30 @@ def caution_about_shape(
             center = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
             strata.append((np.concatenate(rows), center, cell, weight[members]))
     with map_threads(1):
-        whole = sum(_energy(_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata)
-        apart = [(_distances(rows), cell, own) for rows, _, cell, own in strata]
-        left = sum(_energy(distances, cell, own) for distances, cell, own in apart)
+        whole = sum(
+            _compute_energy(_compute_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata
+        )
+        apart = [(_compute_distances(rows), cell, own) for rows, _, cell, own in strata]
+        left = sum(_compute_energy(distances, cell, own) for distances, cell, own in apart)
         scale = sum(float(own.sum() * distances.mean()) for distances, _, own in apart)
-        if not left > max(whole / 2, LARGE * scale):
+        if not left > max(whole / 2, MIN_SHARE * scale):
             return None
         draw = np.random.default_rng(0)
         by_chance = (
-            sum(_energy(distances, draw.permutation(cell), own) for distances, cell, own in apart)
+            sum(_compute_energy(distances, draw.permutation(cell), own) for distances, cell, own in apart)
             for _ in range(PERMUTATIONS)
         )
-        return SHAPE + HIDDEN if left > max(by_chance) else None
+        return SHAPE_CAUTION + CAUTION_REMEDY if left > max(by_chance) else None
 
 
-def _distances(rows: NDArray[Any]) -> NDArray[Any]:
+def _compute_distances(rows: NDArray[Any]) -> NDArray[Any]:
     """Distances between all rows."""
     around = rows - rows.mean(axis=0)
     square = np.einsum("ij,ij->i", around, around)
     return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
 
 
-def _energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:
+def _compute_energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:
     """Squared energy distances between cells, weighted, without the bias of small samples."""
     member = (cell[:, None] == np.arange(len(weight))).astype(distances.dtype)
     size = member.sum(axis=0)

@@ -64,7 +64,7 @@ def between_by_feature(mean: FloatArray, weight: FloatArray, stratum: Codes) -> 
     return between
 
 
-def stratum_means(mean: FloatArray, weight: FloatArray, stratum: Codes) -> FloatArray:
+def compute_stratum_means(mean: FloatArray, weight: FloatArray, stratum: Codes) -> FloatArray:
     """Compute the weighted mean of the cells' means in each stratum."""
     return Moments(weight, mean, np.zeros_like(mean)).merge(stratum, int(stratum.max()) + 1).mean
 
@@ -83,7 +83,7 @@ def check_range(between: FloatArray) -> None:
         )
 
 
-def error_of_mean(cells: Moments) -> FloatArray:
+def estimate_mean_errors(cells: Moments) -> FloatArray:
     """Estimate the squared error of each cell's mean, s²/n; NaN for a cell with one row."""
     freedom = np.where(cells.count > 1, cells.count - 1, np.nan)
     return np.asarray(cells.dispersion / freedom)

@@ -16,7 +16,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     FloatArray,
     arg,
     field_values,
@@ -27,14 +27,21 @@ from crossfusion._base import (
     warn,
 )
 from crossfusion.fusion.cautions import caution_about_spread
-from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.fusion.design import Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts
 from crossfusion.fusion.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ASKED = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # fields that are there where asked for
+OPTIONAL_FIELDS = (
+    "level",
+    "interval",
+    "stderr",
+    "statistic",
+    "pvalue",
+    "permutations",
+)  # fields that are there where asked for
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +123,11 @@ class Fusion(Result):
         return plots.parts(names, (between, 1 - between), title=title, limits=limits, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        return {name: value for name, value in field_values(self).items() if value is not None or name not in ASKED}
+        return {
+            name: value
+            for name, value in field_values(self).items()
+            if value is not None or name not in OPTIONAL_FIELDS
+        }
 
     def _columns(self) -> dict[str, Any]:
         limits = {} if self.interval is None else dict(zip(("lower", "upper"), self.interval, strict=True))
@@ -124,7 +135,7 @@ class Fusion(Result):
 
     def _contents(self) -> list[Content]:
         unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
-        names = [shorten(label_text(label)) for label in list(self.counts)[:SHOWN]]
+        names = [shorten(label_text(label)) for label in list(self.counts)[:MAX_LISTED_GROUPS]]
         shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
         groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
         more = len(self.counts) - len(names)
@@ -158,9 +169,9 @@ def log_ratio(between: float, within: float) -> float:
     return math.log1p(between / within)
 
 
-def unbiased_distance(design: Design, weight: FloatArray, between: float) -> float | None:
+def estimate_unbiased(design: Design, weight: FloatArray, between: float) -> float | None:
     """Compute the distance from unbiased estimates of between and within; None if a cell has one row."""
-    error = error_of_mean(design.cells)
+    error = estimate_mean_errors(design.cells)
     if np.isnan(error).any():
         return None
     share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
@@ -168,15 +179,15 @@ def unbiased_distance(design: Design, weight: FloatArray, between: float) -> flo
     return log_ratio(corrected, float(np.sum(weight * error * design.cells.count)))
 
 
-def share_overlap(weight: FloatArray, stratum: Codes) -> float:
+def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
     """Compute the share of the weight in strata with at least two cells."""
     shared = np.bincount(stratum)[stratum] > 1
     return 1.0 if shared.all() else float(weight[shared].sum())
 
 
-def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
+def check_overlap(weight: FloatArray, stratum: Codes) -> float:
     """Compute the share of the weight in strata with at least two cells; warn if there are none."""
-    overlap = share_overlap(weight, stratum)
+    overlap = measure_overlap(weight, stratum)
     if overlap == 0:
         warn(
             f"the design is fully confounded: no stratum of {arg('given')} holds two of the compared groups, so nothing"
@@ -193,8 +204,8 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
     between = float(between_by_feature(design.cells.mean, weight, design.stratum).sum())
     within = float(np.sum(weight * design.cells.dispersion))
     distance = log_ratio(between, within)
-    overlap = measure_overlap(weight, design.stratum)
-    unbiased = unbiased_distance(design, weight, between)
+    overlap = check_overlap(weight, design.stratum)
+    unbiased = estimate_unbiased(design, weight, between)
     return Fusion(
         distance=distance,
         unbiased=unbiased,

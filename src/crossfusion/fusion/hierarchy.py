@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, number_text, percent
-from crossfusion.fusion.design import Codes, Design, between_by_feature, error_of_mean
+from crossfusion.fusion.design import Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio
 from crossfusion.fusion.result import Result, record_columns
@@ -109,45 +109,45 @@ def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[s
     design = Design(leaves, partitions[-1], np.zeros(len(leaves), int), range(len(leaves)))
     design.check_groups()
     weight = design.weights(weights)
-    error = error_of_mean(leaves)
+    error = estimate_mean_errors(leaves)
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
     within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN if a leaf has one row, and so are its levels
     found: list[tuple[float, float]] = []
     for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
-        above = _nest_strata(fine, coarse)
+        above = _find_parents(fine, coarse)
         between = float(between_by_feature(here.mean, here.count, above).sum())
-        corrected = between - _correction(weight, error, fine, coarse)
+        corrected = between - _compute_correction(weight, error, fine, coarse)
         found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased)))
         here = here.merge(above, int(above.max()) + 1)
         within += between
         within_unbiased += corrected
-    return _result(names, found[::-1])
+    return _make_hierarchy(names, found[::-1])
 
 
-def _nest_strata(fine: Codes, coarse: Codes) -> Codes:
+def _find_parents(fine: Codes, coarse: Codes) -> Codes:
     """Find the coarse group of every fine group."""
     above = np.zeros(int(fine.max()) + 1, int)
     above[fine] = coarse
     return above
 
 
-def _correction(weight: FloatArray, error: FloatArray, fine: Codes, coarse: Codes) -> float:
+def _compute_correction(weight: FloatArray, error: FloatArray, fine: Codes, coarse: Codes) -> float:
     """Compute the between-variance due to sampling error alone: Σ w² (1/w_fine − 1/w_coarse) s²/n."""
     of_fine, of_coarse = (np.bincount(codes, weights=weight)[codes] for codes in (fine, coarse))
     return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
 
 
-def _result(names: Sequence[str], found: Sequence[tuple[float, float]]) -> Hierarchy:
+def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float]]) -> Hierarchy:
     distance, unbiased = (float(sum(column)) for column in zip(*found, strict=True))
     divisible = 0 < distance < np.inf
     levels = tuple(
-        Level(name, value, _require_defined(corrected), value / distance if divisible else None)
+        Level(name, value, _nan_to_none(corrected), value / distance if divisible else None)
         for name, (value, corrected) in zip(names, found, strict=True)
     )
-    return Hierarchy(levels, distance, _require_defined(unbiased))
+    return Hierarchy(levels, distance, _nan_to_none(unbiased))
 
 
-def _require_defined(value: float) -> float | None:
+def _nan_to_none(value: float) -> float | None:
     return None if np.isnan(value) else value

@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     FloatArray,
     InputError,
     arg,
@@ -17,7 +17,7 @@ from crossfusion._base import (
     number_text,
     warn,
 )
-from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, error_of_mean, split_by_stratum
+from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, estimate_mean_errors, split_by_stratum
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.result import Result
 from crossfusion.moments import kernel
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
-DRAWN = ("distance", "unbiased")
-MOST = 5_000  # groups, whose matrices take a gigabyte or two
+MATRIX_FIELDS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
+PLOTTED_VALUES = ("distance", "unbiased")
+MAX_GROUPS = 5_000  # groups, whose matrices take a gigabyte or two
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ class Pairwise(Result):
     @property
     def columns(self) -> dict[str, FloatArray]:
         """The matrices by name, those that are there."""
-        found = {name: getattr(self, name) for name in COLUMNS}
+        found = {name: getattr(self, name) for name in MATRIX_FIELDS}
         return {name: values for name, values in found.items() if values is not None}
 
     def _columns(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Pairwise(Result):
         matplotlib.figure.Figure
             What was drawn on; write it with ``savefig``.
         """
-        check_option(values, DRAWN, "values")
+        check_option(values, PLOTTED_VALUES, "values")
         found: FloatArray = getattr(self, values)
         what = "Cross-Fusion Distance" + (", unbiased" if values == "unbiased" else "")
         return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
@@ -152,9 +152,9 @@ class Pairwise(Result):
         title = f"Cross-Fusion Distance between {len(self.labels)} groups"
         if self.lower is not None or self.pvalue is not None:
             return [f"{title}, the farthest first", self._list_pairs()]
-        names = [label_text(label) for label in self.labels[:SHOWN]]
+        names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
-            [name, *(number_text(value) for value in values[:SHOWN])]
+            [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
             for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
         ]
         return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names))]
@@ -163,7 +163,7 @@ class Pairwise(Result):
         """Pairs in the order of their unbiased distance, with all that was asked for."""
         first, second = np.triu_indices(len(self.labels), 1)
         columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
-        order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:SHOWN].tolist()
+        order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:MAX_LISTED_GROUPS].tolist()
         rows = [
             [label_text(self.labels[first[k]]), label_text(self.labels[second[k]])]
             + [number_text(values[k]) for values in columns.values()]
@@ -181,17 +181,17 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
     check_option(weights, WEIGHTS, "weights")
     design.check_groups()
     cells, group, number = design.cells, design.group, len(design.labels)
-    if number > MOST:
+    if number > MAX_GROUPS:
         raise InputError(
-            problem=f"{number:,} groups have too many pairs, at most {MOST:,} are taken",
+            problem=f"{number:,} groups have too many pairs, at most {MAX_GROUPS:,} are taken",
             remedy="select or roll up first",
         )
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
-    error = error_of_mean(cells)
+    error = estimate_mean_errors(cells)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     for members in split_by_stratum(design.stratum):
         own = group[members]
-        weight = _pair_weights(cells.count[members], own, rows_of_group, weights)
+        weight = _compute_pair_weights(cells.count[members], own, rows_of_group, weights)
         everyone = np.array_equal(own, np.arange(number))  # all groups, in order: no copies
         rows: Any = ... if everyone else own
         within[rows] += weight * cells.dispersion[members][:, None]
@@ -218,7 +218,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
     return result
 
 
-def _pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:
+def _compute_pair_weights(count: FloatArray, group: Codes, rows_of_group: FloatArray, scheme: str) -> FloatArray:
     """Compute the weight of each cell of a stratum (rows) in the pair of its group with every group (columns)."""
     if scheme == "pooled":
         return np.asarray(count[:, None] / (rows_of_group[group][:, None] + rows_of_group))

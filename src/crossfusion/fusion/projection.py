@@ -13,7 +13,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     CodeArray,
     FloatArray,
     InputError,
@@ -35,8 +35,8 @@ from crossfusion.moments import Moments
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FLAT = 1e-12  # of the largest eigenvalue: what is smaller is rounding
-LOOKED_AT = 2000  # rows from which a second direction is found
+RANK_TOLERANCE = 1e-12  # of the largest eigenvalue: what is smaller is rounding
+MAX_BASIS_ROWS = 2000  # rows from which a second direction is found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ class Projection(Result):
     def _contents(self) -> list[Content]:
         rows = [
             [label_text(label), *map(number_text, place)]
-            for label, place in zip(self.labels[:SHOWN], self.means.tolist(), strict=False)
+            for label, place in zip(self.labels[:MAX_LISTED_GROUPS], self.means.tolist(), strict=False)
         ]
         said = f"the plane shows {percent(self.shown)} of the variance between them"
         table = TextTable(["", "first", "second"], rows, more=len(self.labels) - len(rows))
@@ -115,7 +115,7 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
     check_same_dim({"the summary": dim, "rows": found.shape[1]})
     require_finite(found, "rows", "raise", "leave those rows out, with their labels")
     try:
-        names = [_label(entry) for entry in labels]
+        names = [_normalize_label(entry) for entry in labels]
         hash(tuple(names))
     except TypeError as problem:
         raise InputError(
@@ -131,10 +131,10 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
     return found, np.array([places[name] for name in names], np.int32)
 
 
-def _label(entry: Any) -> Any:
+def _normalize_label(entry: Any) -> Any:
     """A label as a summary has it: of several factors, a tuple."""
     if isinstance(entry, list | tuple | np.ndarray):
-        return tuple(map(_label, entry))
+        return tuple(map(_normalize_label, entry))
     value = python_value(entry.as_py() if hasattr(entry, "as_py") else entry)
     return value.decode() if isinstance(value, bytes) else value
 
@@ -153,20 +153,20 @@ def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArra
     """Center, two directions, how much of the variance between groups they show, and where the second comes from."""
     weight = groups.count / groups.count.sum()
     center = np.asarray(weight @ groups.mean)
-    axes, shown = _between(groups.mean - center, weight)
+    axes, shown = _find_between_axes(groups.mean - center, weight)
     if len(axes) == 2:
         return center, axes, shown, "between"
-    rest = cells if rows is None else np.asarray(rows[:LOOKED_AT], np.float64)
+    rest = cells if rows is None else np.asarray(rows[:MAX_BASIS_ROWS], np.float64)
     return center, _complete_basis(axes, rest - center), shown, "cells" if rows is None else "rows"
 
 
-def _between(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:
+def _find_between_axes(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:
     """Up to two directions as rows, and how much of the scatter they show."""
     _, size, axes = np.linalg.svd(np.sqrt(weight)[:, None] * gap, full_matrices=False)
     variance = size**2
     if not variance.sum() > 0:
         return axes[:0], None
-    kept = axes[: min(2, int(np.sum(variance > FLAT * variance[0])))]
+    kept = axes[: min(2, int(np.sum(variance > RANK_TOLERANCE * variance[0])))]
     return _orient(kept), float(variance[:2].sum() / variance.sum())
 
 
@@ -174,7 +174,7 @@ def _complete_basis(axes: FloatArray, rest: FloatArray) -> FloatArray:
     """Directions of the largest variance in what the axes leave, until there are two; zeros where nothing is left."""
     left = rest - rest.mean(axis=0) if len(axes) == 0 else rest - rest @ axes.T @ axes
     _, size, more = np.linalg.svd(left - left.mean(axis=0), full_matrices=False)
-    least = np.sqrt(FLAT) * np.linalg.norm(rest)  # what is smaller is rounding, and may point along the axes
+    least = np.sqrt(RANK_TOLERANCE) * np.linalg.norm(rest)  # what is smaller is rounding, and may point along the axes
     more = _orient(more[: 2 - len(axes)] * (size[: 2 - len(axes), None] > least))
     found = np.concatenate([axes, more])
     return np.concatenate([found, np.zeros((2 - len(found), rest.shape[1]))])

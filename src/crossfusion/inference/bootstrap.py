@@ -3,7 +3,7 @@
 import numpy as np
 
 from crossfusion._base import FloatArray
-from crossfusion.fusion import Design, split_by_stratum, stratum_means
+from crossfusion.fusion import Design, compute_stratum_means, split_by_stratum
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
 
@@ -24,7 +24,7 @@ def compute_replicates(units: UnitMoments, design: Design, weight: FloatArray, t
     errors = estimate_unit_errors(units, design, weight).errors
     gap = units.moments.mean - cells.mean[units.cell]
     square = units.moments.sumsq.sum(axis=1) + units.moments.count * np.einsum("ij,ij->i", gap, gap)
-    offset = cells.mean - stratum_means(cells.mean, weight, stratum)[stratum]
+    offset = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
     between, within, weights = np.zeros((3, len(times)))
     for members in split_by_stratum(stratum):
         total, center = np.zeros(len(times)), np.zeros((len(times), cells.dim))

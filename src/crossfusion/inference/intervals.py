@@ -24,10 +24,10 @@ import numpy as np
 from crossfusion._base import FloatArray
 from crossfusion.fusion import Fusion
 
-LEAST_SHARE = 0.5  # of the linear variance that the direction found would have: never below
-MOST_SKEWED = 2.8  # about the chi-square of one degree of freedom; a skewness beyond it is an error of estimation
-STEPS = 100  # at most, towards a limit
-CLOSE = 1e-12  # of the bracket a limit is searched in, at which it is found
+MIN_LINEAR_SHARE = 0.5  # of the linear variance that the direction found would have: never below
+MAX_SKEWNESS = 2.8  # about the chi-square of one degree of freedom; a skewness beyond it is an error of estimation
+MAX_STEPS = 100  # at most, towards a limit
+BRACKET_TOLERANCE = 1e-12  # of the bracket a limit is searched in, at which it is found
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Errors:
             quantiles = [self._quantile(distance[k], probability) for k, probability in enumerate((1 - tail, tail))]
             return np.asarray(estimate - distance - np.array(quantiles))
 
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             too_low = excess(np.array([top, top]))[1] > 0
             if not too_low.any():
                 break
@@ -94,7 +94,7 @@ class Errors:
         slope = 2 * second / self.bias  # 4c/T²
         along = (2 * second + found) / (self.bias + np.maximum(self.between, 0.0))  # in the direction that was found
         steep = np.maximum(slope, along)
-        variance = np.maximum(found + steep * (supposed - self.between), LEAST_SHARE * along * supposed)
+        variance = np.maximum(found + steep * (supposed - self.between), MIN_LINEAR_SHARE * along * supposed)
         return variance, 1.5 * steep * self.total * variance
 
     def _quantile(self, distance: FloatArray, probability: float) -> FloatArray:
@@ -106,8 +106,8 @@ class Errors:
         variance = self.quadratic / self.total**2 + first
         third = third + 2 * self.quadratic**2 / self.bias / self.total**3
         normal = NormalDist().inv_cdf(probability)
-        heavier = 1 + (student_quantile(normal, self.freedom) - 1) * first / variance
-        skewed = _gamma(normal, np.minimum(third / variance**1.5, MOST_SKEWED))
+        heavier = 1 + (student_ratio(normal, self.freedom) - 1) * first / variance
+        skewed = _gamma_quantile(normal, np.minimum(third / variance**1.5, MAX_SKEWNESS))
         return np.asarray(np.sqrt(variance) * heavier * skewed)
 
 
@@ -116,14 +116,14 @@ def stack_errors(errors: Sequence[Errors]) -> Errors:
     return Errors(*(np.array([getattr(entry, field.name) for entry in errors]) for field in fields(Errors)))
 
 
-def _gamma(normal: float, skewness: FloatArray) -> FloatArray:
+def _gamma_quantile(normal: float, skewness: FloatArray) -> FloatArray:
     """Compute a quantile of a gamma variable with mean 0 and variance 1 (Wilson and Hilferty 1931)."""
     small = np.maximum(skewness, 1e-6)
     root = np.maximum(1 + small * normal / 6 - small**2 / 36, 0.0)
     return np.asarray(2 / small * (root**3 - 1))
 
 
-def student_quantile(normal: float, freedom: FloatArray) -> FloatArray:
+def student_ratio(normal: float, freedom: FloatArray) -> FloatArray:
     """Divide a quantile of Student's t by the normal one (Abramowitz and Stegun 26.7.5; exact below three degrees)."""
     z, free = normal**2, np.maximum(freedom, 1.0)
     series = (
@@ -140,10 +140,10 @@ def student_quantile(normal: float, freedom: FloatArray) -> FloatArray:
     return np.where(free < 2, one / abs(normal), np.where(free < 3, two / abs(normal), series))
 
 
-def half_width(level: float, freedom: float) -> float:
+def compute_half_width(level: float, freedom: float) -> float:
     """Compute half the width of an interval by Student's t, in standard errors."""
     normal = NormalDist().inv_cdf((1 + level) / 2)
-    return float(normal * student_quantile(normal, np.array(float(freedom))))
+    return float(normal * student_ratio(normal, np.array(float(freedom))))
 
 
 def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray) -> FloatArray:
@@ -152,19 +152,19 @@ def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray
     at_low, at_high = function(low), function(high)
     starts_below = at_low <= 0
     moved = np.zeros_like(top)
-    for _ in range(STEPS):
-        if np.all(starts_below | (high - low <= CLOSE * high)):
+    for _ in range(MAX_STEPS):
+        if np.all(starts_below | (high - low <= BRACKET_TOLERANCE * high)):
             break
         # false position that halves an end which stays put (Illinois), kept off the ends themselves
         share = np.divide(at_low, at_low - at_high, out=np.full_like(top, 0.5), where=at_low > at_high)
-        middle = low + (high - low) * np.clip(share, CLOSE / 4, 1 - CLOSE / 4)
+        middle = low + (high - low) * np.clip(share, BRACKET_TOLERANCE / 4, 1 - BRACKET_TOLERANCE / 4)
         value = function(middle)
         above = value > 0
         at_high = np.where(above, np.where(moved > 0, at_high / 2, at_high), value)
         at_low = np.where(above, value, np.where(moved < 0, at_low / 2, at_low))
         low, high = np.where(above, middle, low), np.where(above, high, middle)
         moved = np.where(above, 1.0, -1.0)
-        if np.all(starts_below | (np.abs(value) <= CLOSE * high)):
+        if np.all(starts_below | (np.abs(value) <= BRACKET_TOLERANCE * high)):
             return np.where(starts_below, 0.0, middle)
     return np.where(starts_below, 0.0, (low + high) / 2)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from crossfusion._base import FloatArray, InputError, check_option
 
-METHODS = ("holm", "bh")
+ADJUSTMENTS = ("holm", "bh")
 
 
 def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
@@ -48,7 +48,7 @@ def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
     >>> cf.adjusted_pvalues([0.01, 0.04, 0.03], method="bh")
     array([0.03, 0.04, 0.04])
     """
-    check_option(method, METHODS, "method")
+    check_option(method, ADJUSTMENTS, "method")
     try:
         values = np.array(pvalues, np.float64)
     except (TypeError, ValueError) as problem:
@@ -60,17 +60,17 @@ def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
     made = ~np.isnan(values)
     known = values[made]
     order = np.argsort(known)
-    known[order] = (_holm if method == "holm" else _benjamini_hochberg)(known[order])
+    known[order] = (_adjust_holm if method == "holm" else _adjust_benjamini_hochberg)(known[order])
     values[made] = known
     return values
 
 
-def _holm(ascending: FloatArray) -> FloatArray:
+def _adjust_holm(ascending: FloatArray) -> FloatArray:
     left = np.arange(len(ascending), 0, -1)
     return np.minimum(1, np.maximum.accumulate(left * ascending))
 
 
-def _benjamini_hochberg(ascending: FloatArray) -> FloatArray:
+def _adjust_benjamini_hochberg(ascending: FloatArray) -> FloatArray:
     rank = np.arange(1, len(ascending) + 1)
     stepped = len(ascending) / rank * ascending
     return np.minimum(1, np.minimum.accumulate(stepped[::-1])[::-1])

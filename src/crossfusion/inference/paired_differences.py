@@ -7,7 +7,7 @@ import numpy as np
 
 from crossfusion._base import FloatArray
 from crossfusion.fusion import Fusion
-from crossfusion.inference.intervals import half_width
+from crossfusion.inference.intervals import compute_half_width
 from crossfusion.inference.unit_errors import UnitErrors
 
 
@@ -23,15 +23,15 @@ class Side:
         """Standard error of the distance."""
         return float(self.errors.errors.stderr)
 
-    def longer(self, limit: int) -> float:
+    def asymmetry(self, limit: int) -> float:
         """By what factor its interval is longer on a side than a symmetric one would be; 1 where it is shorter."""
         if self.fusion.interval is None or self.fusion.unbiased is None or self.fusion.level is None:
             return 1.0
-        usual = self.stderr * half_width(self.fusion.level, float(self.errors.errors.freedom))
+        usual = self.stderr * compute_half_width(self.fusion.level, float(self.errors.errors.freedom))
         return max(abs(self.fusion.interval[limit] - self.fusion.unbiased) / usual, 1.0)
 
 
-def half_widths(method: Side, reference: Side, level: float) -> tuple[float, float]:
+def compute_half_widths(method: Side, reference: Side, level: float) -> tuple[float, float]:
     """How far the limits of a difference are below and above it: what units add to it, one by one and in pairs.
 
     Where the interval of a distance is longer on one side, so is that of the difference, by its share in the errors.
@@ -41,23 +41,23 @@ def half_widths(method: Side, reference: Side, level: float) -> tuple[float, flo
     freedom = min(float(side.errors.errors.freedom) for side in (method, reference))
     second = 2 * float(np.sum(kernel**2))
     variance = second + max(float(np.sum(influence**2)) - 2 * second, 0.0)
-    half = half_width(level, freedom) * float(np.sqrt(variance))
+    half = compute_half_width(level, freedom) * float(np.sqrt(variance))
     own, other = method.stderr**2, reference.stderr**2
     shared = (own + other - variance) / 2
     shares = np.maximum([own - shared, other - shared], 0.0)
     shares = shares / shares.sum() if shares.sum() > 0 else np.array([0.5, 0.5])
-    below = shares @ np.square([method.longer(0), reference.longer(1)])
-    above = shares @ np.square([method.longer(1), reference.longer(0)])
+    below = shares @ np.square([method.asymmetry(0), reference.asymmetry(1)])
+    above = shares @ np.square([method.asymmetry(1), reference.asymmetry(0)])
     return half * float(np.sqrt(below)), half * float(np.sqrt(above))
 
 
-def exceeds_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
+def zero_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
     """The same values, but 0 where rounding of the distances is all that is left of one."""
     least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
     return np.where(np.abs(values) < least, 0.0, values)
 
 
-def count_ranks(values: FloatArray) -> Any:
+def rank_values(values: FloatArray) -> Any:
     """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
     rounding = 1e-12 * np.max(np.abs(values), axis=1, initial=0.0, where=np.isfinite(values))[:, None, None]
     return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
-from crossfusion.fusion import Design, between_by_feature, error_of_mean, split_by_stratum, stratum_means
+from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
-from crossfusion.moments import PRODUCTS, Moments, influence_sums, kernel
+from crossfusion.moments import PRODUCTS, Moments, kernel, sum_influences
 
-SAMPLE = 512  # rows in all cells together, from which traces of squared covariances are estimated
-NUMBERS = 2**17  # in the sample of one cell, at most
-LEAST = 16  # rows in each sample, or all there are
-LOOKED_FOR = 64  # cells up to which each is looked for by itself; more are sorted
-AT_A_TIME = 2**20  # bytes of rows, as float64
-LEAST_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
-FEW = 16  # cells of a part up to which traces of products are estimated pair by pair
+MAX_SAMPLED_ROWS = 512  # rows in all cells together, from which traces of squared covariances are estimated
+MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell, at most
+MIN_SAMPLED_ROWS = 16  # rows in each sample, or all there are
+MAX_SCANNED_CELLS = 64  # cells up to which each is looked for by itself; more are sorted
+READ_BYTES = 2**20  # bytes of rows, as float64
+MIN_CELL_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
+MAX_PAIRED_CELLS = 16  # cells of a part up to which traces of products are estimated pair by pair
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ def estimate_row_errors(
 ) -> Errors:
     """Errors of the distance of a design with these weights, from its rows in one or several arrays, and a sample."""
     cells, stratum = design.cells, design.stratum
-    error = error_of_mean(cells)  # s²/n
-    if cells.count.min() < LEAST_ROWS:
+    error = estimate_mean_errors(cells)  # s²/n
+    if cells.count.min() < MIN_CELL_ROWS:
         raise InputError(
             "level",
-            problem=f"needs {LEAST_ROWS} rows or more in each group (in its stratum), to see how their spread varies",
+            problem=f"needs at least {MIN_CELL_ROWS} rows per group (in its stratum), to see how their spread varies",
             remedy="leave smaller ones out, or pass coarser strata",
         )
     share = weight / np.bincount(stratum, weights=weight)[stratum]
@@ -60,15 +60,17 @@ def estimate_row_errors(
             problem="needs rows that differ within the groups, and strata that groups share",
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
-    direction = cells.mean - stratum_means(cells.mean, weight, stratum)[stratum]
-    sums = np.sum([_sums(chunk, design.cells, direction, within) for chunk in chunks], axis=0)
-    second, fourth = _center_sums(sums, within / total - 1, 2 * within / total)
+    direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
+    sums = np.sum([_sum_products(chunk, design.cells, direction, within) for chunk in chunks], axis=0)
+    second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
     of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
     with map_threads(1):
-        scale = count_independent(design) ** 2
-        quadratic = (scale / within) ** 2 * _quadratic_sums(sampled, design, weight, share, error * cells.count / scale)
+        scale = measure_spread(design) ** 2
+        quadratic = (scale / within) ** 2 * _estimate_quadratic(
+            sampled, design, weight, share, error * cells.count / scale
+        )
     freedom = float(np.sum(cells.count - 1))
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
@@ -78,23 +80,23 @@ def estimate_row_errors(
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, least_quadratic(bias / within, design)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
         freedom=np.array(freedom),
     )
 
 
-def least_quadratic(bias: float, design: Design) -> float:
+def bound_quadratic(bias: float, design: Design) -> float:
     """Least variance of a quadratic form of this mean, whose rank is that of the design at most."""
     rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
     return 2 * bias**2 / rank
 
 
-def _sums(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
+def _sum_products(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
     """For each cell the sums of `influence.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
-    if isinstance(chunk.rows, np.ndarray) and chunk.rows.nbytes >= kernel.SMALL:
-        return influence_sums(chunk.rows, chunk.codes, cells.mean, direction, cells.dispersion, unit)
+    if isinstance(chunk.rows, np.ndarray) and chunk.rows.nbytes >= kernel.NUMPY_MAX_BYTES:
+        return sum_influences(chunk.rows, chunk.codes, cells.mean, direction, cells.dispersion, unit)
     sums = np.zeros((len(cells), len(PRODUCTS)))
-    for start, block in split_rows(chunk.rows, AT_A_TIME):
+    for start, block in split_rows(chunk.rows, READ_BYTES):
         dense = block if isinstance(block, np.ndarray) else block.toarray()
         codes = chunk.codes[start : start + len(dense)]
         for cell in np.unique(codes[codes >= 0]).tolist():
@@ -107,7 +109,7 @@ def _sums(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float
     return sums
 
 
-def _center_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
+def _combine_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
     """Sums over the rows of each cell of the second and of the fourth power of their influence."""
     factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in PRODUCTS])
     power = np.array([i + j for i, j in PRODUCTS])
@@ -115,7 +117,7 @@ def _center_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[F
     return terms[:, power == 2].sum(axis=1), terms[:, power == 4].sum(axis=1)
 
 
-def _quadratic_sums(
+def _estimate_quadratic(
     sampled: Mapping[int, NDArray[np.float32]],
     design: Design,
     weight: FloatArray,
@@ -128,11 +130,11 @@ def _quadratic_sums(
     cells, where pairs of different cells hardly matter, they are bounded by the traces of the cells themselves.
     """
     count = design.cells.count
-    own = np.array([_own_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
+    own = np.array([_estimate_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
     total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
     mixed = weight * share / count  # w_c² / w_g n_c
     for members in split_by_stratum(design.stratum):
-        if len(members) > FEW:
+        if len(members) > MAX_PAIRED_CELLS:
             bound = mixed[members] * np.sqrt(own[members])
             total += float(bound.sum() ** 2 - np.sum(bound**2))
             continue
@@ -143,7 +145,7 @@ def _quadratic_sums(
     return 2 * total
 
 
-def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
+def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
     """Trace of a cell's squared covariance, from some of its `count` rows, centered; at least that of a sphere."""
     number, dim = rows.shape
     products = rows @ rows.T
@@ -154,20 +156,20 @@ def _own_trace(rows: NDArray[np.float32], count: float, variance: float) -> floa
 
 def sample_rows(chunks: Sequence[LabeledRows], design: Design) -> dict[int, NDArray[np.float32]]:
     """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
-    return {cell: rows for chunk in chunks for cell, rows in _samples(chunk, design)}
+    return {cell: rows for chunk in chunks for cell, rows in _sample_chunk(chunk, design)}
 
 
-def count_independent(design: Design) -> float:
+def measure_spread(design: Design) -> float:
     """Distance of rows from the means of their cells, as a root mean square; 1 if there is none."""
     return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
 
 
-def _samples(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _sample_chunk(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
-    each = max(LEAST, min(SAMPLE // len(design.cells), NUMBERS // design.cells.dim))
-    inverse = 1 / count_independent(design)
+    each = max(MIN_SAMPLED_ROWS, min(MAX_SAMPLED_ROWS // len(design.cells), MAX_SAMPLED_NUMBERS // design.cells.dim))
+    inverse = 1 / measure_spread(design)
     cells = range(len(design.cells)) if chunk.only is None else [chunk.only]
-    positions = _positions(chunk, len(cells))
+    positions = _locate_cells(chunk, len(cells))
     for cell in cells:
         own = positions(cell)
         if not len(own):
@@ -179,9 +181,9 @@ def _samples(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[
         yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
 
 
-def _positions(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
+def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
     """Where the rows of a cell are, in order."""
-    if cells <= LOOKED_FOR:
+    if cells <= MAX_SCANNED_CELLS:
         return lambda cell: np.flatnonzero(chunk.codes == cell)
     order = np.argsort(chunk.codes, kind="stable")
     edges = np.searchsorted(chunk.codes[order], np.arange(cells + 1))

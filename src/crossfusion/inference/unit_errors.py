@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, arg, map_threads
-from crossfusion.fusion import Codes, Design, between_by_feature, split_by_stratum, stratum_means
+from crossfusion.fusion import Codes, Design, between_by_feature, compute_stratum_means, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
-from crossfusion.inference.row_errors import least_quadratic
+from crossfusion.inference.row_errors import bound_quadratic
 from crossfusion.moments import Moments
 
-SAMPLE = 2048  # entries (a unit's rows in one cell) whose products give the size of the quadratic term
+MAX_SAMPLED_ENTRIES = 2048  # entries (a unit's rows in one cell) whose products give the size of the quadratic term
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class UnitMoments:
         """Number of units."""
         return int(self.unit.max()) + 1
 
-    def of_cells(self, cells: Codes) -> "UnitMoments":
+    def select_cells(self, cells: Codes) -> "UnitMoments":
         """Units in these cells, with cells and units renumbered."""
         place = np.full(int(self.cell.max()) + 1, -1)
         place[cells] = np.arange(len(cells))
@@ -76,11 +76,13 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
         )
     share = moments.count / cells.count[cell]
     error = (moments.mean - cells.mean[cell]) * share[:, None]  # e_uc
-    own = _own_errors(units, error, share, cells)
-    tables = [_covariances(members, units, error, share, weight, own) for members in split_by_stratum(design.stratum)]
+    own = _estimate_mean_errors(units, error, share, cells)
+    strata = [
+        _estimate_covariances(members, units, error, share, weight, own) for members in split_by_stratum(design.stratum)
+    ]
     between = float(between_by_feature(cells.mean, weight, design.stratum).sum())
     within = float(np.sum(weight * cells.dispersion))
-    bias = sum(float(np.sum(table.form * table.covariance)) for table in tables)
+    bias = sum(float(np.sum(stratum.form * stratum.covariance)) for stratum in strata)
     if not (within > 0 and bias > 0):
         raise InputError(
             problem=f"{arg('level')} and {arg('units')} need units that differ within the groups, and strata that"
@@ -88,11 +90,11 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     total = within + between
-    influence = _influence(units, design, weight, within, total)
-    influence -= 2 * sum(_own_influence(table, units, share) for table in tables) / total
-    squared = influence**2 / (1 - _leverage(units, weight, share))
+    influence = _compute_influence(units, design, weight, within, total)
+    influence -= 2 * sum(_compute_self_influence(stratum, units, share) for stratum in strata) / total
+    squared = influence**2 / (1 - _compute_leverage(units, weight, share))
     with map_threads(1):
-        kernel = _kernel(tables, units, error, share)
+        kernel = _compute_kernel(strata, units, error, share)
     return UnitErrors(
         errors=Errors(
             between=np.array((between - bias) / within),
@@ -100,33 +102,35 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             total=np.array(total / within),
             linear=np.array(float(squared.sum())),
             bias=np.array(bias / within),
-            quadratic=np.array(max(2 * np.sum((kernel / within) ** 2), least_quadratic(bias / within, design))),
-            freedom=np.array(_freedom(units, design, squared)),
+            quadratic=np.array(max(2 * np.sum((kernel / within) ** 2), bound_quadratic(bias / within, design))),
+            freedom=np.array(_estimate_freedom(units, design, squared)),
         ),
         influence=np.sign(influence) * np.sqrt(squared),
         kernel=kernel / total,
     )
 
 
-def _influence(units: UnitMoments, design: Design, weight: FloatArray, within: float, total: float) -> FloatArray:
+def _compute_influence(
+    units: UnitMoments, design: Design, weight: FloatArray, within: float, total: float
+) -> FloatArray:
     """Sum of the influences of each unit's rows on the distance."""
     moments, cell, cells, stratum = units.moments, units.cell, design.cells, design.stratum
     gap = moments.mean - cells.mean[cell]
-    direction = (cells.mean - stratum_means(cells.mean, weight, stratum)[stratum])[cell]
+    direction = (cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum])[cell]
     square = moments.sumsq.sum(axis=1) + moments.count * np.einsum("ij,ij->i", gap, gap)
     excess = square - moments.count * cells.dispersion[cell]
     influence = (excess + 2 * moments.count * np.einsum("ij,ij->i", gap, direction)) / total - excess / within
     return np.bincount(units.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
 
 
-def _leverage(units: UnitMoments, weight: FloatArray, share: FloatArray) -> FloatArray:
+def _compute_leverage(units: UnitMoments, weight: FloatArray, share: FloatArray) -> FloatArray:
     """By how much of its own error each unit has moved the means that it is compared with."""
     of_cell = weight[units.cell]
     squares = np.bincount(units.unit, weights=of_cell * share**2)
     return np.asarray(squares / np.bincount(units.unit, weights=of_cell * share))
 
 
-def _freedom(units: UnitMoments, design: Design, squared: FloatArray) -> float:
+def _estimate_freedom(units: UnitMoments, design: Design, squared: FloatArray) -> float:
     """Degrees of freedom of the standard error: units less their kinds, and fewer where single units decide."""
     freedom = float(max(units.unit_count - len(np.unique(encode_strata_sets(units.unit, design.group[units.cell]))), 1))
     linear, fourth = float(squared.sum()), float(np.sum(squared**2))
@@ -135,7 +139,7 @@ def _freedom(units: UnitMoments, design: Design, squared: FloatArray) -> float:
     return freedom
 
 
-def _own_errors(units: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
+def _estimate_mean_errors(units: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
     """Squared error of the mean of each cell, V_c.
 
     Units of variance τ², with rows of variance σ² around them, give the mean of n rows an error of S τ² + σ²/n, where S
@@ -161,7 +165,7 @@ def estimate_cell_errors(units: UnitMoments, cells: Moments) -> tuple[FloatArray
     second = np.asarray(np.bincount(units.cell, weights=share**2), float)
     single = np.bincount(units.cell) < 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = _own_errors(units, error, share, cells)
+        own = _estimate_mean_errors(units, error, share, cells)
     return np.where(single, np.nan, own), second
 
 
@@ -186,13 +190,13 @@ class StratumErrors:
         return np.divide(self.covariance, self.squares, out=nothing, where=self.squares > 0)
 
 
-def _covariances(
+def _estimate_covariances(
     members: Codes, units: UnitMoments, error: FloatArray, share: FloatArray, weight: FloatArray, own: FloatArray
 ) -> StratumErrors:
     """Estimate the covariances of the errors of the means in one stratum, summed over features."""
     squares = np.diag(np.bincount(units.cell, weights=share**2).astype(np.float64)[members])
     covariance = np.diag(own[members])
-    for a, b, here, there in _covary_shared(members, units):
+    for a, b, here, there in _find_shared_units(members, units):
         both = share[here] * share[there]
         squares[a, b] = squares[b, a] = both.sum()
         factor = 1 / (1 - np.sum(both * (share[here] + share[there])) / both.sum() + both.sum())
@@ -203,7 +207,7 @@ def _covariances(
     return StratumErrors(members, form, covariance, squares, scale)
 
 
-def _covary_shared(members: Codes, units: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:
+def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:
     """Find pairs of cells of a stratum that share units: their positions, and the shared units' entries in both."""
     inside = np.flatnonzero(np.isin(units.cell, members))
     if len(np.unique(units.unit[inside])) == len(inside):
@@ -217,33 +221,35 @@ def _covary_shared(members: Codes, units: UnitMoments) -> Iterator[tuple[int, in
                 yield a, b, positions[a][here], positions[b][there]
 
 
-def _own_influence(table: StratumErrors, units: UnitMoments, share: FloatArray) -> FloatArray:
+def _compute_self_influence(stratum: StratumErrors, units: UnitMoments, share: FloatArray) -> FloatArray:
     """What each unit's own error adds to its influence, on average; nothing if all units have the same rows."""
-    inside = np.flatnonzero(np.isin(units.cell, table.members))
-    shares = np.zeros((units.unit_count, len(table.members)))
-    shares[units.unit[inside], np.searchsorted(table.members, units.cell[inside])] = share[inside]
-    crossed = np.sum(shares * (shares @ (table.form * table.variance)), axis=1)
-    return np.asarray(crossed - shares @ np.sum(table.form * table.covariance, axis=1))
+    inside = np.flatnonzero(np.isin(units.cell, stratum.members))
+    shares = np.zeros((units.unit_count, len(stratum.members)))
+    shares[units.unit[inside], np.searchsorted(stratum.members, units.cell[inside])] = share[inside]
+    crossed = np.sum(shares * (shares @ (stratum.form * stratum.variance)), axis=1)
+    return np.asarray(crossed - shares @ np.sum(stratum.form * stratum.covariance, axis=1))
 
 
-def _kernel(tables: list[StratumErrors], units: UnitMoments, error: FloatArray, share: FloatArray) -> FloatArray:
+def _compute_kernel(
+    strata: list[StratumErrors], units: UnitMoments, error: FloatArray, share: FloatArray
+) -> FloatArray:
     """Compute the contribution of pairs of different units to the quadratic term, for all units or a sample."""
     total = units.unit_count
-    number = max(min(total, SAMPLE * total // len(units.unit)), min(total, 32))
+    number = max(min(total, MAX_SAMPLED_ENTRIES * total // len(units.unit)), min(total, 32))
     sampled = np.arange(total)
     if number < total:
         sampled = np.sort(np.random.default_rng(0).choice(total, number, replace=False))
     place = np.full(total, -1)
     place[sampled] = np.arange(number)
     kernel = np.zeros((number, number))
-    for table in tables:
-        inside = np.flatnonzero(np.isin(units.cell, table.members) & (place[units.unit] >= 0))
-        cell = np.searchsorted(table.members, units.cell[inside])
+    for stratum in strata:
+        inside = np.flatnonzero(np.isin(units.cell, stratum.members) & (place[units.unit] >= 0))
+        cell = np.searchsorted(stratum.members, units.cell[inside])
         where, back = np.unique(place[units.unit[inside]], return_inverse=True)
-        shares = np.zeros((len(where), len(table.members)))
+        shares = np.zeros((len(where), len(stratum.members)))
         shares[back, cell] = share[inside]
-        products = error[inside] @ error[inside].T + _centering(table, shares, back, cell)
-        products *= table.scale[np.ix_(cell, cell)]
+        products = error[inside] @ error[inside].T + _correct_centering(stratum, shares, back, cell)
+        products *= stratum.scale[np.ix_(cell, cell)]
         if len(where) < len(inside):
             member = (np.arange(len(where))[:, None] == back).astype(np.float64)
             products, back = member @ products @ member.T, np.arange(len(where))
@@ -254,9 +260,9 @@ def _kernel(tables: list[StratumErrors], units: UnitMoments, error: FloatArray, 
     return kernel
 
 
-def _centering(table: StratumErrors, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:
+def _correct_centering(stratum: StratumErrors, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:
     """What centering takes from the product of the errors of different units, on average."""
     own = shares[unit, cell]
     crossing = shares[unit][:, cell]  # the share that the first unit has in the second one's cell
-    apart = crossing + crossing.T - table.squares[np.ix_(cell, cell)]
-    return np.asarray(np.outer(own, own) * apart * table.variance[np.ix_(cell, cell)])
+    apart = crossing + crossing.T - stratum.squares[np.ix_(cell, cell)]
+    return np.asarray(np.outer(own, own) * apart * stratum.variance[np.ix_(cell, cell)])

@@ -84,7 +84,7 @@ def reduce_partition(part: Partition, name: str) -> Reduced:
     running, size = Running(name), 0
     for number, block in enumerate(part()):
         size += block.rows.shape[0] * block.rows.shape[1] * block.rows.dtype.itemsize
-        running.add(number, reduce_chunk(block, name, large=size >= kernel.SMALL))
+        running.add(number, reduce_chunk(block, name, large=size >= kernel.NUMPY_MAX_BYTES))
     return running.total()
 
 
@@ -160,5 +160,5 @@ def finish_summary(pieces: Iterable[tuple[str, Reduced]], nan: str) -> Summary:
 def _warn_about_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
     """Name the groups of which no row was finite."""
     warn_about_lost_groups(
-        {label for keys in lost for label in factors.labels(keys)} - set(factors.labels(summary.keys))
+        {label for keys in lost for label in factors.list_labels(keys)} - set(factors.list_labels(summary.keys))
     )

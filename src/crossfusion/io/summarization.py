@@ -5,14 +5,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crossfusion._base import NAN, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
+from crossfusion._base import NAN_OPTIONS, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
 from crossfusion.io import engines
 from crossfusion.io.engines import dask, spark
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import finish_summary
 from crossfusion.io.sources import open_rows, open_source
 from crossfusion.io.sources.manifest import ManifestJoin, join
-from crossfusion.summary import SMALL_GROUPS, Summary, suppress_small
+from crossfusion.summary import SMALL_OPTIONS, Summary, suppress_small
 
 
 def summarize(
@@ -77,9 +77,9 @@ def summarize(
     >>> len(summary), summary.dim
     (3, 16)
     """
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     check_whole(min_count, "min_count", least=0)
-    check_option(small, SMALL_GROUPS, "small")
+    check_option(small, SMALL_OPTIONS, "small")
     known, engine = as_tags(tags or {}), engines.choose_engine(engine, source)
     names = as_names([*by] if isinstance(by, Mapping) else by, "by")
     check_tags(known, names)
@@ -120,7 +120,7 @@ def collect(
 
     `keeper` keeps what is done, so that the same work can go on after it was interrupted.
     """
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
         joined.settle([piece.match for _, piece in found], sum(piece.seen.rows for _, piece in found))

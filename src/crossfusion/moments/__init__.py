@@ -2,7 +2,7 @@
 
 from crossfusion.moments import kernel
 from crossfusion.moments.columnwise import FEATURES_AT_ONCE, ColumnwiseRows
-from crossfusion.moments.influence import PRODUCTS, influence_sums
+from crossfusion.moments.influence import PRODUCTS, sum_influences
 from crossfusion.moments.moments import Moments, concat, reduce_groups, squared_distance_to_mean
 from crossfusion.moments.transpose import interleave, interleave_chunks
 
@@ -12,10 +12,10 @@ __all__ = [
     "ColumnwiseRows",
     "Moments",
     "concat",
-    "influence_sums",
     "interleave",
     "interleave_chunks",
     "kernel",
     "reduce_groups",
     "squared_distance_to_mean",
+    "sum_influences",
 ]

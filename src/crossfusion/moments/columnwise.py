@@ -98,4 +98,4 @@ def reduce_columnwise(
 def _kernel(dtype: np.dtype[Any]) -> Any:
     from crossfusion.moments import compiled_columnwise
 
-    return compiled_columnwise.accumulate_strip(dtype)
+    return compiled_columnwise.compile_accumulate_strip(dtype)

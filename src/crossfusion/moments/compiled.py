@@ -19,12 +19,12 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-RUN = 64  # rows summed in the type of the input before float64 takes over
-PASS = 16  # rows that run past one strip of features, few enough to stay in the first-level cache
-WIDE, NARROW = 4, 1  # vectors in a strip
+RUN_ROWS = 64  # rows summed in the type of the input before float64 takes over
+PASS_ROWS = 16  # rows that run past one strip of features, few enough to stay in the first-level cache
+WIDE_STRIP, NARROW_STRIP = 4, 1  # vectors in a strip
 VECTOR_BYTES = 64
-SOON = 4  # rows ahead that are prefetched where rows are read one by one
-LONG = 2048  # bytes of a row from which two are read together
+PREFETCH_ROWS = 4  # rows ahead that are prefetched where rows are read one by one
+LONG_ROW_BYTES = 2048  # bytes of a row from which two are read together
 
 
 def _declare_prefetch(builder: Any) -> Any:
@@ -34,7 +34,7 @@ def _declare_prefetch(builder: Any) -> Any:
     return builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
 
 
-def _strip(vectors: int, abreast: int = 1) -> Any:
+def _make_strip(vectors: int, abreast: int = 1) -> Any:
     """Intrinsic that adds some rows, restricted to a strip of features, to the running sums.
 
     Rows that go abreast have sums of their own, so that none waits for the one before it; only a single file of rows is
@@ -107,9 +107,9 @@ def _strip(vectors: int, abreast: int = 1) -> Any:
     return add_strip
 
 
-_add_wide = _strip(WIDE)
-_add_narrow = _strip(NARROW)
-_add_abreast = _strip(NARROW, abreast=2)
+_add_wide = _make_strip(WIDE_STRIP)
+_add_narrow = _make_strip(NARROW_STRIP)
+_add_abreast = _make_strip(NARROW_STRIP, abreast=2)
 
 
 @njit(nogil=True)
@@ -144,13 +144,13 @@ def _add_run(tile, order, first, number, ahead, sums):  # type: ignore[no-untype
     """Add the rows order[first : first + number] of a tile to sums[1] and sums[2], around sums[0]."""
     dim = tile.shape[1]
     lanes = VECTOR_BYTES // tile.itemsize
-    wide = dim // (WIDE * lanes) * (WIDE * lanes)
+    wide = dim // (WIDE_STRIP * lanes) * (WIDE_STRIP * lanes)
     narrow = dim // lanes * lanes
-    for start in range(first, first + number, PASS):
-        rows = min(PASS, first + number - start)
-        for j in range(0, wide, WIDE * lanes):
+    for start in range(first, first + number, PASS_ROWS):
+        rows = min(PASS_ROWS, first + number - start)
+        for j in range(0, wide, WIDE_STRIP * lanes):
             _add_wide(tile, order, start, rows, ahead, dim, j, sums)
-        for j in range(wide, narrow, NARROW * lanes):
+        for j in range(wide, narrow, NARROW_STRIP * lanes):
             _add_narrow(tile, order, start, rows, ahead, dim, j, sums)
         _add_rest(tile, order, start, rows, narrow, sums)
 
@@ -161,7 +161,7 @@ def _add_cached_run(tile, order, first, number, sums):  # type: ignore[no-untype
     dim = tile.shape[1]
     lanes = VECTOR_BYTES // tile.itemsize
     narrow = dim // lanes * lanes
-    for j in range(0, narrow, NARROW * lanes):
+    for j in range(0, narrow, NARROW_STRIP * lanes):
         _add_abreast(tile, order, first, number, 0, dim, j, sums)
     _add_rest(tile, order, first, number, narrow, sums)
 
@@ -206,7 +206,7 @@ def add_tile(tile, codes, start, order, kept, ahead, origin, count, mean, sumsq,
     k = 0
     while k < kept:
         group = codes[start + order[k]] if codes.size else 0
-        number = min(RUN, kept - k)
+        number = min(RUN_ROWS, kept - k)
         while codes.size and codes[start + order[k + number - 1]] != group:
             number -= 1
         if count[group] == 0:
@@ -309,15 +309,15 @@ def _influence_sums(rows, codes, mean, direction, dispersion, per_unit, sums):  
     long rows of one group go in pairs, which loads the group's mean and direction once for both.
     """
     number, dim = rows.shape
-    in_pairs = dim * rows.itemsize >= LONG
+    in_pairs = dim * rows.itemsize >= LONG_ROW_BYTES
     i = 0
     while i < number:
         group = codes[i]
-        _fetch_row(rows, i + SOON)
+        _fetch_row(rows, i + PREFETCH_ROWS)
         if group < 0:
             i += 1
         elif in_pairs and i + 1 < number and codes[i + 1] == group:
-            _fetch_row(rows, i + 1 + SOON)
+            _fetch_row(rows, i + 1 + PREFETCH_ROWS)
             square = along = other_square = other_along = rows.dtype.type(0)
             for j in range(dim):
                 center, ahead = mean[group, j], direction[group, j]
@@ -347,7 +347,7 @@ def compile_for(function: Any, signature: Any, **options: Any) -> Any:
         return njit(signature, nogil=True, **options)(function)
 
 
-def accumulate(dtype: np.dtype[Any]) -> Any:
+def compile_accumulate(dtype: np.dtype[Any]) -> Any:
     """Compiled `_accumulate` for C-ordered rows of float32 or float64."""
     element = types.float32 if dtype == np.float32 else types.float64
     rows = types.Array(element, 2, "C", readonly=True)
@@ -359,14 +359,14 @@ def accumulate(dtype: np.dtype[Any]) -> Any:
     return compile_for(_accumulate, signature)
 
 
-def squared_distances() -> Any:
+def compile_squared_distances() -> Any:
     """Compiled `_squared_distances`."""
     points = types.Array(types.float64, 2, "C", readonly=True)
     signature = types.void(points, types.intp, types.intp, types.float64[:, ::1])
     return compile_for(_squared_distances, signature, fastmath={"reassoc", "contract"})
 
 
-def influence_sums(dtype: np.dtype[Any]) -> Any:
+def compile_influence_sums(dtype: np.dtype[Any]) -> Any:
     """Compiled `_influence_sums` for C-ordered rows of float32 or float64."""
     element = types.float32 if dtype == np.float32 else types.float64
     rows = types.Array(element, 2, "C", readonly=True)

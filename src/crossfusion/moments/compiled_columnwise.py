@@ -12,11 +12,11 @@ from numba.extending import intrinsic
 
 from crossfusion.moments.compiled import add_tile, compile_for, sort_tile
 
-SQUARE = 8  # rows and columns that are turned over in registers
+SQUARE_SIZE = 8  # rows and columns that are turned over in registers
 
 
 @intrinsic
-def _number_at(typing, address, index, like):  # type: ignore[no-untyped-def]
+def _load_number(typing, address, index, like):  # type: ignore[no-untyped-def]
     """A number of the type of an array, at some place after an address."""
 
     def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
@@ -26,7 +26,7 @@ def _number_at(typing, address, index, like):  # type: ignore[no-untyped-def]
     return like.dtype(address, index, like), generate
 
 
-def _interleave_two(b: Any, vectors: list[Any]) -> list[Any]:
+def _transpose_vectors(b: Any, vectors: list[Any]) -> list[Any]:
     """Columns from rows, or the reverse, of a square of numbers: the first half zipped with the second, until done."""
     size = len(vectors)
     index = ir.VectorType(ir.IntType(32), size)
@@ -39,22 +39,22 @@ def _interleave_two(b: Any, vectors: list[Any]) -> list[Any]:
 
 
 @intrinsic
-def _turn(typing, addresses, first, row, out, target):  # type: ignore[no-untyped-def]
-    """Write a square of `SQUARE` rows and columns to `out`, from columns that begin at addresses[first:]."""
+def _transpose_square(typing, addresses, first, row, out, target):  # type: ignore[no-untyped-def]
+    """Write a square of `SQUARE_SIZE` rows and columns to `out`, from columns that begin at addresses[first:]."""
     signature = types.void(addresses, types.intp, types.intp, out, types.intp)
 
     def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
         table, data = (context.make_array(signature.args[k])(context, b, arguments[k]) for k in (0, 3))
         _, first, row, _, target = arguments
         element, size = data.data.type.pointee, context.get_abi_sizeof(data.data.type.pointee)
-        vector = ir.VectorType(element, SQUARE).as_pointer()
+        vector = ir.VectorType(element, SQUARE_SIZE).as_pointer()
         columns = []
-        for k in range(SQUARE):
+        for k in range(SQUARE_SIZE):
             address = b.load(b.gep(table.data, [b.add(first, first.type(k))]))
             base = b.gep(b.inttoptr(address, element.as_pointer()), [row])
             columns.append(b.load(b.bitcast(base, vector), align=size))
         dim = b.extract_value(data.shape, 1)
-        for k, line in enumerate(_interleave_two(b, columns)):
+        for k, line in enumerate(_transpose_vectors(b, columns)):
             place = b.add(target, b.mul(dim, dim.type(k)))
             b.store(line, b.bitcast(b.gep(data.data, [place]), vector), align=size)
         return context.get_dummy_value()
@@ -66,13 +66,13 @@ def _turn(typing, addresses, first, row, out, target):  # type: ignore[no-untype
 def _interleave(addresses, start, out):  # type: ignore[no-untyped-def]
     """Fill rows from columns that begin at some addresses, from their number `start` on."""
     rows, dim = out.shape
-    whole, wide = rows // SQUARE * SQUARE, dim // SQUARE * SQUARE
-    for column in range(0, wide, SQUARE):
-        for row in range(0, whole, SQUARE):
-            _turn(addresses, column, start + row, out, row * dim + column)
+    whole, wide = rows // SQUARE_SIZE * SQUARE_SIZE, dim // SQUARE_SIZE * SQUARE_SIZE
+    for column in range(0, wide, SQUARE_SIZE):
+        for row in range(0, whole, SQUARE_SIZE):
+            _transpose_square(addresses, column, start + row, out, row * dim + column)
     for row in range(rows):
         for column in range(wide if row < whole else 0, dim):
-            out[row, column] = _number_at(addresses[column], start + row, out)
+            out[row, column] = _load_number(addresses[column], start + row, out)
 
 
 def _accumulate_strip(  # type: ignore[no-untyped-def]
@@ -93,7 +93,7 @@ def _accumulate_strip(  # type: ignore[no-untyped-def]
         add_tile(tile, codes, start, order[start:], kept[number], 0, origin, count, mean, sumsq, sums)
 
 
-def accumulate_strip(dtype: np.dtype[Any]) -> Any:
+def compile_accumulate_strip(dtype: np.dtype[Any]) -> Any:
     """Compiled `_accumulate_strip` for columns of float32 or float64."""
     element = types.float32 if dtype == np.float32 else types.float64
     codes = types.Array(types.int32, 1, "C", readonly=True)
@@ -103,7 +103,7 @@ def accumulate_strip(dtype: np.dtype[Any]) -> Any:
     return compile_for(_accumulate_strip, types.void(types.uint64[::1], codes, types.boolean, *state, *scratch))
 
 
-def interleave(dtype: np.dtype[Any]) -> Any:
+def compile_interleave(dtype: np.dtype[Any]) -> Any:
     """Kernel that makes rows of columns of a float type."""
     kind = types.float32 if dtype == np.float32 else types.float64
     return compile_for(_interleave.py_func, types.void(types.uint64[::1], types.intp, kind[:, ::1]))

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, thread_count
-from crossfusion.moments.kernel import CONVERT, float_type
+from crossfusion.moments.kernel import CONVERTED_BYTES, choose_float_type
 
-PRODUCTS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))  # powers of s and a in `influence_sums`
+PRODUCTS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))  # powers of s and a in `sum_influences`
 
 
-def influence_sums(
+def sum_influences(
     rows: NDArray[Any],
     codes: CodeArray,
     mean: FloatArray,
@@ -26,11 +26,11 @@ def influence_sums(
     s = (‖z − mean‖² − dispersion) / unit and a = ⟨z − mean, direction⟩ / unit.
     """
     squarable = dispersion.max() < 1e30 and dispersion.min() > 1e-30  # in float32
-    dtype = float_type(rows.dtype) if squarable else np.dtype(np.float64)
-    kernel = _influence_kernel(dtype)
+    dtype = choose_float_type(rows.dtype) if squarable else np.dtype(np.float64)
+    kernel = _load_influence_kernel(dtype)
     number, dim = rows.shape
     native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = max(1, number) if native else max(1, CONVERT // (dim * dtype.itemsize))
+    step = max(1, number) if native else max(1, CONVERTED_BYTES // (dim * dtype.itemsize))
     center, along = mean.astype(dtype), direction.astype(dtype)
 
     def work(start: int, stop: int) -> FloatArray:
@@ -48,7 +48,7 @@ def influence_sums(
 
 
 @lru_cache(maxsize=2)
-def _influence_kernel(dtype: np.dtype[Any]) -> Any:
+def _load_influence_kernel(dtype: np.dtype[Any]) -> Any:
     from crossfusion.moments import compiled
 
-    return compiled.influence_sums(dtype)
+    return compiled.compile_influence_sums(dtype)

@@ -19,9 +19,9 @@ from crossfusion.moments.columnwise import ColumnwiseRows
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
-SMALL = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
-CONVERT = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
-SEGMENT = 2**16  # numbers in a block of the NumPy route: what stays in the cache as float64
+NUMPY_MAX_BYTES = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
+CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
+SEGMENT_NUMBERS = 2**16  # numbers in a block of the NumPy route: what stays in the cache as float64
 
 
 def add(a: Triple, b: Triple) -> Triple:
@@ -52,11 +52,11 @@ def merge(
     group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
     origin = np.zeros_like(total[1])
     origin[codes[group_starts]] = mean[order[group_starts]]
-    for block in _segments(codes, max(16, min(4096, SEGMENT // mean.shape[1]))):
+    for block in _split_segments(codes, max(16, min(4096, SEGMENT_NUMBERS // mean.shape[1]))):
         entries = order[block]
         starts = np.flatnonzero(np.diff(codes[block], prepend=-1))
         here = codes[block][starts]
-        part = _merge_block(
+        part = _merge_segments(
             None if count is None else count[entries].astype(np.float64)[:, None],
             mean[entries].astype(np.float64),
             None if sumsq is None else sumsq[entries],
@@ -68,7 +68,7 @@ def merge(
     return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
 
-def _merge_block(
+def _merge_segments(
     weight: FloatArray | None,
     values: FloatArray,
     sumsq: FloatArray | None,
@@ -107,7 +107,7 @@ def _sort_by_code(
     return order, codes[order]
 
 
-def _segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
+def _split_segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
     """Cut sorted codes into blocks in which no group occurs in two segments.
 
     A segment is a stretch of one group, counted from the group's start. Long ones are blocks of their own, short ones
@@ -147,38 +147,38 @@ def reduce_rows(
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(rows, LazyRows) and not large:
             rows = np.asarray(rows)
-        if isinstance(rows, np.ndarray) and rows.nbytes < SMALL and not large:
+        if isinstance(rows, np.ndarray) and rows.nbytes < NUMPY_MAX_BYTES and not large:
             return merge(None, rows, None, codes, groups)
         if not isinstance(rows, (np.ndarray, LazyRows)):
             return _reduce_sparse(rows, codes, groups)
         return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
 
 
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def choose_float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Type in which rows are summed within a short run: the narrowest float that holds them exactly."""
     narrow = dtype.itemsize <= 2 or dtype == np.float32
     return np.dtype(np.float32 if narrow else np.float64)
 
 
 @lru_cache(maxsize=2)
-def _accumulate(dtype: np.dtype[Any]) -> Any:
+def _load_accumulate(dtype: np.dtype[Any]) -> Any:
     from crossfusion.moments import compiled
 
-    return compiled.accumulate(dtype)
+    return compiled.compile_accumulate(dtype)
 
 
 def _reduce_compiled(
     rows: NDArray[Any] | LazyRows, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
 ) -> Triple:
     """Give each thread a stretch of rows and moments of its own, and merge these in order."""
-    dtype = np.dtype(np.float64) if wide else float_type(rows.dtype)
+    dtype = np.dtype(np.float64) if wide else choose_float_type(rows.dtype)
     number, dim = rows.shape
 
     if isinstance(rows, ColumnwiseRows):
-        return columnwise.reduce_columnwise(rows, codes, groups, dtype, _tile_rows(groups))
+        return columnwise.reduce_columnwise(rows, codes, groups, dtype, _choose_tile_rows(groups))
 
     def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
-        parts = iter(rows) if isinstance(rows, LazyRows) else _convert(rows[start:stop], dtype)
+        parts = iter(rows) if isinstance(rows, LazyRows) else _split_for_conversion(rows[start:stop], dtype)
         return _accumulate_chunks(parts, None if codes is None else codes[start:stop], groups, dim, dtype)
 
     if threads == 1 or isinstance(rows, LazyRows):
@@ -190,10 +190,10 @@ def _reduce_compiled(
     return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
 
-def _convert(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+def _split_for_conversion(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
     """The rows as they are, or, where they need a conversion, a few megabytes at a time."""
     native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = max(1, len(rows)) if native else max(1, CONVERT // (rows.shape[1] * dtype.itemsize))
+    step = max(1, len(rows)) if native else max(1, CONVERTED_BYTES // (rows.shape[1] * dtype.itemsize))
     return (rows[start : start + step] for start in range(0, len(rows), step))
 
 
@@ -201,9 +201,9 @@ def _accumulate_chunks(
     parts: Iterator[NDArray[Any]], codes: CodeArray | None, groups: int, dim: int, dtype: np.dtype[Any]
 ) -> tuple[FloatArray, Triple]:
     """Origins, and moments whose means are relative to them, of rows that come in parts."""
-    kernel = _accumulate(dtype)
+    kernel = _load_accumulate(dtype)
     ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
-    tile_rows = _tile_rows(groups)
+    tile_rows = _choose_tile_rows(groups)
     origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
     scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
     start, unlabeled = 0, np.empty(0, np.int32)
@@ -217,7 +217,7 @@ def _accumulate_chunks(
     return origin.astype(np.float64, copy=False), total
 
 
-def _tile_rows(groups: int) -> int:
+def _choose_tile_rows(groups: int) -> int:
     """Rows that are put in the order of their groups together."""
     return max(4096, 48 * groups)
 
@@ -235,7 +235,7 @@ def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:
 
     total = empty(groups, rows.shape[1])
     order, codes = _sort_by_code(None, codes, rows.shape[0])
-    for where in _segments(codes, 4096):
+    for where in _split_segments(codes, 4096):
         block = rows[order[where]].astype(np.float64)
         block.sum_duplicates()
         present, local = np.unique(codes[where], return_inverse=True)
@@ -269,7 +269,7 @@ def squared_distances(points: FloatArray) -> FloatArray:
             gap = points[:i] - points[i]
             out[i, :i] = out[:i, i] = np.einsum("ij,ij->i", gap, gap)
         return out
-    kernel = _distance_kernel()
+    kernel = _load_distance_kernel()
     threads = thread_count()
     edges = (number * np.sqrt(np.linspace(0, 1, 8 * threads + 1))).astype(int).tolist()  # equal shares of a triangle
     with ThreadPoolExecutor(threads) as pool:
@@ -278,7 +278,7 @@ def squared_distances(points: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=1)
-def _distance_kernel() -> Any:
+def _load_distance_kernel() -> Any:
     from crossfusion.moments import compiled
 
-    return compiled.squared_distances()
+    return compiled.compile_squared_distances()

@@ -16,7 +16,7 @@ from crossfusion._base import (
     as_frequency,
     as_rows,
     check_same_dim,
-    finite_rows,
+    find_finite_rows,
     split_rows,
 )
 from crossfusion.moments import kernel
@@ -103,7 +103,7 @@ class Moments:
         if frequency is None:
             total, finite = reduce_groups(values, None, 1, name="rows")
         else:
-            total, finite = _expand_weights(values, as_frequency(frequency, values.shape[0]), name="rows")
+            total, finite = _reduce_weighted(values, as_frequency(frequency, values.shape[0]), name="rows")
         check = FiniteCheck("rows")
         check.see(values, finite)
         check.settle("raise", way_out="give those rows frequency 0")
@@ -220,7 +220,7 @@ def reduce_groups(
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
     total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
-    finite = None if total.is_finite() else finite_rows(rows)
+    finite = None if total.is_finite() else find_finite_rows(rows)
     if finite is not None and not finite.all():
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
         total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
@@ -241,7 +241,7 @@ def squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> F
     return found
 
 
-def _expand_weights(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
+def _reduce_weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Moments of one group whose rows count more or less than once; and which rows are finite, if not all."""
     total = kernel.empty(1, rows.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -249,7 +249,7 @@ def _expand_weights(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moment
             dense = block if isinstance(block, np.ndarray) else block.toarray()
             total = kernel.add(total, kernel.merge(weight[start : start + len(dense)], dense, None, None, 1))
     moments = Moments(*total)
-    finite = None if moments.is_finite() else finite_rows(rows) | (weight == 0)
+    finite = None if moments.is_finite() else find_finite_rows(rows) | (weight == 0)
     if finite is None or finite.all():
         _check_range(moments, name)
     return moments, finite

@@ -13,7 +13,7 @@ from crossfusion.moments import kernel as kernels
 
 def interleave(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Rows × features of one array a feature."""
-    if len(columns) * columns[0].nbytes < kernels.SMALL // 8:
+    if len(columns) * columns[0].nbytes < kernels.NUMPY_MAX_BYTES // 8:
         return np.column_stack(columns)
     return np.asarray(interleave_chunks(columns))
 
@@ -46,4 +46,4 @@ def _stretches(
 def _interleave(dtype: np.dtype[Any]) -> Any:
     from crossfusion.moments import compiled_columnwise
 
-    return compiled_columnwise.interleave(dtype)
+    return compiled_columnwise.compile_interleave(dtype)

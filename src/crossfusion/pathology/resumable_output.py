@@ -57,7 +57,7 @@ class Parts:
                 self.folder, "is in use by another process that makes the same output", "wait for it"
             ) from problem
         except OSError as problem:
-            raise files.unwritable_error(self.folder, problem) from problem
+            raise files.make_write_error(self.folder, problem) from problem
         try:
             self.rows = self._done()
             yield
@@ -173,8 +173,8 @@ def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 def check_target(path: Path) -> None:
     """Refuse, before any work, an output that would replace something else."""
-    if path.suffix.lower() not in storage.ENDINGS:
-        raise FileError(path, "has an ending that does not fit embeddings", f"use {' or '.join(storage.ENDINGS)}")
+    if path.suffix.lower() not in storage.FILE_ENDINGS:
+        raise FileError(path, "has an ending that does not fit embeddings", f"use {' or '.join(storage.FILE_ENDINGS)}")
     files.check_folder(path)
     if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
         raise FileError(path, "exists and was not made by embed", "choose another name, or delete it first")

@@ -37,7 +37,7 @@ def _versions(data: Data) -> dict[str, Summary]:
     asked, summary = data.question, data.summary.rollup(data.question.factors)
     assert asked.method is not None
     others = [name for name in summary.factors if name != asked.method]
-    values = factors.labels(summary.rollup([asked.method]).keys.select([asked.method]))
+    values = factors.list_labels(summary.rollup([asked.method]).keys.select([asked.method]))
     if len(values) < 2:
         raise InputError(
             "method", asked.method, f"has one value only, {values[0]!r}", "a comparison needs two versions"

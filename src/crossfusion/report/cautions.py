@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import factors, label_text
-from crossfusion.fusion import SPREAD, Attribution, Fusion, Record
+from crossfusion.fusion import SPREAD_CAUTION, Attribution, Fusion, Record
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, Tested
 from crossfusion.report.html.markup import isolated, number, percent
@@ -146,7 +146,7 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
     """Groups of few rows, or of few units."""
     asked, summary = evidence.question, evidence.summary
     groups = summary.rollup(asked.between)
-    labels = factors.labels(groups.keys.select(list(asked.between)))
+    labels = factors.list_labels(groups.keys.select(list(asked.between)))
     numbers: dict[str, tuple[Any, int]] = {"rows": (groups.moments.count, FEW_ROWS)}
     if asked.units:
         both = summary.rollup(list(dict.fromkeys([*asked.between, *asked.units])))
@@ -190,7 +190,7 @@ def value(fusion: Fusion) -> float | None:
 
 def _shape(main: Fusion) -> Iterator[Concern]:
     if main.caution:
-        what = "spread" if main.caution.startswith(SPREAD) else "shape"
+        what = "spread" if main.caution.startswith(SPREAD_CAUTION) else "shape"
         yield Concern(
             what,
             True,

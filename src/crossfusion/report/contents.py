@@ -114,7 +114,7 @@ def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
     count = np.bincount(code, weights=summary.moments.count)
     if len(count) < 2:
         raise InputError(
-            "between", problem=f"has one group only, {factors.labels(groups)[0]!r}", remedy="compare at least two"
+            "between", problem=f"has one group only, {factors.list_labels(groups)[0]!r}", remedy="compare at least two"
         )
     chosen = sorted(np.argsort(-count, kind="stable")[:GROUPS].tolist())
     if len(chosen) == len(count):
@@ -186,7 +186,7 @@ def _attributions(
     if question.units:
         name, fine = " × ".join(question.units), summary
         if len(question.units) > 1:  # a patient may have the number of another one in another hospital
-            units = [label_text(label) for label in factors.labels(summary.keys.select(list(question.units)))]
+            units = [label_text(label) for label in factors.list_labels(summary.keys.select(list(question.units)))]
             fine = replace(summary, keys=summary.keys.append_column(name, factors.as_column(units, name)), batches=())
         by_unit = fine.attribution(question.between, over=name, **options)
     return summary.attribution(question.between, over=FEATURES, **options), by_unit

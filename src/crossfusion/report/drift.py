@@ -52,7 +52,7 @@ def as_data(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any]
         "periods": [drift.window(k) for k in range(len(drift.periods))],
         "reference": [label_text(period) for period in drift.reference],
         "change": plain["change"],
-        "told": drift.told(),
+        "told": drift.describe(),
     }
 
 

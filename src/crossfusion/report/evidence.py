@@ -7,12 +7,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, number_of_pairs, pairs_of_rows, permutation_test
+from crossfusion.arrays import cfd, count_pairs, infer_pairs, permutation_test
 from crossfusion.fusion import Fusion, Pairwise
 from crossfusion.inference import TestResult
 from crossfusion.io import Rows
 from crossfusion.report.question import Question
-from crossfusion.summary import FEW_CROSSED, Summary, count_exchanged, describe_exchange, have_several
+from crossfusion.summary import (
+    MIN_CROSSED_SHARE,
+    Summary,
+    count_exchangeable_units,
+    describe_exchange,
+    has_crossed_units,
+)
 
 T = TypeVar("T")
 TESTED = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
@@ -37,7 +43,7 @@ class Tested:
     @property
     def partial(self) -> bool:
         """Whether labels are exchanged within units of which most have one group only."""
-        return self.within and self.number < FEW_CROSSED * self.total
+        return self.within and self.number < MIN_CROSSED_SHARE * self.total
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class Evidence:
         """Distances of all pairs of a summary's groups, with limits and p-values where there can be some."""
         asked = self.question
         plain = summary.pairwise(asked.between, given=given, weights=asked.weights)
-        number = number_of_pairs(plain)
+        number = count_pairs(plain)
         if not number or self.why_not is not None:
             return plain
         if number > LIMITS["units" if asked.units else "rows"]:
@@ -125,7 +131,7 @@ class Evidence:
                 return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
             group, stratum = self._codes(summary, given)
             assert self.rows is not None
-            return pairs_of_rows(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
+            return infer_pairs(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
 
         found = self._tried("intervals of pairs", ask)
         if found is None and tests["permutations"] is not None:
@@ -138,7 +144,7 @@ class Evidence:
         assert self.rows is not None
         places = {label: k for k, label in enumerate(group_labels(summary, self.question.between))}
         code, groups = factors.encode(self.rows.keys.select(list(self.question.between)))
-        own = np.array([places.get(label, -1) for label in factors.labels(groups)])
+        own = np.array([places.get(label, -1) for label in factors.list_labels(groups)])
         return own[code], factors.encode(self.rows.keys.select(list(given)))[0] if given else None
 
     def test(self, given: tuple[str, ...]) -> Tested | None:
@@ -150,8 +156,8 @@ class Evidence:
             found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
             if found is None:
                 return None
-            number = count_exchanged(self.summary, asked.between, given, asked.units)
-            within = have_several(self.summary, asked.between, asked.units)
+            number = count_exchangeable_units(self.summary, asked.between, given, asked.units)
+            within = has_crossed_units(self.summary, asked.between, asked.units)
             said, total = (
                 describe_exchange(self.summary, asked.between, asked.units),
                 len(self.summary.rollup(asked.units)),
@@ -167,4 +173,4 @@ class Evidence:
 
 def group_labels(summary: Summary, between: tuple[str, ...]) -> list[Any]:
     """The compared groups, in the order of all results."""
-    return factors.labels(summary.rollup(between).keys.select(list(between)))
+    return factors.list_labels(summary.rollup(between).keys.select(list(between)))

@@ -48,13 +48,13 @@ def _whole(places: FloatArray, extent: float) -> list[list[int]]:
 
 def _codes(summary: Summary, name: str, rows: Rows | None) -> tuple[list[str], list[int]]:
     """Names of a factor's values, and of each row its code among them."""
-    values = factors.labels(summary.rollup([name]).keys.select([name]))
+    values = factors.list_labels(summary.rollup([name]).keys.select([name]))
     names = [shortened(value, NAME) for value in values]
     if rows is None:
         return names, []
     code, present = factors.encode(rows.keys.select([name]))
     places = {label_text(value): k for k, value in enumerate(values)}
-    own = np.array([places.get(label_text(value), -1) for value in factors.labels(present)], int)
+    own = np.array([places.get(label_text(value), -1) for value in factors.list_labels(present)], int)
     return names, own[code].tolist()
 
 

@@ -6,7 +6,7 @@ package, use the same functions.
 
 from crossfusion._base import number_text, plain_value
 from crossfusion.evaluation import Association
-from crossfusion.inference import half_width
+from crossfusion.inference import compute_half_width
 from crossfusion.report import Table, document, element, escaped
 from crossfusion.report import table as html_table
 from crossfusion.study import histopathology, published
@@ -27,6 +27,7 @@ __all__ = [
     "Plan",
     "Table",
     "compute_all",
+    "compute_half_width",
     "digest",
     "document",
     "element",
@@ -35,7 +36,6 @@ __all__ = [
     "evaluate_all",
     "figure",
     "figure_style",
-    "half_width",
     "histopathology",
     "html_table",
     "main_tables",

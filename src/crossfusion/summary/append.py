@@ -7,15 +7,15 @@ from pathlib import Path
 
 from crossfusion._base import FileError, InputError, arg, check_same_factors, check_same_tags, check_wait, files
 from crossfusion.summary import storage
-from crossfusion.summary.merge import check_different, count_known_batches
+from crossfusion.summary.merge import check_disjoint, record_batch
 from crossfusion.summary.summary import Summary, combine, read_summary, write_summary
 
-WAIT = 60.0  # seconds
-MARK = "append-"  # in the names of temporary files that are written under the lock
-NEW = "what is new"
+WAIT_SECONDS = 60.0  # seconds
+TEMPORARY_MARK = "append-"  # in the names of temporary files that are written under the lock
+NEW_NAME = "what is new"
 
 
-def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT) -> Summary:
+def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT_SECONDS) -> Summary:
     """Add a summary of new rows to the one in a file; many processes may do so at once.
 
     Parameters
@@ -70,27 +70,27 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
             problem=f"must be a Summary, not a {type(summary).__name__}",
             remedy="pass what summarize returns",
         )
-    new = count_known_batches(summary)
+    new = record_batch(summary)
     with _lock(path, wait):
         _remove_leftovers(path)
         total = _add(new, path) if os.path.exists(path) else new
-        write_summary(total, path, MARK)
+        write_summary(total, path, TEMPORARY_MARK)
     return total
 
 
 def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags: Mapping[str, str]) -> None:
     """Refuse, before rows are read, what could not be added to a file in the end."""
     if os.path.exists(path):
-        check_same_factors({NEW: factors, str(path): storage.read_factors(path)})
-        check_same_tags({NEW: tags, str(path): storage.read_header(path)["tags"]})
+        check_same_factors({NEW_NAME: factors, str(path): storage.read_factors(path)})
+        check_same_tags({NEW_NAME: tags, str(path): storage.read_header(path)["tags"]})
 
 
 def _add(new: Summary, path: str | os.PathLike[str]) -> Summary:
-    old = count_known_batches(read_summary(path))
+    old = record_batch(read_summary(path))
     if set(old.batches) & set(new.batches):
         raise FileError(path, "holds these rows already", "nothing was added")
-    check_different([old, new], [str(path), NEW])
-    return combine([old, new], [str(path), NEW])
+    check_disjoint([old, new], [str(path), NEW_NAME])
+    return combine([old, new], [str(path), NEW_NAME])
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
 
     target = Path(os.path.realpath(path))
     files.check_folder(target)
-    place = files.temporary_prefix(target, "lock")
+    place = files.make_temporary_prefix(target, "lock")
     lock = FileLock(place)
     try:
         os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o666))  # what is in the way of this is not worth a wait
@@ -112,7 +112,7 @@ def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
             "wait longer, or try again",
         ) from problem
     except OSError as problem:
-        raise files.unwritable_error(path, problem) from problem
+        raise files.make_write_error(path, problem) from problem
     try:
         yield
     finally:
@@ -121,7 +121,7 @@ def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
 
 def _remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Delete temporary files of processes that were killed: under the lock, none is in use."""
-    start = Path(files.temporary_prefix(Path(os.path.realpath(path)), MARK))
+    start = Path(files.make_temporary_prefix(Path(os.path.realpath(path)), TEMPORARY_MARK))
     with suppress(OSError):  # what is in the way of that will be in the way of writing, and said there
         for file in start.parent.iterdir():
             if file.name.startswith(start.name):

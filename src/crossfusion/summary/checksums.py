@@ -16,7 +16,7 @@ from crossfusion.moments import Moments
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DIGITS = 6  # of the numbers that tell batches apart: the same rows on other threads agree far beyond that
+HASHED_DIGITS = 6  # of the numbers that tell batches apart: the same rows on other threads agree far beyond that
 ROUNDING = 1e-20  # share of the squared mean below which a squared deviation is the rounding of float64
 
 
@@ -24,7 +24,7 @@ def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
     """Of each cell: its factor values, then count, mean and sumsq as little-endian float64."""
     fields = [np.ascontiguousarray(values, "<f8") for values in (moments.count[:, None], moments.mean, moments.sumsq)]
     found = []
-    for position, key in enumerate(_key_bytes(keys)):
+    for position, key in enumerate(_encode_keys(keys)):
         cell = blake2b(key, digest_size=8)
         for values in fields:
             cell.update(values[position].data)
@@ -32,7 +32,7 @@ def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
     return found
 
 
-def _key_bytes(keys: "pa.Table") -> list[bytes]:
+def _encode_keys(keys: "pa.Table") -> list[bytes]:
     """Factor values of each cell as text with its type, such as ``str:A``, each after its length in four bytes."""
     columns = [keys.column(name).to_pylist() for name in keys.column_names]
     texts = [[f"{type(value).__name__}:{value}".encode() for value in column] for column in columns]
@@ -52,31 +52,32 @@ def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> s
     read, four rounded numbers.
     """
     names = sorted(keys.column_names)
-    values = _key_bytes(keys.select(names))
+    values = _encode_keys(keys.select(names))
     order = np.array(sorted(range(len(values)), key=values.__getitem__))
     said = [
         names,
         sorted(tags.items()),
         moments.dim,
         moments.count[order].tolist(),
-        _traits(moments, np.argsort(order)),
+        _describe_moments(moments, np.argsort(order)),
     ]
     return blake2b(b"".join([json.dumps(said).encode(), *(values[k] for k in order)]), digest_size=8).hexdigest()
 
 
 def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
     """Of each cell of several different rows, and its position: the same for the same rows, but for rare rounding."""
-    values = _key_bytes(keys.select(sorted(keys.column_names)))
+    values = _encode_keys(keys.select(sorted(keys.column_names)))
     spread = moments.sumsq.sum(axis=1)
     feature = np.cos(np.arange(1, moments.dim + 1))
     mixture = moments.mean @ feature
+    digits = HASHED_DIGITS - 1
     return {
-        f"{values[k].hex()} {moments.count[k]:.0f} {spread[k]:.{DIGITS - 1}e} {mixture[k]:.{DIGITS - 1}e}": k
+        f"{values[k].hex()} {moments.count[k]:.0f} {spread[k]:.{digits}e} {mixture[k]:.{digits}e}": k
         for k in np.flatnonzero((moments.count > 1) & (spread > 0)).tolist()
     }
 
 
-def _traits(cells: Moments, rank: NDArray[Any]) -> list[str]:
+def _describe_moments(cells: Moments, rank: NDArray[Any]) -> list[str]:
     """What tells rows from others of the same counts: their spread, its share within cells, two mixtures of means."""
     rows = cells.count.sum()
     center = cells.count @ cells.mean / rows
@@ -89,4 +90,7 @@ def _traits(cells: Moments, rank: NDArray[Any]) -> list[str]:
     feature, weight = np.cos(np.arange(1, cells.dim + 1)), np.cos(rank) * cells.count / rows
     mixtures = center @ feature / unit, weight @ (gap @ feature) / unit
     shares = (within / spread if spread else 0.0), *mixtures
-    return [f"{spread:.{DIGITS - 1}e}", *(f"{round(share, DIGITS) + 0.0:.{DIGITS}f}" for share in shares)]
+    return [
+        f"{spread:.{HASHED_DIGITS - 1}e}",
+        *(f"{round(share, HASHED_DIGITS) + 0.0:.{HASHED_DIGITS}f}" for share in shares),
+    ]

@@ -23,12 +23,12 @@ from crossfusion.fusion import Content, Design, Fusion, TextTable
 from crossfusion.inference import (
     Side,
     UnitMoments,
+    compute_half_widths,
     compute_replicates,
-    count_ranks,
     draw_multiplicities,
     estimate_unit_errors,
-    exceeds_rounding,
-    half_widths,
+    rank_values,
+    zero_rounding,
 )
 from crossfusion.summary.designs import make_design, make_unit_moments
 from crossfusion.summary.moment_table import Factors
@@ -212,8 +212,8 @@ def compare_summaries(
     unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
     names = tuple(methods)
     with np.errstate(invalid="ignore"):  # infinity less infinity
-        difference = exceeds_rounding(unbiased - unbiased[names.index(reference)], unbiased)
-    found = CorrectionComparison(names, reference, batch, biology, count_ranks(unbiased[None])[0], difference)
+        difference = zero_rounding(unbiased - unbiased[names.index(reference)], unbiased)
+    found = CorrectionComparison(names, reference, batch, biology, rank_values(unbiased[None])[0], difference)
     if not by_units:
         return found
     asked = {
@@ -239,12 +239,12 @@ def _add_unit_errors(
         name: Side(estimate_unit_errors(unit_moments, design, design.weights(weights)), fusion)
         for (name, (design, unit_moments)), fusion in zip(asked.items(), found.batch, strict=True)
     }
-    widths = np.array([half_widths(side, sides[found.reference], level) for side in sides.values()])
+    widths = np.array([compute_half_widths(side, sides[found.reference], level) for side in sides.values()])
     distances = np.array([fusion.unbiased for fusion in found.batch], np.float64)
-    below, above = exceeds_rounding(widths, distances).T
+    below, above = zero_rounding(widths, distances).T
     design, unit_moments = asked[found.reference]
     times = draw_multiplicities(unit_moments, design, draws, seed)
-    placed = count_ranks(
+    placed = rank_values(
         np.array([compute_replicates(own, d, d.weights(weights), times) for d, own in asked.values()]).T
     )
     return replace(
@@ -278,7 +278,7 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
     for name, summary in methods.items():
         check_known(by, summary.factors, "factor", f"method {name!r}")
         fine = summary.rollup(by)
-        seen.append((factors.labels(fine.keys.select(by)), fine.moments.count))
+        seen.append((factors.list_labels(fine.keys.select(by)), fine.moments.count))
         if seen[-1][0] != seen[0][0]:
             raise InputError(
                 problem=f"methods {first!r} and {name!r} have different units or groups",

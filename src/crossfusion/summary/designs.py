@@ -9,12 +9,14 @@ from crossfusion.fusion import Design
 from crossfusion.inference import UnitMoments
 from crossfusion.summary.moment_table import Factors, MomentTable
 
-FEW_CROSSED = 0.25  # of the units with several groups: fewer look like a mistake, and leave the others out of a test
+MIN_CROSSED_SHARE = (
+    0.25  # of the units with several groups: fewer look like a mistake, and leave the others out of a test
+)
 
 
 def make_design(table: MomentTable, between: Factors, given: Factors | None) -> Design:
     """Cells of `between` within `given`."""
-    compared, strata = table._names(between, "between"), as_names(given, "given")
+    compared, strata = table._check_names(between, "between"), as_names(given, "given")
     both = set(compared) & set(strata)
     if both:
         raise InputError(
@@ -24,7 +26,7 @@ def make_design(table: MomentTable, between: Factors, given: Factors | None) -> 
     cells = table.rollup([*compared, *strata])
     group, groups = factors.encode(cells.keys.select(list(compared)))
     stratum = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
-    return Design(cells.moments, group, stratum, factors.labels(groups))
+    return Design(cells.moments, group, stratum, factors.list_labels(groups))
 
 
 def make_unit_moments(
@@ -52,16 +54,18 @@ def make_unit_moments(
     return UnitMoments(fine.moments, cell, unit)
 
 
-def have_several(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> bool:
+def has_crossed_units(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> bool:
     """Whether some units have several of the compared groups."""
     return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))
 
 
-def count_exchanged(table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]) -> int:
+def count_exchangeable_units(
+    table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]
+) -> int:
     """Units whose labels a test can exchange: in strata of several groups or, within units, with several groups."""
     fine = table.rollup(list(dict.fromkeys([*units, *between, *given])))
     unit, group = (factors.encode(fine.keys.select(list(names)))[0] for names in (units, between))
-    held = [*given, *(units if have_several(table, between, units) else [])]
+    held = [*given, *(units if has_crossed_units(table, between, units) else [])]
     place = factors.encode(fine.keys.select(list(dict.fromkeys(held))))[0] if held else np.zeros(len(fine), np.int32)
     present = np.unique(np.stack([place, group]), axis=1)
     return len(np.unique(unit[np.isin(place, np.flatnonzero(np.bincount(present[0]) > 1))]))
@@ -71,8 +75,8 @@ def warn_about_few_crossed(
     table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]
 ) -> None:
     """Warn where labels are exchanged within units of which most have one group only."""
-    number, total = count_exchanged(table, between, given, units), len(table.rollup(units))
-    if have_several(table, between, units) and number < FEW_CROSSED * total:
+    number, total = count_exchangeable_units(table, between, given, units), len(table.rollup(units))
+    if has_crossed_units(table, between, units) and number < MIN_CROSSED_SHARE * total:
         warn(
             f"{number:,} of {total:,} units have several of the compared groups, so that labels are"
             " exchanged within these only, and the test says nothing of the others",
@@ -83,4 +87,4 @@ def warn_about_few_crossed(
 def describe_exchange(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> str:
     """What a test by units exchanges, in words: units as wholes, or labels within them."""
     wholes = " × ".join(units)
-    return f"{' × '.join(between)} within {wholes}" if have_several(table, between, units) else wholes
+    return f"{' × '.join(between)} within {wholes}" if has_crossed_units(table, between, units) else wholes

@@ -57,20 +57,20 @@ def merge_summaries(
         found = "none" if several and not wrong else type(wrong[0] if wrong else parts).__name__
         raise InputError("parts", problem=f"must be a list of paths or summaries, at least one, not {found}")
     names = [f"summary {k + 1}" if isinstance(entry, Summary) else str(entry) for k, entry in enumerate(given)]
-    summaries = [count_known_batches(entry if isinstance(entry, Summary) else read_summary(entry)) for entry in given]
+    summaries = [record_batch(entry if isinstance(entry, Summary) else read_summary(entry)) for entry in given]
     total = combine(summaries, names)
-    check_different(summaries, names)
+    check_disjoint(summaries, names)
     return suppress_small(total, min_count, small)
 
 
-def count_known_batches(summary: Summary) -> Summary:
+def record_batch(summary: Summary) -> Summary:
     """With the digests of what it was added up from; if it was not, of itself."""
     if summary.batches:
         return summary
     return replace(summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags),))
 
 
-def check_different(summaries: Sequence[Summary], names: Sequence[str]) -> None:
+def check_disjoint(summaries: Sequence[Summary], names: Sequence[str]) -> None:
     """Refuse the same rows in two summaries."""
     holder: dict[str, str] = {}
     cells: dict[str, str] = {}
@@ -82,7 +82,7 @@ def check_different(summaries: Sequence[Summary], names: Sequence[str]) -> None:
             holder[batch] = name
         for cell, position in checksums.hash_rows_in_cells(summary.keys, summary.moments).items():
             if cell in cells:
-                shown = label_text(factors.labels(summary.keys.slice(position, 1))[0])
+                shown = label_text(factors.list_labels(summary.keys.slice(position, 1))[0])
                 raise InputError(
                     problem=f"{name} has the very same rows as {cells[cell]} in the group {shown}",
                     remedy="leave one of them out",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from crossfusion._base import (
-    SHOWN,
+    MAX_LISTED_GROUPS,
     InputError,
     as_names,
     as_tags,
@@ -42,7 +42,7 @@ class MomentTable(DisplayMixin):
 
     def __post_init__(self) -> None:
         """Refuse factor names that have a meaning of their own, and tags that are not text."""
-        for name in (*storage.RESERVED, FEATURES):
+        for name in (*storage.RESERVED_COLUMNS, FEATURES):
             if name in self.factors:
                 raise InputError(
                     problem=f"a factor cannot be called {name!r}, which names something else here", remedy="rename it"
@@ -62,7 +62,7 @@ class MomentTable(DisplayMixin):
     def __len__(self) -> int:
         return len(self.moments)
 
-    def _with(self, keys: "pa.Table", moments: Moments) -> Self:
+    def _replace_cells(self, keys: "pa.Table", moments: Moments) -> Self:
         """Other groups; what they were added up from is no longer known by its digests."""
         return replace(self, keys=keys, moments=moments, batches=())
 
@@ -79,10 +79,10 @@ class MomentTable(DisplayMixin):
         Summary
             With these factors, groups in the order of their values.
         """
-        names = self._names(by, "by")
+        names = self._check_names(by, "by")
         if names == self.factors:
             return self
-        return self._with(*merge_cells(self.keys.select(list(names)), self.moments))
+        return self._replace_cells(*merge_cells(self.keys.select(list(names)), self.moments))
 
     def select(self, /, **values: Any) -> Self:
         """Keep the groups whose factors have the given values.
@@ -105,7 +105,7 @@ class MomentTable(DisplayMixin):
             choice = [factors.python_value(entry) for entry in wanted] if several else [factors.python_value(wanted)]
             known = set(column)
             for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
-                shown = ", ".join(map(repr, sorted(known, key=str)[:SHOWN]))
+                shown = ", ".join(map(repr, sorted(known, key=str)[:MAX_LISTED_GROUPS]))
                 raise InputError(
                     problem=f"no group has {name}={value!r}", remedy=f"{name} has {len(known)} values, such as {shown}"
                 )
@@ -116,7 +116,7 @@ class MomentTable(DisplayMixin):
             raise InputError(problem=f"no group has all of {values}", remedy="select fewer factors")
         import pyarrow as pa
 
-        return self._with(self.keys.take(pa.array(index)), self.moments[index])
+        return self._replace_cells(self.keys.take(pa.array(index)), self.moments[index])
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a group: its factors, count, mean and sumsq.
@@ -126,11 +126,11 @@ class MomentTable(DisplayMixin):
         pandas.DataFrame
             Factor values keep their types; mean and sumsq hold one array a row.
         """
-        columns = {name: factors.values(self.keys.column(name)) for name in self.factors}
+        columns = {name: factors.to_array(self.keys.column(name)) for name in self.factors}
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
         return data_frame(columns | moments)
 
-    def _names(self, value: Factors, name: str) -> tuple[str, ...]:
+    def _check_names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""
         names = as_names(value, name, needed=True)
         self._check_factors(names)
@@ -140,7 +140,7 @@ class MomentTable(DisplayMixin):
         check_known(names, self.factors, "factor", "the summary")
 
     def _contents(self) -> list[Content]:
-        head = self.keys.slice(0, SHOWN).to_pylist()
+        head = self.keys.slice(0, MAX_LISTED_GROUPS).to_pylist()
         rows = [
             [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", number_text(spread)]
             for key, count, spread in zip(head, self.moments.count, self.moments.dispersion, strict=False)

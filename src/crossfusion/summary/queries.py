@@ -31,7 +31,7 @@ from crossfusion.fusion import (
     split_levels,
 )
 from crossfusion.inference import (
-    METHODS,
+    ADJUSTMENTS,
     TestResult,
     add_limits,
     add_tests,
@@ -136,7 +136,7 @@ class Queries(MomentTable):
         first. The limits are of single distances, each at the given level.
         """
         check_level(level)
-        check_option(adjust, METHODS, "adjust")
+        check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
             check_test_options(permutations, seed)
         design = make_design(self, between, given)
@@ -187,7 +187,7 @@ class Queries(MomentTable):
         Hierarchy
             A distance for each level, given those above; they add up to the distance between the finest groups.
         """
-        names = self._names(levels, "levels")
+        names = self._check_names(levels, "levels")
         leaves = self.rollup(names)
         partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
         return split_levels(leaves.moments, partitions, names, weights=weights)
@@ -228,7 +228,7 @@ class Queries(MomentTable):
         cell, _ = factors.encode(fine.keys.select(compared))
         unit, units = factors.encode(fine.keys.select([over]))
         return attribute_to_units(
-            fine.moments, cell, unit, design, over=over, units=factors.labels(units), weights=weights
+            fine.moments, cell, unit, design, over=over, units=factors.list_labels(units), weights=weights
         )
 
     def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None) -> Projection:
@@ -248,8 +248,8 @@ class Queries(MomentTable):
         Projection
             Where the groups lie, and the rows if there are some.
         """
-        groups = self.rollup(self._names(between, "between"))
-        found = tuple(factors.labels(groups.keys))
+        groups = self.rollup(self._check_names(between, "between"))
+        found = tuple(factors.list_labels(groups.keys))
         codes = None
         if rows is not None or labels is not None:
             rows, codes = check_projectable(rows, labels, found, self.dim)

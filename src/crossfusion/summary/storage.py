@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 2  # the first had no checksums, tags and batches
-KEY = b"crossfusion"
-ENDINGS = (".parquet", ".pq")
-MOMENTS = ("count", "mean", "sumsq")
+METADATA_KEY = b"crossfusion"
+FILE_ENDINGS = (".parquet", ".pq")
+MOMENT_COLUMNS = ("count", "mean", "sumsq")
 CHECKSUM = "checksum"
-RESUME = "resume"  # the fact by which the state of an unfinished run is known
-RESERVED = (*MOMENTS, CHECKSUM)
+RESUME_FACT = "resume"  # the fact by which the state of an unfinished run is known
+RESERVED_COLUMNS = (*MOMENT_COLUMNS, CHECKSUM)
 
 
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Refuse, before any work, an output that would replace something other than a summary."""
-    if path.suffix.lower() not in ENDINGS:
-        raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(ENDINGS)}")
+    if path.suffix.lower() not in FILE_ENDINGS:
+        raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(FILE_ENDINGS)}")
     check_folder(path)
     if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
         raise FileError(path, "is one of the inputs", "choose another name for the output")
@@ -44,7 +44,7 @@ def _is_foreign(path: Path) -> bool:
         return True
 
 
-def to_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
+def make_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
     """Factor columns and moments side by side."""
     import pyarrow as pa
 
@@ -66,8 +66,8 @@ def write(
     cells = checksums.hash_cells(keys, moments)
     about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
     about[CHECKSUM] = checksums.hash_file(about, keys.column_names, cells)
-    table = to_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
-    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    table = make_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
+    table = table.replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
     options = {"use_dictionary": keys.column_names, "write_page_checksum": True}
 
     def write_table(temporary: str) -> None:
@@ -79,9 +79,9 @@ def write(
 
 def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What a summary file says of itself, or None if the file is readable Parquet but not a summary."""
-    metadata = _schema(path).metadata or {}
+    metadata = _read_schema(path).metadata or {}
     try:
-        facts = json.loads(metadata[KEY]) if KEY in metadata else None
+        facts = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
     except (ValueError, RecursionError) as problem:
         raise FileError(path, "is a damaged summary (its metadata is not JSON)", "write it again") from problem
     return facts if facts is None or isinstance(facts, dict) else {}
@@ -90,20 +90,20 @@ def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def is_summary(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds a summary."""
     file = Path(path)
-    return file.suffix.lower() in ENDINGS and file.is_file() and read_facts(file) is not None
+    return file.suffix.lower() in FILE_ENDINGS and file.is_file() and read_facts(file) is not None
 
 
-def _schema(path: str | os.PathLike[str]) -> "pa.Schema":
+def _read_schema(path: str | os.PathLike[str]) -> "pa.Schema":
     import pyarrow.parquet as pq
 
     if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
         raise FileError(path, "is not a plain file, as a summary is", "check the path")
-    with _reading(path, "is not a readable Parquet file"), open(path, "rb") as file:
+    with _explain_errors(path, "is not a readable Parquet file"), open(path, "rb") as file:
         return pq.read_schema(file)
 
 
 @contextmanager
-def _reading(path: str | os.PathLike[str], trouble: str, remedy: str = "") -> Iterator[None]:
+def _explain_errors(path: str | os.PathLike[str], trouble: str, remedy: str = "") -> Iterator[None]:
     """Turn whatever goes wrong with a file into one sentence: damage shows in errors of many kinds."""
     try:
         yield
@@ -122,13 +122,13 @@ def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Ta
     import pyarrow.parquet as pq
 
     facts = read_header(path)
-    if RESUME in facts and not unfinished:
+    if RESUME_FACT in facts and not unfinished:
         raise FileError(path, "is the state of an unfinished run, not a summary", "give the same command again")
-    with _reading(path, "is a damaged summary", "write it again"), open(path, "rb") as file:
+    with _explain_errors(path, "is a damaged summary", "write it again"), open(path, "rb") as file:
         reader = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
         table = reader.read(use_threads=False).combine_chunks()  # a thread of Arrow aborts an exit
-        columns = RESERVED if facts["format"] > 1 else MOMENTS
-        moments, keys = _moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
+        columns = RESERVED_COLUMNS if facts["format"] > 1 else MOMENT_COLUMNS
+        moments, keys = _extract_moments(table, facts), table.drop_columns(list(columns)).replace_schema_metadata(None)
         if not keys.num_columns:
             raise ValueError("there are no factors")
         if facts["format"] > 1:
@@ -156,8 +156,8 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_factors(path: str | os.PathLike[str]) -> list[str]:
     """Names of the factors of a summary, without reading its cells."""
-    reserved = RESERVED if read_header(path)["format"] > 1 else MOMENTS
-    return [name for name in _schema(path).names if name not in reserved]
+    reserved = RESERVED_COLUMNS if read_header(path)["format"] > 1 else MOMENT_COLUMNS
+    return [name for name in _read_schema(path).names if name not in reserved]
 
 
 def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], facts: Mapping[str, Any]) -> None:
@@ -192,9 +192,9 @@ def _rename_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Tabl
     return keys.rename_columns([other if name == CHECKSUM else name for name in names])
 
 
-def _moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
+def _extract_moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
     """Moments in a table."""
-    count, mean, sumsq = (table.column(name) for name in MOMENTS)
+    count, mean, sumsq = (table.column(name) for name in MOMENT_COLUMNS)
     shape = table.num_rows, facts["dim"]
 
     def vectors(column: Any) -> Any:

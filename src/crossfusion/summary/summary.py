@@ -96,19 +96,19 @@ def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
         check_same_factors({called[0]: first.factors, name: summary.factors})
         check_same_tags({called[0]: first.tags, name: summary.tags})
     dtype = reduce(np.promote_types, (np.dtype(summary.dtype) for summary in summaries)).name
-    table, moments = merge_cells(_keys(summaries, called), concat([summary.moments for summary in summaries]))
+    table, moments = merge_cells(_concat_keys(summaries, called), concat([summary.moments for summary in summaries]))
     batches = tuple(dict.fromkeys(batch for summary in summaries for batch in summary.batches))
     return Summary(table, moments, dtype, sum(summary.dropped for summary in summaries), first.tags, batches)
 
 
-def _keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
+def _concat_keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
     """Keys of all parts; values that do not go together are refused by the name of who has them."""
     keys = [summary.keys.select(list(summaries[0].factors)) for summary in summaries]
     try:
-        return factors.concat(keys, f"{names[0]} and {names[1]}")
+        return factors.concat_tables(keys, f"{names[0]} and {names[1]}")
     except InputError:
         for other, name in zip(keys[1:], names[1:], strict=True):
-            factors.concat([keys[0], other], f"{names[0]} and {name}")
+            factors.concat_tables([keys[0], other], f"{names[0]} and {name}")
         raise
 
 

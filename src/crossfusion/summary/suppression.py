@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import SHOWN, InputError, check_option, check_whole, factors, label_text, warn
+from crossfusion._base import MAX_LISTED_GROUPS, InputError, check_option, check_whole, factors, label_text, warn
 from crossfusion.moments import Moments
 from crossfusion.summary.summary import Summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SMALL_GROUPS = ("drop", "merge")  # what can be done about small groups
+SMALL_OPTIONS = ("drop", "merge")  # what can be done about small groups
 Mask = NDArray[np.bool_]
 
 
@@ -25,7 +25,7 @@ def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Sum
     what is still too small goes on without the factor before it too, and so on. What stays too small is left out.
     """
     check_whole(min_count, "min_count", least=0)
-    check_option(small, SMALL_GROUPS, "small")
+    check_option(small, SMALL_OPTIONS, "small")
     too_small = summary.moments.count < min_count
     if not too_small.any():
         return summary
@@ -69,6 +69,6 @@ def _warn_about_small(summary: Summary, which: Mask, min_count: int, what: str) 
     """Warn of groups by their names."""
     index: Sequence[int] = np.flatnonzero(which).tolist()
     if index:
-        names = [label_text(label) for label in factors.labels(summary.keys.take(index[:SHOWN]))]
+        names = [label_text(label) for label in factors.list_labels(summary.keys.take(index[:MAX_LISTED_GROUPS]))]
         shown = ", ".join(names) + (f" and {len(index) - len(names)} more" if len(index) > len(names) else "")
         warn(f"groups of fewer than {min_count} rows are {what} ({len(index)} of {len(summary)}): {shown}")

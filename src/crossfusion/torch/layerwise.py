@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from crossfusion._base import NAN, InputError, arg, check_level, check_option, factors
+from crossfusion._base import NAN_OPTIONS, InputError, arg, check_level, check_option, factors
 from crossfusion.fusion import WEIGHTS, Fusion
 from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
@@ -91,7 +91,7 @@ def layerwise_cfd(
     """
     check_pool(pool)
     check_option(weights, WEIGHTS, "weights")
-    check_option(nan, NAN, "nan")
+    check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
     if level is not None and units is None:
         raise InputError(

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import LARGEST, CodeArray, FloatArray, InputError, as_rows, check_length, factors, require_finite
+from crossfusion._base import (
+    MAX_EXTENT,
+    CodeArray,
+    FloatArray,
+    InputError,
+    as_rows,
+    check_length,
+    factors,
+    require_finite,
+)
 
 WAY_OUT = "leave those rows out, x[np.isfinite(x).all(axis=1)]"
 
@@ -71,7 +80,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
             "domain", problem=f"has {len(names)} distinct values", remedy="pass rows of at least two domains"
         )
     require_finite(rows, name, "raise", WAY_OUT)
-    if float(np.max(np.abs(rows), initial=0)) > LARGEST:
+    if float(np.max(np.abs(rows), initial=0)) > MAX_EXTENT:
         raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)
 
@@ -86,4 +95,4 @@ def as_codes(values: Any, rows: int, name: str) -> tuple[CodeArray, tuple[Any, .
             name, problem=f"has {missing} missing values", remedy="leave those rows out, or give each of them one"
         )
     codes, found = factors.encode(keys)
-    return codes, tuple(factors.labels(found))
+    return codes, tuple(factors.list_labels(found))

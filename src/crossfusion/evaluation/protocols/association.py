@@ -14,7 +14,7 @@ import numpy as np
 
 from crossfusion._base import FloatArray
 from crossfusion.evaluation.protocols.study_result import Association, Outcome
-from crossfusion.inference import half_width
+from crossfusion.inference import compute_half_width
 
 LEAST_DOMAINS = 4  # of which one can be left out so that three pairs of different distances remain
 NO_ERROR = 1e-6  # on Fisher's scale, below which values that are left do not differ
@@ -102,7 +102,7 @@ def _jackknife(
     error = np.sqrt((domains - 1) / domains * np.sum((scale[1:] - scale[1:].mean()) ** 2))
     if error < NO_ERROR:  # ranks of few points that none of the domains changes
         return None, None
-    half = half_width(level, domains - 1) * float(error)
+    half = compute_half_width(level, domains - 1) * float(error)
     return float(np.tanh(scale[0] - half)), float(np.tanh(scale[0] + half))
 
 

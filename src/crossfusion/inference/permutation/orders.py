@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crossfusion._base import FloatArray
 
 Codes = NDArray[np.integer]
-STREAM = 16  # permutations drawn from one random stream, so that results do not depend on how work is split
+STREAM_SIZE = 16  # permutations drawn from one random stream, so that results do not depend on how work is split
 MAX_KEYS = 2**18  # random keys drawn at a time
 MAX_RANKED_LABELS = 8  # labels up to which ranks are found without sorting
 
@@ -95,14 +95,14 @@ class LabelOrders:
     def draw_random(self, seed: int) -> Callable[[int, int], Codes]:
         """Return a function of a range of numbers that gives random permutations, one per row.
 
-        Ranges start at multiples of `STREAM`.
+        Ranges start at multiples of `STREAM_SIZE`.
         """
 
         def permute(start: int, stop: int) -> Codes:
             labels = np.tile(self.label, (stop - start, 1))
-            for first in range(start, stop, STREAM):
+            for first in range(start, stop, STREAM_SIZE):
                 draw = np.random.default_rng([seed, first])
-                here = labels[first - start : first - start + STREAM]
+                here = labels[first - start : first - start + STREAM_SIZE]
                 for run in self.runs:
                     _shuffle(draw, here[:, run.start : run.stop].reshape(len(here), run.blocks, run.size))  # a view
             return labels

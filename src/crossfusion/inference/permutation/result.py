@@ -17,7 +17,7 @@ from crossfusion.moments import Moments
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TIE = 1e-12  # relative difference up to which the statistic of a permutation equals the observed one
+TIE_TOLERANCE = 1e-12  # relative difference up to which the statistic of a permutation equals the observed one
 MAX_PERMUTATIONS = 10**8  # the statistic of each is kept
 
 
@@ -87,7 +87,7 @@ def check_test_options(permutations: Any, seed: Any) -> None:
     check_seed(seed)
 
 
-def test_moments(
+def run_moment_test(
     moments: Moments,
     label: Codes,
     stratum: Codes,
@@ -134,9 +134,9 @@ def _summarize_test(fusion: Fusion, scatter: FloatArray, rows: float, freedom: f
     between, total = scatter.T
     share = np.divide(between, total, out=np.zeros_like(between), where=total > 0)
     observed = -math.expm1(-fusion.distance)
-    ties = TIE * max(observed, 1 / rows)
-    statistic = float(freedom * _ratio(np.array(fusion.between), np.array(fusion.within)))
-    null = freedom * _ratio(between, total - between)
+    ties = TIE_TOLERANCE * max(observed, 1 / rows)
+    statistic = float(freedom * _divide(np.array(fusion.between), np.array(fusion.within)))
+    null = freedom * _divide(between, total - between)
     null[np.abs(share - observed) <= ties] = statistic
     reached, number = int(np.count_nonzero(share >= observed - ties)), len(null)
     pvalue = reached / number if exact else (reached + 1) / (number + 1)
@@ -156,7 +156,7 @@ def _check_freedom(rows: float, cells: int, strata: int) -> None:
         )
 
 
-def _ratio(between: FloatArray, within: FloatArray) -> FloatArray:
+def _divide(between: FloatArray, within: FloatArray) -> FloatArray:
     """Divide between by within; infinite if only `within` is 0, and 0 if both are."""
     nothing_within = np.where(between > 0, math.inf, 0.0)
     return np.divide(between, within, out=nothing_within, where=within > 0)

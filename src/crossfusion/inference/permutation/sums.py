@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, map_threads, multiply_matrices, thread_count
-from crossfusion.inference.permutation.orders import STREAM, Codes, LabelOrders
+from crossfusion.inference.permutation.orders import STREAM_SIZE, Codes, LabelOrders
 
 MAX_BYTES = 64 * 2**20  # bytes in use beside the data, on all threads together
 TILE_BYTES = 2**20  # bytes of entries converted and centered at a time
@@ -172,7 +172,7 @@ def _choose_batch_size(items: int, width: int, dim: int, number: int) -> int:
     each = items * width + 9 * _choose_tile_rows(dim) + 5 * 8 * dim
     room = MAX_BYTES / threads - 3 * 8 * _choose_tile_rows(dim) * dim
     share = number / (2 * threads)
-    return STREAM * max(1, int(min(room / each, max(share, 4 * STREAM), MAX_BATCH) / STREAM))
+    return STREAM_SIZE * max(1, int(min(room / each, max(share, 4 * STREAM_SIZE), MAX_BATCH) / STREAM_SIZE))
 
 
 def _square_rows(sums: FloatArray) -> FloatArray:

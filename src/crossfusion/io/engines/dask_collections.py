@@ -104,7 +104,7 @@ def _array_tasks(array: Any, by: Mapping[str, Any]) -> LazyChunk:
     for name, tasks in zip(lazy, labels, strict=True):
         _check_chunks(len(tasks), len(chunks), name)
     starts = [0, *accumulate(map(int, sizes))] if known else [0] * len(sizes)
-    large = known and array.nbytes >= kernel.SMALL
+    large = known and array.nbytes >= kernel.NUMPY_MAX_BYTES
     leaves = fresh_keys("crossfusion-chunk", len(chunks))
     for k, leaf in enumerate(leaves):
         place = "" if known else f"chunk {k} of x"

@@ -181,7 +181,7 @@ class _Job:
 
     def _is_large(self, block: Chunk, size: int) -> bool:
         """Whether there is enough to read for the compiled kernel; the same for a block whatever the threads do."""
-        return (size if self._rows is None else self._rows * _row_bytes(block)) >= kernel.SMALL
+        return (size if self._rows is None else self._rows * _row_bytes(block)) >= kernel.NUMPY_MAX_BYTES
 
     def _take(self, lane: _Lane, number: int, piece: Reduced | None) -> None:
         """Add what was found; the last reader of a part hands in its sum."""

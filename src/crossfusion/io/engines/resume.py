@@ -43,7 +43,7 @@ class Checkpoint:
             return None
         try:
             keys, moments, facts = storage.read(self.path, unfinished=True)
-            kept = facts[storage.RESUME]
+            kept = facts[storage.RESUME_FACT]
             if kept["about"] != self._about or len(kept["sources"]) != sources:
                 return None
             found = [(number, Reduced(name, None, Seen(**seen))) for number, name, seen in kept["sources"]]
@@ -75,7 +75,7 @@ class Checkpoint:
             facts = {"dtype": whole.summary.dtype, "dropped": 0, "tags": {}, "batches": []}
             facts |= {
                 "creator": f"crossfusion {__version__}",
-                storage.RESUME: {"about": self._about, "sources": sources},
+                storage.RESUME_FACT: {"about": self._about, "sources": sources},
             }
             with suppress(FileError):  # a full disk shows when the result is written; until then, work goes on
                 storage.write(self.path, whole.summary.keys, whole.summary.moments, facts)

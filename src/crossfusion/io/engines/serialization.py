@@ -30,7 +30,7 @@ def pack(piece: Reduced) -> Iterator[bytes]:
     tables = [(facts | {"lost": True}, table) for table in _distinct(piece.lost)]
     if piece.summary is not None:
         facts |= {"dtype": piece.summary.dtype, "dropped": piece.summary.dropped}
-        table = storage.to_table(piece.summary.keys, piece.summary.moments)
+        table = storage.make_table(piece.summary.keys, piece.summary.moments)
         step = max(1, MESSAGE // (16 * piece.dim))
         tables = [*((facts, table.slice(k, step)) for k in range(0, table.num_rows, step)), *tables]
     if piece.match is not None:
@@ -96,8 +96,8 @@ def _summary(tables: "Sequence[pa.Table]", facts: dict[str, Any]) -> Summary:
     import pyarrow as pa
 
     table = pa.concat_tables(tables)
-    count, mean, sumsq = (table.column(name).combine_chunks() for name in storage.MOMENTS)
+    count, mean, sumsq = (table.column(name).combine_chunks() for name in storage.MOMENT_COLUMNS)
     shape = len(count), mean.type.list_size
     values = (np.asarray(column.flatten().to_numpy()).reshape(shape) for column in (mean, sumsq))
-    keys = table.drop_columns(list(storage.MOMENTS)).combine_chunks()
+    keys = table.drop_columns(list(storage.MOMENT_COLUMNS)).combine_chunks()
     return Summary(keys, Moments(count.to_numpy(), *values), facts["dtype"], facts["dropped"])

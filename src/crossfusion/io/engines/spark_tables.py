@@ -44,14 +44,14 @@ def parquet_paths(source: Any) -> list[str]:
 
 def _is_parquet(path: str) -> bool:
     ending = Path(path).suffix.lower()
-    named = ending in storage.ENDINGS
+    named = ending in storage.FILE_ENDINGS
     if "://" in path:
         return (named or ending not in READERS) and not BEYOND_ASCII.search(path)
     if ending in READERS and not named:
         return False
     places = list(iglob(path, recursive=True)) if any(sign in path for sign in WILD) else [path]
     walked = (os.path.join(root, name) for place in places for root, _, names in os.walk(place) for name in names)
-    found = [file for file in walked if file.lower().endswith(storage.ENDINGS)]
+    found = [file for file in walked if file.lower().endswith(storage.FILE_ENDINGS)]
     return (named or bool(found)) and not any(map(BEYOND_ASCII.search, map(os.path.dirname, [*places, *found])))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import FiniteCheck, InputError, check_some_rows, factors, finite_rows, label_text
+from crossfusion._base import FiniteCheck, InputError, check_some_rows, factors, find_finite_rows, label_text
 from crossfusion.io.sources.chunk import Source, concatenate
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Rows:
         if not names:
             return None
         if len(names) == 1:
-            return factors.values(self.keys.column(names[0]))
-        labels = factors.labels(self.keys.select(list(names)))
+            return factors.to_array(self.keys.column(names[0]))
+        labels = factors.list_labels(self.keys.select(list(names)))
         texts = {label: label_text(label) for label in set(labels)}
         if len(set(texts.values())) < len(texts):
             raise InputError(
@@ -46,7 +46,7 @@ def read_all(sources: Sequence[Source], manifest: "ManifestJoin | None" = None, 
     rows = concatenate(blocks)
     if manifest is not None:
         manifest.settle([entry.match for entry in blocks], rows.shape[0])
-    keys = factors.concat([entry.keys for entry in blocks], name)
-    finite, check = finite_rows(rows), FiniteCheck(name)
+    keys = factors.concat_tables([entry.keys for entry in blocks], name)
+    finite, check = find_finite_rows(rows), FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)
     return Rows(rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else Rows(rows, keys)

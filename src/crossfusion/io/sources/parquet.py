@@ -23,7 +23,7 @@ from crossfusion.io.sources.columns_to_rows import (
 from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, check_errors, keys_of
 from crossfusion.io.sources.parquet_wide import columnwise_chunks, fits_columnwise
 from crossfusion.io.sources.vector_columns import is_one_feature_each, make_chunk, vector_columns
-from crossfusion.summary import KEY
+from crossfusion.summary import METADATA_KEY
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -42,7 +42,7 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     opened = ParquetFile(path)
     with paths.translate_errors(path, TROUBLE), opened.file() as file:
         schema, about = file.schema_arrow, file.metadata
-        if KEY in (schema.metadata or {}):
+        if METADATA_KEY in (schema.metadata or {}):
             raise InputError(
                 problem=f"{name} is a summary already, without rows",
                 remedy="ask it with matrix, hierarchy or attribution",

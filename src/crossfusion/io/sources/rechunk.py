@@ -78,6 +78,8 @@ class _Waiting:
     def flush(self) -> Iterator[Chunk]:
         """The block, if there is any row, and start anew."""
         if self._space is not None:
-            full = Chunk(self._space[: self._filled], factors.concat(self._keys, "one batch and another"), self._first)
+            full = Chunk(
+                self._space[: self._filled], factors.concat_tables(self._keys, "one batch and another"), self._first
+            )
             self._space, self._keys, self._filled = None, [], 0
             yield full

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import LazyRows, as_rows, factors, finite_rows
+from crossfusion._base import LazyRows, as_rows, factors, find_finite_rows
 from crossfusion.io.sources.all_rows import Rows
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 
@@ -71,7 +71,7 @@ class Sample:
         if not len(chosen):
             return
         own = rows[chosen] if isinstance(rows, np.ndarray) else rows[chosen].toarray()
-        finite = finite_rows(own)
+        finite = find_finite_rows(own)
         kept = drawn[chosen[finite]], own[finite], keys.take(chosen[finite])
         with self._lock:
             self._kept.append(kept)
@@ -93,7 +93,7 @@ class Sample:
 
     def _joined(self) -> "tuple[NDArray[np.float64], NDArray[Any], pa.Table]":
         drawn, rows, keys = zip(*self._kept, strict=True)
-        return np.concatenate(drawn), np.concatenate(rows), factors.concat(keys, "the rows")
+        return np.concatenate(drawn), np.concatenate(rows), factors.concat_tables(keys, "the rows")
 
     def rows(self) -> Rows | None:
         """What was drawn, in the order of the numbers, which is no order; None if no row was finite."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossfusion._base import FloatArray
-from crossfusion.summary.drift.null_distribution import RHO, History, Null
+from crossfusion.summary.drift.null_distribution import RHO, History, NullDistribution
 
-DRAWS = 499
-WIDEST = 64  # directions that are drawn; with fewer than there are, chance is taken to reach farther
-LONGEST = 400  # periods up to which a p-value is drawn
+NULL_DRAWS = 499
+MAX_DIRECTIONS = 64  # directions that are drawn; with fewer than there are, chance is taken to reach farther
+MAX_PERIODS = 400  # periods up to which a p-value is drawn
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,20 @@ class Split:
     pvalue: float | None
 
 
-def locate_change(history: History, count: FloatArray, null: Null | None, seed: int) -> Split:
+def locate_change(history: History, count: FloatArray, null: NullDistribution | None, seed: int) -> Split:
     """The change in periods of so many rows."""
-    contrast = _contrasts(count)
+    contrast = _compute_contrasts(count)
     between = np.einsum("si,ij,sj->s", contrast, history.products, contrast)
     best = int(between.argmax())
     largest = float(between[best])
     pvalue = None
-    if null is not None and len(count) <= LONGEST:
+    if null is not None and len(count) <= MAX_PERIODS:
         drawn = _draw_null(history, contrast, null, seed)
-        pvalue = float(1 + np.sum(drawn >= largest)) / (DRAWS + 1)
+        pvalue = float(1 + np.sum(drawn >= largest)) / (NULL_DRAWS + 1)
     return Split(best + 1, largest, pvalue)
 
 
-def _contrasts(count: FloatArray) -> FloatArray:
+def _compute_contrasts(count: FloatArray) -> FloatArray:
     """For each split the weights whose sum of means has B as its square: √(w_l w_r) (mean of right − of left)."""
     number, whole = len(count), count.sum()
     after = np.arange(number)[None, :] >= np.arange(1, number)[:, None]
@@ -51,17 +51,17 @@ def _contrasts(count: FloatArray) -> FloatArray:
     )
 
 
-def _draw_null(history: History, contrast: FloatArray, null: Null, seed: int) -> FloatArray:
+def _draw_null(history: History, contrast: FloatArray, null: NullDistribution, seed: int) -> FloatArray:
     """The largest B of series without drift."""
     draw = np.random.default_rng(seed)
-    chosen, times = np.unique(draw.choice(null.weight.size, DRAWS, p=null.weight.ravel()), return_counts=True)
+    chosen, times = np.unique(draw.choice(null.weight.size, NULL_DRAWS, p=null.weight.ravel()), return_counts=True)
     lag = np.abs(history.place[:, None] - history.place[None, :])
     error = np.diag(np.maximum(history.error, 1e-9 * null.error))
     found = []
     for node, repeats in zip(chosen.tolist(), times.tolist(), strict=True):
         direction, rho, variance = np.unravel_index(node, null.weight.shape)
         effects = null.variance[variance] * np.power(RHO[int(rho)], lag, dtype=np.float64)
-        number = min(max(round(float(null.directions[direction])), 1), WIDEST)
+        number = min(max(round(float(null.directions[direction])), 1), MAX_DIRECTIONS)
         noise = draw.standard_normal((len(lag), repeats * number))
         drawn = (contrast @ np.linalg.cholesky(effects + error)) @ noise
         squares = (drawn**2).reshape(len(contrast), repeats, number).sum(axis=2)

@@ -20,18 +20,20 @@ from crossfusion._base import (
     warn,
 )
 from crossfusion.fusion import FEATURES, Attribution, Design, Fusion, attribute_to_features, attribute_to_units, fuse
-from crossfusion.inference import METHODS, add_unit_errors, adjusted_pvalues
+from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
 from crossfusion.summary.drift.change import locate_change
-from crossfusion.summary.drift.null_distribution import Null
+from crossfusion.summary.drift.null_distribution import NullDistribution
 from crossfusion.summary.drift.periods import PREVIOUS, Window, choose_reference, make_windows
 from crossfusion.summary.drift.result import Change, Drift
 from crossfusion.summary.drift.series import SIDES, Series, make_series
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 Flags = NDArray[np.bool_]
-LEAST = 3  # periods whose scatter says anything about others
-PAST = 32  # periods before a window that are looked at, if it is compared with the one before
-MOST = 64  # periods of the reference whose scatter is looked at, the last ones: more would tell hardly more
+MIN_PERIODS = 3  # periods whose scatter says anything about others
+MAX_PAST_PERIODS = 32  # periods before a window that are looked at, if it is compared with the one before
+MAX_REFERENCE_PERIODS = (
+    64  # periods of the reference whose scatter is looked at, the last ones: more would tell hardly more
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def compare_periods(
     check_rate(alarm, "alarm")
     check_seed(seed)
     if adjust is not None:
-        check_option(adjust, METHODS, "adjust")
+        check_option(adjust, ADJUSTMENTS, "adjust")
     chosen = as_names(over, "over")
     table._check_factors([name for name in chosen if name != FEATURES])
     for name in chosen:
@@ -78,85 +80,87 @@ def compare_periods(
             raise InputError(
                 "over", name, f"is the time, or in {arg('given')}", f"name another factor, or {FEATURES!r}"
             )
-    asked = Request(
+    request = Request(
         table, time, as_names(given, "given"), weights, level if units else None, alarm, adjust, chosen, seed
     )
     series = make_series(table, time, given, units)
     compared = choose_reference(reference, series.periods, time)
-    if alarm is not None and compared is not None and len(compared) < LEAST:
+    if alarm is not None and compared is not None and len(compared) < MIN_PERIODS:
         raise InputError(
             "reference",
             reference,
-            f"has {len(compared)} periods, and an alarm needs {LEAST} or more, to see how far periods"
+            f"has {len(compared)} periods, and an alarm needs {MIN_PERIODS} or more, to see how far periods"
             " differ without drift",
             f"name more, or pass {arg('alarm', None)} for distances alone",
         )
-    return _make_result(asked, series, make_windows(len(series.periods), compared, window, step), compared)
+    return _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)
 
 
-def _make_result(asked: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
+def _make_result(request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
     designs = [series.design(window.reference, window.periods) for window in windows]
-    fusions = _fusions(asked, series, windows, designs)
+    fusions = _fuse_windows(request, series, windows, designs)
     distance = np.array([fusion.distance for fusion in fusions])
-    pvalue, threshold, alarm = _alarms(asked, series, windows, reference, fusions)
-    jump = _jump(distance, pvalue, alarm)
+    pvalue, threshold, alarm = _find_alarms(request, series, windows, reference, fusions)
+    jump = _find_jump(distance, pvalue, alarm)
     limits = [(np.nan, np.nan) if fusion.interval is None else fusion.interval for fusion in fusions]
-    lower, upper = np.array(limits).T if asked.level is not None else (None, None)
+    lower, upper = np.array(limits).T if request.level is not None else (None, None)
     return Drift(
-        time=asked.time,
-        reference=PREVIOUS if reference is None else _labels(series, reference),
-        periods=_labels(series, [window.periods[-1] for window in windows]),
-        starts=_labels(series, [window.periods[0] for window in windows]),
+        time=request.time,
+        reference=PREVIOUS if reference is None else _list_labels(series, reference),
+        periods=_list_labels(series, [window.periods[-1] for window in windows]),
+        starts=_list_labels(series, [window.periods[0] for window in windows]),
         count=np.array([float(fusion.counts[SIDES[1]]) for fusion in fusions]),
         distance=distance,
         unbiased=np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions]),
         alarm=alarm,
-        rate=asked.rate,
-        adjust=asked.adjust,
+        rate=request.rate,
+        adjust=request.adjust,
         pvalue=pvalue,
         threshold=threshold,
-        level=asked.level,
+        level=request.level,
         lower=lower,
         upper=upper,
-        **_attribute_to_labels(asked, series, windows, designs),
-        change=_change(asked, series, reference),
+        **_measure_label_shift(request, series, windows, designs),
+        change=_find_change(request, series, reference),
         jump=series.periods[windows[jump].periods[-1]],
-        attributions={name: _attribution(asked, name, windows[jump], designs[jump]) for name in asked.over},
+        attributions={name: _attribute_window(request, name, windows[jump], designs[jump]) for name in request.over},
     )
 
 
-def _alarms(
-    asked: Request,
+def _find_alarms(
+    request: Request,
     series: Series,
     windows: list[Window],
     reference: tuple[int, ...] | None,
     fusions: list[Fusion],
 ) -> tuple[FloatArray | None, FloatArray | None, Flags]:
     """P-values of the windows, the distances at which there is an alarm, and whether there is."""
-    if asked.rate is None:
+    if request.rate is None:
         return None, None, np.zeros(len(windows), bool)
-    known: dict[Any, Null] = {}
-    judged = [_judge(series, *pair, reference, asked.rate, known) for pair in zip(windows, fusions, strict=True)]
+    known: dict[Any, NullDistribution] = {}
+    judged = [
+        _test_window(series, *pair, reference, request.rate, known) for pair in zip(windows, fusions, strict=True)
+    ]
     pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
     if np.isnan(pvalue).all():
-        raise _no_alarm(asked, reference)
-    tested = pvalue if asked.adjust is None else adjusted_pvalues(pvalue, method=asked.adjust)
-    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= asked.rate
+        raise _explain_no_alarm(request, reference)
+    tested = pvalue if request.adjust is None else adjusted_pvalues(pvalue, method=request.adjust)
+    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= request.rate
 
 
-def _labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
+def _list_labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
     return tuple(series.periods[number] for number in numbers)
 
 
-def _fusions(asked: Request, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
+def _fuse_windows(request: Request, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
     """The distance of each window, with what its units imply; with a warning where some have too few."""
     found, problems = [], []
     for window, design in zip(windows, designs, strict=True):
-        fusion = fuse(design, weights=asked.weights, dropped=asked.table.dropped)
+        fusion = fuse(design, weights=request.weights, dropped=request.table.dropped)
         if series.unit is not None:
             unit_moments = series.unit_moments(window.reference, window.periods)
             try:
-                fusion = add_unit_errors(fusion, unit_moments, design, design.weights(asked.weights), asked.level)
+                fusion = add_unit_errors(fusion, unit_moments, design, design.weights(request.weights), request.level)
             except InputError as problem:
                 problems.append(problem)
         found.append(fusion)
@@ -167,101 +171,101 @@ def _fusions(asked: Request, series: Series, windows: list[Window], designs: lis
     return found
 
 
-def _judge(
+def _test_window(
     series: Series,
     window: Window,
     fusion: Fusion,
     reference: tuple[int, ...] | None,
     rate: float,
-    known: dict[Any, Null],
+    known: dict[Any, NullDistribution],
 ) -> tuple[float, float]:
     """The p-value of a window, and the distance that would have the rate of alarms; NaN where nothing can be told."""
     start = min(window.periods)
-    past = max(PAST, len(window.periods))
-    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MOST:]
-    strata = series.shared(history, window.periods) if len(history) >= LEAST else ()
+    past = max(MAX_PAST_PERIODS, len(window.periods))
+    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MAX_REFERENCE_PERIODS:]
+    strata = series.find_shared_strata(history, window.periods) if len(history) >= MIN_PERIODS else ()
     if not strata:
         return np.nan, np.nan
     weight = series.weights(strata, history)
     if (history, strata) not in known:
-        known[history, strata] = Null(series.history(history, strata, weight))
+        known[history, strata] = NullDistribution(series.history(history, strata, weight))
     null = known[history, strata]
     square = series.squared_gap(window.periods, window.reference, strata, weight)
     if null.error == 0:
         return float(square == 0), 0.0
-    chance = null.chance(series.ahead(window.periods, window.reference, history, strata, weight))
+    mixture = null.predict(series.make_target(window.periods, window.reference, history, strata, weight))
     scale = fusion.between / square / fusion.within if square > 0 and fusion.within > 0 else np.nan
-    return chance.beyond(square), float(np.log1p(scale * chance.quantile(rate)))
+    return mixture.tail_probability(square), float(np.log1p(scale * mixture.quantile(rate)))
 
 
-def _no_alarm(asked: Request, reference: tuple[int, ...] | None) -> InputError:
+def _explain_no_alarm(request: Request, reference: tuple[int, ...] | None) -> InputError:
     otherwise = f"or {arg('alarm', None)} for distances alone"
     if reference is None:
         return InputError(
-            problem=f"no window of {asked.time} has {LEAST} periods before it, to see how far periods differ without"
-            " drift",
+            problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to see how far periods differ"
+            " without drift",
             remedy=f"pass more periods, {otherwise}",
         )
     return InputError(
-        problem=f"no stratum of {', '.join(asked.given)} is in all periods of the reference and in one that is judged,"
+        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference and in one judged,"
         " so an alarm has nothing to go by",
         remedy=f"pass coarser strata, {otherwise}",
     )
 
 
-def _jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
+def _find_jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
     """Number of the first alarm, or where there is none, of the least likely window."""
     if alarm.any():
         return int(alarm.argmax())
     return int(distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin())
 
 
-def _attribute_to_labels(
-    asked: Request, series: Series, windows: list[Window], designs: list[Design]
+def _measure_label_shift(
+    request: Request, series: Series, windows: list[Window], designs: list[Design]
 ) -> dict[str, FloatArray]:
     """The distance without strata, what their change adds to it, and by how much their shares changed."""
-    if not asked.given:
+    if not request.given:
         return {}
     plain, added = [], []
     for design in designs:
         sides = design.cells.merge(design.group, 2)
-        whole = fuse(Design(sides, np.arange(2), np.zeros(2, int), SIDES), weights=asked.weights)
-        within = fuse(design, weights=asked.weights)
+        whole = fuse(Design(sides, np.arange(2), np.zeros(2, int), SIDES), weights=request.weights)
+        within = fuse(design, weights=request.weights)
         plain.append(whole.distance)
         known = whole.unbiased is not None and within.unbiased is not None
         added.append(whole.unbiased - within.unbiased if known else np.nan)  # type: ignore[operator]
-    shares = [[series.merged(side).count for side in (window.reference, window.periods)] for window in windows]
+    shares = [[series.merge_periods(side).count for side in (window.reference, window.periods)] for window in windows]
     composition = [float(np.abs(a / a.sum() - b / b.sum()).sum() / 2) for a, b in shares]
     return {"plain": np.array(plain), "label_shift": np.array(added), "composition": np.array(composition)}
 
 
-def _change(asked: Request, series: Series, reference: tuple[int, ...] | None) -> Change | None:
+def _find_change(request: Request, series: Series, reference: tuple[int, ...] | None) -> Change | None:
     """Where the series breaks, in the strata that all periods have."""
     every = tuple(range(len(series.periods)))
-    strata = series.shared(every)
-    if not strata or len(every) < LEAST:
+    strata = series.find_shared_strata(every)
+    if not strata or len(every) < MIN_PERIODS:
         return None
     weight = series.weights(strata, every)
     null = None
-    if reference is not None and len(reference) >= LEAST:
-        null = Null(series.history(reference[-MOST:], strata, weight))
+    if reference is not None and len(reference) >= MIN_PERIODS:
+        null = NullDistribution(series.history(reference[-MAX_REFERENCE_PERIODS:], strata, weight))
         null = None if null.error == 0 else null
     count = series.cells.count[series.place[:, list(strata)]].sum(axis=1)
-    split = locate_change(series.history(every, strata, weight), count, null, asked.seed)
-    fusion = fuse(series.design(every[: split.period], every[split.period :]), weights=asked.weights)
+    split = locate_change(series.history(every, strata, weight), count, null, request.seed)
+    fusion = fuse(series.design(every[: split.period], every[split.period :]), weights=request.weights)
     return Change(series.periods[split.period], fusion.distance, fusion.unbiased, split.pvalue)
 
 
-def _attribution(asked: Request, over: str, window: Window, design: Design) -> Attribution:
+def _attribute_window(request: Request, over: str, window: Window, design: Design) -> Attribution:
     """What the distance of a window is made of."""
     if over == FEATURES:
-        return attribute_to_features(design, weights=asked.weights)
-    series = make_series(asked.table, asked.time, asked.given, over, independent=False)
+        return attribute_to_features(design, weights=request.weights)
+    series = make_series(request.table, request.time, request.given, over, independent=False)
     assert series.unit is not None
     here = np.isin(series.period, [*window.reference, *window.periods])
-    values = factors.labels(factors.encode(asked.table.keys.select([over]))[1])
+    values = factors.list_labels(factors.encode(request.table.keys.select([over]))[1])
     labels = [values[code] for code in np.unique(series.unit[here])]
     units = series.unit_moments(window.reference, window.periods)
     return attribute_to_units(
-        units.moments, units.cell, units.unit, design, over=over, units=labels, weights=asked.weights
+        units.moments, units.cell, units.unit, design, over=over, units=labels, weights=request.weights
     )

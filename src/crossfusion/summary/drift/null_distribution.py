@@ -31,15 +31,19 @@ import numpy as np
 from crossfusion._base import FloatArray
 from crossfusion.fusion import Codes
 
-MOST_ALIKE = 0.95  # the highest ρ: if periods could be more alike than this, hardly any shift would be an alarm
-RHO = tuple(math.sin((step + 0.5) / 12 * math.asin(MOST_ALIKE)) for step in range(12))  # as plausible as each other
-COARSE, FINE = 80, 64  # values of τ², to find where it is plausible and to average over it
-FARTHEST = 1e4  # of the scatter that was seen: the largest τ²
-NODES = 10  # values of κ
-LEAST_SHARE = 0.5  # of the scatter that is taken to be of periods, when it is asked how many directions tell of it
-TRUST = 0.5  # in the likelihood: rows vary in more directions than periods do, and say less of them than it believes
-PLAUSIBLE = -20.0  # log likelihood below the highest, beyond which a value does not count
-TAIL = (
+MAX_CORRELATION = 0.95  # the highest ρ: if periods could be more alike than this, hardly any shift would be an alarm
+RHO = tuple(
+    math.sin((step + 0.5) / 12 * math.asin(MAX_CORRELATION)) for step in range(12)
+)  # as plausible as each other
+COARSE_STEPS, FINE_STEPS = 80, 64  # values of τ², to find where it is plausible and to average over it
+MAX_VARIANCE_RATIO = 1e4  # of the scatter that was seen: the largest τ²
+DIRECTION_NODES = 10  # values of κ
+MIN_EFFECT_SHARE = 0.5  # of the scatter that is taken to be of periods, when it is asked how many directions tell of it
+LIKELIHOOD_POWER = (
+    0.5  # in the likelihood: rows vary in more directions than periods do, and say less of them than it believes
+)
+MIN_LOG_LIKELIHOOD = -20.0  # log likelihood below the highest, beyond which a value does not count
+TAIL_COEFFICIENTS = (
     -1.26551223,
     1.00002368,
     0.37409196,
@@ -51,7 +55,7 @@ TAIL = (
     -0.82215223,
     0.17087277,
 )
-NEGLIGIBLE = 1e-7  # weight of a value that is left out
+MIN_WEIGHT = 1e-7  # weight of a value that is left out
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Target:
     """What is judged: periods that are merged with weights, and the weights of the reference's periods in `History`."""
 
     place: Codes
@@ -85,44 +89,44 @@ class Fits:
 
 
 @dataclass(frozen=True)
-class Chance:
+class ChiSquareMixture:
     """A mixture of scaled χ² distributions: weights, means, degrees of freedom."""
 
     weight: FloatArray
     mean: FloatArray
     freedom: FloatArray
 
-    def beyond(self, square: float) -> float:
+    def tail_probability(self, square: float) -> float:
         """Probability of a larger value (Wilson and Hilferty 1931)."""
         spread = 2 / (9 * self.freedom)
         normal = (np.cbrt(square / self.mean) - 1 + spread) / np.sqrt(spread)
-        return float(np.sum(self.weight * _upper_tail(normal)))
+        return float(np.sum(self.weight * _normal_tail(normal)))
 
     def quantile(self, rate: float) -> float:
         """Value that is exceeded with this probability."""
         low, high = math.log(self.mean.min()) - 40, math.log(self.mean.max()) + 40
         for _ in range(40):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.beyond(math.exp(middle)) > rate else (low, middle)
+            low, high = (middle, high) if self.tail_probability(math.exp(middle)) > rate else (low, middle)
         return math.exp(high)
 
 
 @dataclass(frozen=True)
-class Null:
+class NullDistribution:
     """What the scatter of periods without drift says about others."""
 
     history: History
 
-    def chance(self, ahead: Ahead) -> Chance:
+    def predict(self, target: Target) -> ChiSquareMixture:
         """Distribution of the squared distance between periods ahead and the reference, if nothing drifts."""
-        moments = [self._predicted(ahead, rho, fits) for rho, fits in zip(RHO, self._fits, strict=True)]
+        moments = [self._predict(target, rho, fits) for rho, fits in zip(RHO, self._fits, strict=True)]
         mean, spread, share = (np.array(values) for values in zip(*moments, strict=True))
         narrower = np.minimum(self._share / np.maximum(share, 1e-12), 1.0) ** 2
         freedom = np.maximum(self.directions[:, None, None] * narrower, 1.0) * mean**2 / spread
-        kept = np.flatnonzero(self.weight.ravel() > NEGLIGIBLE)
+        kept = np.flatnonzero(self.weight.ravel() > MIN_WEIGHT)
         weight = self.weight.ravel()[kept]
         wide = np.broadcast_to(mean, freedom.shape).ravel()[kept]
-        return Chance(weight / weight.sum(), wide, freedom.ravel()[kept])
+        return ChiSquareMixture(weight / weight.sum(), wide, freedom.ravel()[kept])
 
     @cached_property
     def error(self) -> float:
@@ -138,8 +142,8 @@ class Null:
     @cached_property
     def _coarse(self) -> tuple[FloatArray, FloatArray]:
         """Values of τ² far and wide, and the log likelihood of each ρ and each of them."""
-        top = self.error + FARTHEST * max(self._scatter, self.error)
-        variance = np.geomspace(self.error, top, COARSE) - self.error
+        top = self.error + MAX_VARIANCE_RATIO * max(self._scatter, self.error)
+        variance = np.geomspace(self.error, top, COARSE_STEPS) - self.error
         return variance, np.array([self._fit(rho, variance).likelihood for rho in RHO])
 
     @cached_property
@@ -149,7 +153,7 @@ class Null:
         best, where = np.unravel_index(int(likelihood.argmax()), likelihood.shape)
         covariance = self._covariance(RHO[int(best)], variance[[int(where)]])[0]
         found, freedom = find_directions(covariance, self.history.products, self.history.dim)
-        quantiles = chi_square((np.arange(NODES) + 0.5) / NODES, freedom)
+        quantiles = chi_square_quantiles((np.arange(DIRECTION_NODES) + 0.5) / DIRECTION_NODES, freedom)
         return np.clip(found * quantiles / freedom, 1.0, self.history.dim)
 
     @cached_property
@@ -157,9 +161,9 @@ class Null:
         """The values of τ² that are plausible."""
         variance, likelihood = self._coarse
         height = self.directions.min() * (likelihood - likelihood.max())
-        near = np.flatnonzero(np.any(height > PLAUSIBLE, axis=0))
-        low, high = variance[max(near[0] - 1, 0)], variance[min(near[-1] + 1, COARSE - 1)]
-        return np.geomspace(self.error + low, self.error + high, FINE) - self.error
+        near = np.flatnonzero(np.any(height > MIN_LOG_LIKELIHOOD, axis=0))
+        low, high = variance[max(near[0] - 1, 0)], variance[min(near[-1] + 1, COARSE_STEPS - 1)]
+        return np.geomspace(self.error + low, self.error + high, FINE_STEPS) - self.error
 
     @cached_property
     def _fits(self) -> list[Fits]:
@@ -184,10 +188,10 @@ class Null:
     @cached_property
     def weight(self) -> FloatArray:
         """Plausibility of each κ, ρ and τ²."""
-        share = max(float(self._share.ravel()[self._likelihood.argmax()]), LEAST_SHARE)
-        power = np.maximum(TRUST * self.directions * share**2, 1.0)[:, None, None]
+        share = max(float(self._share.ravel()[self._likelihood.argmax()]), MIN_EFFECT_SHARE)
+        power = np.maximum(LIKELIHOOD_POWER * self.directions * share**2, 1.0)[:, None, None]
         likely = np.exp(power * (self._likelihood - self._likelihood.max()))
-        return np.asarray(likely / likely.sum(axis=(1, 2), keepdims=True) / NODES)
+        return np.asarray(likely / likely.sum(axis=(1, 2), keepdims=True) / DIRECTION_NODES)
 
     def _correlation(self, rho: float, place: Codes, other: Codes | None = None) -> FloatArray:
         lag = np.abs(place[:, None] - (place if other is None else other)[None, :])
@@ -207,15 +211,15 @@ class Null:
         size = np.linalg.slogdet(covariance)[1]
         return Fits(inverse, sums, whole, np.asarray(-0.5 * (size + np.log(whole) + squares)))
 
-    def _predicted(self, ahead: Ahead, rho: float, fits: Fits) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _predict(self, target: Target, rho: float, fits: Fits) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and half the variance, for κ = 1, of the squared distance; and the share of periods' effects in it."""
-        near = self.variance[:, None] * (ahead.weight @ self._correlation(rho, ahead.place, self.history.place))
-        own = ahead.weight @ self._correlation(rho, ahead.place) @ ahead.weight * self.variance
+        near = self.variance[:, None] * (target.weight @ self._correlation(rho, target.place, self.history.place))
+        own = target.weight @ self._correlation(rho, target.place) @ target.weight * self.variance
         pulled = np.einsum("gij,gj->gi", fits.inverse, near)
         rest = 1 - pulled.sum(axis=1)
-        error = ahead.error or 1e-9 * self.error
+        error = target.error or 1e-9 * self.error
         spread = own + error - np.einsum("gi,gi->g", near, pulled) + rest**2 / fits.whole
-        gap = pulled + fits.sums * (rest / fits.whole)[:, None] - ahead.reference
+        gap = pulled + fits.sums * (rest / fits.whole)[:, None] - target.reference
         offset = np.einsum("gi,ij,gj->g", gap, self.history.products, gap)
         return spread + offset, spread**2 + 2 * spread * offset, own / (own + error)
 
@@ -233,16 +237,16 @@ def find_directions(covariance: FloatArray, products: FloatArray, dim: int) -> t
     return float(np.clip(found, 1.0, dim)), number * (number - 1) / 2
 
 
-def chi_square(probability: FloatArray, freedom: float) -> FloatArray:
+def chi_square_quantiles(probability: FloatArray, freedom: float) -> FloatArray:
     """Quantiles of χ² (Wilson and Hilferty 1931)."""
     normal = np.array([NormalDist().inv_cdf(value) for value in probability])
     root = 1 - 2 / (9 * freedom) + normal * math.sqrt(2 / (9 * freedom))
     return np.asarray(freedom * np.maximum(root, 0.0) ** 3)
 
 
-def _upper_tail(normal: FloatArray) -> FloatArray:
+def _normal_tail(normal: FloatArray) -> FloatArray:
     """Probability that a normal variable is larger, to seven digits (Press et al., Numerical Recipes, erfcc)."""
     size = np.abs(normal) / math.sqrt(2)
     step = 1 / (1 + 0.5 * size)
-    half = 0.5 * step * np.exp(np.polynomial.polynomial.polyval(step, TAIL) - size * size)
+    half = 0.5 * step * np.exp(np.polynomial.polynomial.polyval(step, TAIL_COEFFICIENTS) - size * size)
     return np.where(normal >= 0, half, 1 - half)

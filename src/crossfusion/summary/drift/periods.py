@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import SHOWN, CodeArray, InputError, Spelling, arg, check_whole, factors, label_text
+from crossfusion._base import MAX_LISTED_GROUPS, CodeArray, InputError, Spelling, arg, check_whole, factors, label_text
 from crossfusion.summary.moment_table import MomentTable
 
 MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -21,8 +21,8 @@ CALENDAR = {
     for name in (whole, whole[:3])
 }
 PREVIOUS = "previous"
-FIRST = re.compile(r"first:(\d+)")
-FORMS = Spelling(
+FIRST_PATTERN = re.compile(r"first:(\d+)")
+REFERENCE_FORMS = Spelling(
     '"first:4", "previous", a list of periods, or the first and the last as a pair',
     "first:N, previous, A,B,... or A..B",
 )
@@ -45,8 +45,8 @@ def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashabl
     if keys.column(time).null_count:
         raise InputError(problem=f"{time} has missing values, which are not a period", remedy="leave those rows out")
     codes, distinct = factors.encode(keys)
-    labels = factors.labels(distinct)
-    order = sorted(range(len(labels)), key=lambda code: sort_naturally(labels[code]))
+    labels = factors.list_labels(distinct)
+    order = sorted(range(len(labels)), key=lambda code: make_sort_key(labels[code]))
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     if len(labels) < 2:
@@ -54,7 +54,7 @@ def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashabl
     return place[codes], [labels[code] for code in order]
 
 
-def sort_naturally(label: Any) -> Any:
+def make_sort_key(label: Any) -> Any:
     """What a period is sorted by: 'week 9' comes before 'week 10', and 'January' before 'April'."""
     if not isinstance(label, str):
         return label
@@ -68,18 +68,18 @@ def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> 
     if isinstance(reference, str):
         if reference == PREVIOUS:
             return None
-        number = FIRST.fullmatch(reference.strip())
+        number = FIRST_PATTERN.fullmatch(reference.strip())
         if number is None or int(number[1]) < 1:
-            raise InputError("reference", reference, "is not known", f"pass {FORMS}")
+            raise InputError("reference", reference, "is not known", f"pass {REFERENCE_FORMS}")
         found = tuple(range(min(int(number[1]), len(periods))))
     elif isinstance(reference, tuple) and len(reference) == 2:
-        found = _between(reference, periods, time)
+        found = _find_between(reference, periods, time)
     elif isinstance(reference, Sequence | np.ndarray) and not isinstance(reference, bytes):
-        found = tuple(sorted({_number(factors.python_value(entry), periods, time) for entry in reference}))
+        found = tuple(sorted({_find_period(factors.python_value(entry), periods, time) for entry in reference}))
     else:
-        raise InputError("reference", reference, "is not known", f"pass {FORMS}")
+        raise InputError("reference", reference, "is not known", f"pass {REFERENCE_FORMS}")
     if not found:
-        raise InputError("reference", reference, f"holds no period of {time}", f"pass {FORMS}")
+        raise InputError("reference", reference, f"holds no period of {time}", f"pass {REFERENCE_FORMS}")
     if len(found) == len(periods):
         raise InputError(
             "reference",
@@ -90,11 +90,11 @@ def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> 
     return found
 
 
-def _between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> tuple[int, ...]:
+def _find_between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> tuple[int, ...]:
     """Periods from one to another, both included; these need not be there themselves."""
     try:
-        low, high = (sort_naturally(factors.python_value(end)) for end in pair)
-        return tuple(number for number, label in enumerate(periods) if low <= sort_naturally(label) <= high)
+        low, high = (make_sort_key(factors.python_value(end)) for end in pair)
+        return tuple(number for number, label in enumerate(periods) if low <= make_sort_key(label) <= high)
     except TypeError as problem:
         raise InputError(
             "reference",
@@ -104,14 +104,16 @@ def _between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> t
         ) from problem
 
 
-def _number(label: Any, periods: Sequence[Hashable], time: str) -> int:
+def _find_period(label: Any, periods: Sequence[Hashable], time: str) -> int:
     try:
         return periods.index(label)
     except ValueError as problem:
-        shown = ", ".join(repr(entry) if isinstance(entry, str) else label_text(entry) for entry in periods[:SHOWN])
+        shown = ", ".join(
+            repr(entry) if isinstance(entry, str) else label_text(entry) for entry in periods[:MAX_LISTED_GROUPS]
+        )
         raise InputError(
             problem=f"no period of {time} is {label!r}",
-            remedy=f"there are {len(periods)}, such as {shown}; {arg('reference')} takes {FORMS}",
+            remedy=f"there are {len(periods)}, such as {shown}; {arg('reference')} takes {REFERENCE_FORMS}",
         ) from problem
 
 
@@ -124,7 +126,7 @@ def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, s
         found = [Window(tuple(range(e - window, e)), tuple(range(e - 2 * window, e - window))) for e in ends]
     else:
         found = []
-        for run in _runs(sorted({*range(periods)} - {*reference})):
+        for run in _split_runs(sorted({*range(periods)} - {*reference})):
             starts = range(0, len(run) - window + 1, step)
             found += [Window(tuple(run[start : start + window]), reference) for start in starts]
     if not found:
@@ -132,7 +134,7 @@ def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, s
     return found
 
 
-def _runs(numbers: list[int]) -> list[list[int]]:
+def _split_runs(numbers: list[int]) -> list[list[int]]:
     """Numbers that follow each other."""
     cuts = [k + 1 for k in range(len(numbers) - 1) if numbers[k + 1] > numbers[k] + 1]
     return [numbers[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(numbers)], strict=True)]
@@ -140,17 +142,17 @@ def _runs(numbers: list[int]) -> list[list[int]]:
 
 def parse_reference(text: str, periods: Sequence[Hashable], time: str) -> Any:
     """A reference as it is typed: `first:4`, `previous`, `a,b,c` or `start..end`."""
-    if text == PREVIOUS or FIRST.fullmatch(text.strip()):
+    if text == PREVIOUS or FIRST_PATTERN.fullmatch(text.strip()):
         return text
     known = {label_text(label): label for label in periods}
     names = [text] if text in known else [name.strip() for name in text.split(",")]
     if ".." in text and not all(name in known for name in names):
         low, high = (end.strip() for end in text.split("..", 1))
-        return _parse_value(low, periods[0], time), _last(high, periods[0], time)
+        return _parse_value(low, periods[0], time), _parse_end(high, periods[0], time)
     return [known[name] if name in known else _parse_value(name, periods[0], time) for name in names]
 
 
-def _last(text: str, example: Any, time: str) -> Any:
+def _parse_end(text: str, example: Any, time: str) -> Any:
     """The end of a stretch: a date among times is the whole day."""
     value = _parse_value(text, example, time)
     whole_day = isinstance(value, datetime) and len(text) <= len("2024-01-31")
@@ -167,7 +169,7 @@ def _parse_value(text: str, example: Any, time: str) -> Any:
         value = type(example).fromisoformat(text)
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise InputError(
-            "reference", text, f"is not a value of {time}, such as {label_text(example)}", f"pass {FORMS}"
+            "reference", text, f"is not a value of {time}, such as {label_text(example)}", f"pass {REFERENCE_FORMS}"
         ) from problem
     zone = getattr(example, "tzinfo", None)
     return value if zone is None or value.tzinfo is not None else value.replace(tzinfo=zone)

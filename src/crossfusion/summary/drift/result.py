@@ -14,10 +14,10 @@ from crossfusion.fusion import Attribution, Content, Record, Result, TextTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
-OF_LABELS = ("plain", "label_shift", "composition")
-BLOCKS = " ▁▂▃▄▅▆▇█"
-WIDEST = 40  # periods in a row of blocks
+WINDOW_COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
+LABEL_COLUMNS = ("plain", "label_shift", "composition")
+BARS = " ▁▂▃▄▅▆▇█"
+MAX_BARS = 40  # periods in a row of blocks
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ class Drift(Result):
     attributions: Mapping[str, Attribution] = field(default_factory=dict)
 
     def _columns(self) -> dict[str, Any]:
-        columns = {name: getattr(self, name) for name in (*COLUMNS, *OF_LABELS) if getattr(self, name) is not None}
+        columns = {
+            name: getattr(self, name) for name in (*WINDOW_COLUMNS, *LABEL_COLUMNS) if getattr(self, name) is not None
+        }
         return {"start": list(self.starts), "period": list(self.periods)} | columns
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -181,12 +183,12 @@ class Drift(Result):
         str
             A character a window.
         """
-        shown = np.nan_to_num(self.distance[-WIDEST:], posinf=np.nan)
+        shown = np.nan_to_num(self.distance[-MAX_BARS:], posinf=np.nan)
         top = np.nanmax(shown) if np.isfinite(shown).any() else 0.0
         share = np.nan_to_num(shown / top, nan=1.0) if top > 0 else np.zeros(len(shown))
-        return "".join(BLOCKS[max(1, round(8 * value))] for value in share.tolist())
+        return "".join(BARS[max(1, round(8 * value))] for value in share.tolist())
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """What else was found, in sentences.
 
         Returns
@@ -228,4 +230,4 @@ class Drift(Result):
         compared = self.reference if isinstance(self.reference, str) else f"{len(self.reference)} periods"
         rate = "" if self.rate is None else f", alarm at {self.rate:g}"
         title = f"Drift over {self.time}, reference: {compared}{rate}   {self.sparkline()}"
-        return [title, TextTable(*self.table()), *self.told()]
+        return [title, TextTable(*self.table()), *self.describe()]

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, arg, as_names, factors
-from crossfusion.fusion import Codes, Design, error_of_mean
+from crossfusion.fusion import Codes, Design, estimate_mean_errors
 from crossfusion.inference import UnitMoments, estimate_cell_errors
 from crossfusion.moments import Moments, concat
-from crossfusion.summary.drift.null_distribution import Ahead, History
+from crossfusion.summary.drift.null_distribution import History, Target
 from crossfusion.summary.drift.periods import list_periods
 from crossfusion.summary.moment_table import Factors, MomentTable
 
@@ -36,7 +36,7 @@ class Series:
     def _cell(self) -> tuple[Codes, Codes]:
         """The cell of each entry, and the code of each cell among all pairs of a period and a stratum."""
         code = self.period.astype(np.int64) * self.strata + self.stratum
-        return factors.compress(code, len(self.periods) * self.strata)
+        return factors.renumber(code, len(self.periods) * self.strata)
 
     @cached_property
     def cells(self) -> Moments:
@@ -58,28 +58,28 @@ class Series:
         if self.unit is not None:
             found, size = estimate_cell_errors(UnitMoments(self.moments, self._cell[0], self.unit), cells)
         else:
-            found, size = error_of_mean(cells), 1 / cells.count
+            found, size = estimate_mean_errors(cells), 1 / cells.count
         known = np.isfinite(found)
         typical = float(np.mean(found[known] / size[known])) if known.any() else 0.0
         return np.where(known, found, typical * size)
 
-    def merged(self, periods: Numbers) -> Moments:
+    def merge_periods(self, periods: Numbers) -> Moments:
         """Moments of some periods together, one entry a stratum; empty where they have none."""
         key = tuple(periods)
-        if key not in self._merged:
+        if key not in self._merge_cache:
             period, stratum = np.divmod(self._cell[1], self.strata)
             kept = np.flatnonzero(np.isin(period, key))
-            self._merged[key] = self.cells[kept].merge(stratum[kept], self.strata)
-        return self._merged[key]
+            self._merge_cache[key] = self.cells[kept].merge(stratum[kept], self.strata)
+        return self._merge_cache[key]
 
     @cached_property
-    def _merged(self) -> dict[tuple[int, ...], Moments]:
+    def _merge_cache(self) -> dict[tuple[int, ...], Moments]:
         """What was merged already: every window is compared with the same reference."""
         return {}
 
     def design(self, reference: Numbers, periods: Numbers) -> Design:
         """Some periods beside others, within strata."""
-        both = concat([self.merged(reference), self.merged(periods)])
+        both = concat([self.merge_periods(reference), self.merge_periods(periods)])
         side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
         kept = np.flatnonzero(both.count > 0)
         codes = np.unique(stratum[kept], return_inverse=True)[1]
@@ -93,11 +93,11 @@ class Series:
         here = np.flatnonzero(side[self.period] >= 0)
         cell = np.unique(side[self.period[here]] * self.strata + self.stratum[here], return_inverse=True)[1]
         unit = np.unique(self.unit[here], return_inverse=True)[1]
-        code, present = factors.compress(cell.astype(np.int64) * (int(unit.max()) + 1) + unit, 2**62)
+        code, present = factors.renumber(cell.astype(np.int64) * (int(unit.max()) + 1) + unit, 2**62)
         cell, unit = np.divmod(present, int(unit.max()) + 1)
         return UnitMoments(self.moments[here].merge(code, len(present)), cell, unit)
 
-    def shared(self, periods: Numbers, others: Numbers = ()) -> tuple[int, ...]:
+    def find_shared_strata(self, periods: Numbers, others: Numbers = ()) -> tuple[int, ...]:
         """Strata that all of some periods have, and others together."""
         everywhere = (self.place[list(periods)] >= 0).all(axis=0)
         if len(others):
@@ -106,12 +106,12 @@ class Series:
 
     def weights(self, strata: tuple[int, ...], periods: Numbers) -> FloatArray:
         """Share of each stratum in the rows of some periods."""
-        count = self.merged(periods).count[list(strata)]
+        count = self.merge_periods(periods).count[list(strata)]
         return np.asarray(count / count.sum())
 
     def history(self, periods: Numbers, strata: tuple[int, ...], weight: FloatArray) -> History:
         """Periods without drift, in strata that all of them have."""
-        products, center = np.zeros((len(periods), len(periods))), self.merged(periods).mean
+        products, center = np.zeros((len(periods), len(periods))), self.merge_periods(periods).mean
         for stratum, share in zip(strata, weight, strict=True):
             mean = self.cells.mean[self.place[list(periods), stratum]]
             gap = mean - center[stratum]
@@ -119,9 +119,9 @@ class Series:
         error = self.error[self.place[np.ix_(list(periods), list(strata))]] @ weight
         return History(np.array(periods), products, error, self.cells.dim * len(strata))
 
-    def ahead(
+    def make_target(
         self, periods: Numbers, reference: Numbers, history: Numbers, strata: tuple[int, ...], weight: FloatArray
-    ) -> Ahead:
+    ) -> Target:
         """What is judged beside the reference, or beside those of its periods that are in the history."""
         reference = [number for number in reference if number in history]
         of_periods, of_reference = (self._row_shares(numbers, strata) for numbers in (periods, reference))
@@ -129,7 +129,7 @@ class Series:
         error = np.where(cell >= 0, self.error[cell], 0.0) * of_periods**2
         within = np.zeros(len(history))
         within[np.searchsorted(history, reference)] = of_reference @ weight
-        return Ahead(np.array(periods), of_periods @ weight, float(np.sum(error @ weight)), within)
+        return Target(np.array(periods), of_periods @ weight, float(np.sum(error @ weight)), within)
 
     def _row_shares(self, periods: Numbers, strata: tuple[int, ...]) -> FloatArray:
         """Share of each period (row) in the rows that all of them have in a stratum (column)."""
@@ -140,7 +140,7 @@ class Series:
     def squared_gap(self, periods: Numbers, reference: Numbers, strata: tuple[int, ...], weight: FloatArray) -> float:
         """Squared distance of the means of two sets of periods, over strata."""
         chosen = list(strata)
-        gap = self.merged(periods).mean[chosen] - self.merged(reference).mean[chosen]
+        gap = self.merge_periods(periods).mean[chosen] - self.merge_periods(reference).mean[chosen]
         return float(weight @ np.einsum("ij,ij->i", gap, gap))
 
 

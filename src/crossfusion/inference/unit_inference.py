@@ -12,7 +12,7 @@ from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_spread
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.multiple_testing import adjusted_pvalues
 from crossfusion.inference.permutation.exchangeable import is_crossed
-from crossfusion.inference.permutation.result import TestResult, test_moments
+from crossfusion.inference.permutation.result import TestResult, run_moment_test
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
 
 T = TypeVar("T")
@@ -33,27 +33,27 @@ def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed
     label, stratum = design.group[units.cell], design.stratum[units.cell]
     options = {"permutations": permutations, "seed": seed}
     crossed = is_crossed(label, units.unit)
-    return test_moments(units.moments, label, stratum, units.unit, design, crossed=crossed, **options)
+    return run_moment_test(units.moments, label, stratum, units.unit, design, crossed=crossed, **options)
 
 
 def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights: str, level: float | None) -> Pairwise:
     """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
 
-    def errors_of(a: int, b: int) -> Errors:
+    def estimate(a: int, b: int) -> Errors:
         pair, cells = design.pair(a, b)
-        return estimate_unit_errors(units.of_cells(cells), pair, pair.weights(weights)).errors
+        return estimate_unit_errors(units.select_cells(cells), pair, pair.weights(weights)).errors
 
-    found = test_pairs(result, errors_of, "an interval")
+    found = ask_pairs(result, estimate, "an interval")
     errors = stack_errors(list(found.values()))
 
-    def matrix(values: FloatArray) -> FloatArray:
+    def fill(values: FloatArray) -> FloatArray:
         return fill_matrix(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
 
-    centered = replace(result, unbiased=matrix(errors.estimate))
+    centered = replace(result, unbiased=fill(errors.estimate))
     if level is None:
         return centered
-    lower, upper = map(matrix, errors.limits(level))
-    return replace(centered, level=level, lower=lower, upper=upper, stderr=matrix(errors.stderr))
+    lower, upper = map(fill, errors.limits(level))
+    return replace(centered, level=level, lower=lower, upper=upper, stderr=fill(errors.stderr))
 
 
 def add_tests(
@@ -61,11 +61,11 @@ def add_tests(
 ) -> Pairwise:
     """The distances of all pairs with the p-values of their permutation tests."""
 
-    def test_of(a: int, b: int) -> TestResult:
+    def test(a: int, b: int) -> TestResult:
         pair, cells = design.pair(a, b)
-        return run_unit_test(units.of_cells(cells), pair, permutations=permutations, seed=seed)
+        return run_unit_test(units.select_cells(cells), pair, permutations=permutations, seed=seed)
 
-    return add_pvalues(result, test_pairs(result, test_of, "a test"), permutations, adjust)
+    return add_pvalues(result, ask_pairs(result, test, "a test"), permutations, adjust)
 
 
 def add_pvalues(
@@ -74,20 +74,20 @@ def add_pvalues(
     """The distances of all pairs with the outcome of their tests, p-values also adjusted for the number of pairs."""
     pvalues = [tested.pvalue for tested in found.values()]
 
-    def matrix(values: Iterable[float], diagonal: float) -> FloatArray:
+    def fill(values: Iterable[float], diagonal: float) -> FloatArray:
         return fill_matrix(result, dict(zip(found, values, strict=True)), diagonal)
 
     return replace(
         result,
-        statistic=matrix((tested.statistic for tested in found.values()), 0.0),
-        pvalue=matrix(pvalues, 1.0),
-        adjusted=matrix(adjusted_pvalues(pvalues, method=adjust).tolist(), 1.0),
+        statistic=fill((tested.statistic for tested in found.values()), 0.0),
+        pvalue=fill(pvalues, 1.0),
+        adjusted=fill(adjusted_pvalues(pvalues, method=adjust).tolist(), 1.0),
         permutations=permutations,
         adjust=adjust,
     )
 
 
-def test_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
+def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
     """The answer for each pair of groups that share a stratum; with a warning where some have none."""
     found: dict[tuple[int, int], T] = {}
     problems: list[InputError] = []
@@ -112,9 +112,9 @@ def test_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dic
 def fill_matrix(result: Pairwise, values: Mapping[tuple[int, int], float], diagonal: float) -> FloatArray:
     """Symmetric matrix of the pairs' values, NaN for those without."""
     number = len(result.labels)
-    matrix = np.full((number, number), np.nan)
-    np.fill_diagonal(matrix, diagonal)
+    fill = np.full((number, number), np.nan)
+    np.fill_diagonal(fill, diagonal)
     if values:
         first, second = np.array(list(values)).T
-        matrix[first, second] = matrix[second, first] = list(values.values())
-    return matrix
+        fill[first, second] = fill[second, first] = list(values.values())
+    return fill

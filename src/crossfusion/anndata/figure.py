@@ -8,9 +8,6 @@ from crossfusion._base import FloatArray
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.plots import style
 
-COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")  # for all eyes
-MARKERS = "osD^vPX*"
-INK, MUTED, GRID = "#1c2127", "#6b7580", "#e3e6ea"
 LONGEST = 60  # characters of a name
 MOST = 24  # labels that are shown, those of most cells
 
@@ -34,15 +31,18 @@ def draw(board: Leaderboard) -> Any:
 
 
 def _look(k: int) -> dict[str, Any]:
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+    return {
+        "color": style.PANEL_COLORS[k % len(style.PANEL_COLORS)],
+        "marker": style.PANEL_MARKERS[k % len(style.PANEL_MARKERS)],
+    }
 
 
 def _plain(axes: Any) -> None:
     """Without what does not tell anything."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=10)
-    axes.grid(color=GRID, linewidth=0.8)
+    axes.spines[["left", "bottom"]].set_color(style.MUTED)
+    axes.tick_params(colors=style.MUTED, labelcolor=style.INK, labelsize=10)
+    axes.grid(color=style.GRID, linewidth=0.8)
     axes.set_axisbelow(True)
 
 
@@ -73,13 +73,13 @@ def _plane(axes: Any, board: Leaderboard) -> None:
             **_look(k),
         )
     _plain(axes)
-    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     axes.margins(0.12)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))  # half of the biology is half as high
     batch, label = style.name(board.batch_key), style.name(board.label_key)
-    axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=INK, fontsize=11)
-    axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=INK, fontsize=11)
-    axes.set_title("← batches fused, ↑ biology kept", loc="left", color=INK, fontsize=11)
+    axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=style.INK, fontsize=11)
+    axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=style.INK, fontsize=11)
+    axes.set_title("← batches fused, ↑ biology kept", loc="left", color=style.INK, fontsize=11)
 
 
 def _largest(board: Leaderboard) -> list[Any]:
@@ -97,15 +97,15 @@ def _strip(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
         axes.plot(values, range(len(labels)), linestyle="none", markersize=7, alpha=0.85, **_look(k), zorder=3)
     _plain(axes)
     axes.grid(axis="y", visible=False)
-    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     for place in range(len(labels)):
-        axes.axhline(place, color=GRID, linewidth=0.8, zorder=0)
+        axes.axhline(place, color=style.GRID, linewidth=0.8, zorder=0)
     axes.set_yticks(range(len(labels)), [style.name(label, LONGEST) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.set_xlabel(f"CFD({style.name(board.batch_key)}) among the cells of a label", color=INK, fontsize=11)
+    axes.set_xlabel(f"CFD({style.name(board.batch_key)}) among the cells of a label", color=style.INK, fontsize=11)
     shared = len({row.label for row in board.labels if row.fusion is not None})
     shown = "each label" if shared == len(labels) else f"the {len(labels)} largest of {shared} labels"
-    axes.set_title(f"batches within {shown}", loc="left", color=INK, fontsize=11)
+    axes.set_title(f"batches within {shown}", loc="left", color=style.INK, fontsize=11)
 
 
 def _ladder(axes: Any, board: Leaderboard) -> None:
@@ -122,7 +122,7 @@ def _ladder(axes: Any, board: Leaderboard) -> None:
             **_look(k),
         )
     _plain(axes)
-    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=1)
+    axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     axes.set_yticks(range(len(order)), [style.name(board.embeddings[k], LONGEST) for k in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_xlabel(f"batches apart: CFD({style.name(board.batch_key)})", color=INK, fontsize=11)
+    axes.set_xlabel(f"batches apart: CFD({style.name(board.batch_key)})", color=style.INK, fontsize=11)

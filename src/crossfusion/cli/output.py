@@ -17,9 +17,11 @@ from crossfusion.plots import saving
 if TYPE_CHECKING:
     from rich.console import Console
 
-LABEL_WIDTH, LEAST_WIDTH = 60, 8
+LABEL_WIDTH = 60
+LEAST_WIDTH = 8
 GAP = 3  # between two columns
-BAR, EIGHTHS = 20, ("", *"▏▎▍▌▋▊▉")  # characters of the longest bar, and its last one
+BAR = 20  # characters of the longest bar
+EIGHTHS = ("", *"▏▎▍▌▋▊▉")  # the last character of a bar
 HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
 HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
 

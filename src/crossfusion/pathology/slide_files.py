@@ -27,7 +27,9 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
 MOST = 150_000_000  # pixels decoded in one go: half a gigabyte
-TILED, OFFSETS, SIZES = 322, 324, 325  # tags of a TIFF that can be read in parts: width, places and sizes of tiles
+TILED = 322  # TIFF tag of the width of a tile
+OFFSETS = 324  # TIFF tag of the offsets of the tiles
+SIZES = 325  # TIFF tag of the sizes of the tiles
 
 
 class Picture(ABC):

@@ -15,7 +15,8 @@ from crossfusion.pathology.tiles import Tile
 USUAL = 0.5  # µm per pixel at which most encoders of tissue were trained, 20×
 LONGEST = 4096  # pixels of the picture in which tissue is looked for
 BAND = 64_000_000  # pixels of a band of a picture that has no smaller level
-PALE, VIVID = 13, 51  # saturation that is never tissue, and that always is, of 255
+PALE = 13  # saturation of 255 that is never tissue
+VIVID = 51  # saturation of 255 that is always tissue
 DARK = 25  # brightness below which colour is noise, such as the black around a scan
 
 

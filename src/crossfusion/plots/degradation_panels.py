@@ -11,9 +11,6 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#1c2127", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a2be2")
-MARKERS = "osD^vPX*"
-
 
 def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping[str, float]]], *, up: str) -> "Figure":
     """Figure of every directed pair: distance against degradation, one panel a distance, one colour a correction.
@@ -64,9 +61,9 @@ def _panel(axes: Any, corrections: Mapping[str, Sequence[Mapping[str, float]]], 
         }
         x, y = columns[name], columns["cddr"]
         limits = np.abs(np.array([columns["lower"], columns["upper"]]) - y)
-        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-        axes.errorbar(x, y, limits, fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4)
-        looks = {"color": colour, "marker": marker, "edgecolors": "white", "linewidths": 0.4}
+        color, marker = style.PANEL_COLORS[k % len(style.PANEL_COLORS)], style.PANEL_MARKERS[k % len(style.PANEL_MARKERS)]
+        axes.errorbar(x, y, limits, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.4)
+        looks = {"color": color, "marker": marker, "edgecolors": "white", "linewidths": 0.4}
         axes.scatter(x, y, s=26, label=style.name(correction), zorder=3, **looks)
     axes.set_xlabel(name)
     axes.locator_params(axis="x", nbins=6)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERED = 7  # groups up to which cells hold their number
-ONE_COLUMN, NAMED = 18, 50  # groups that fit on a column; groups that are all named
+ONE_COLUMN = 18  # groups that fit on one column
+NAMED = 50  # groups that are all named
 DARK = 0.55  # share of the largest distance from which on numbers are white
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and two
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2127")  # Okabe and Ito's
 MARKERS = "osD^vPX"
+PANEL_COLORS = (COLOURS[-1], *COLOURS[:-1], "#8a2be2")  # of several panels: the uncorrected points come first, in ink
+PANEL_MARKERS = "osD^vPX*"
 INK, MUTED, GRID, FAINT = "#1c2127", "#6b7580", "#e3e6ea", "#c3cad1"
 NEAR, FAR = COLOURS[0], COLOURS[1]
 LONGEST = 22  # characters of a name

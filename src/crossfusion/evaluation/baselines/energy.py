@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, as_row_pair
-from crossfusion.evaluation.baselines.pair_distances import over_pairs
-
-ROUNDING = 16 * np.finfo(float).eps  # of its terms: a difference this small is none
+from crossfusion.evaluation.baselines.pair_distances import ROUNDING, over_pairs
 
 
 def energy(a: Any, b: Any) -> float:

@@ -7,9 +7,7 @@ import numpy as np
 
 from crossfusion._base import FloatArray, InputError, as_row_pair, check_positive
 from crossfusion.evaluation.baselines.median_distance import median_distance
-from crossfusion.evaluation.baselines.pair_distances import over_pairs
-
-ROUNDING = 16 * np.finfo(float).eps  # what sums of a kernel of at most 1 cannot tell from zero
+from crossfusion.evaluation.baselines.pair_distances import ROUNDING, over_pairs
 
 
 def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:

@@ -12,8 +12,10 @@ from crossfusion.evaluation.baselines.pair_distances import Squares, over_blocks
 IndexArray = NDArray[np.intp]
 
 PROBES = 8, 2  # rows followed to the end, at first and later, to raise the bound that lets other rows go
-FIRST, GROWTH = 16, 4  # rows of the other cloud in the first visit, and by how much each following visit is larger
-BLOCK, TALL = 2**18, 256  # pairs of a block of a visit, and its rows at most
+FIRST = 16  # rows of the other group in the first visit
+GROWTH = 4  # factor by which each following visit is larger
+BLOCK = 2**18  # pairs per block of a visit
+TALL = 256  # most rows per block of a visit
 PARALLEL = 2**22  # pairs from which more threads are worth their start
 
 

@@ -13,8 +13,10 @@ import numpy as np
 
 from crossfusion._base import FloatArray, map_threads, multiply_matrices
 
-ROWS, COLUMNS = 256, 1024  # of a block: 2 MB, which stay in the cache of a core
+ROWS = 256  # with 1024 columns a block takes 2 MB, which stay in the cache of a core
+COLUMNS = 1024
 CLOSE = 1e-5  # squared distance, of the squared norms, below which the product has lost too many digits
+ROUNDING = 16 * np.finfo(float).eps  # relative error of a sum over pairs: a smaller difference is none
 MEND = 2**19  # numbers gathered at a time to recompute close pairs
 
 Tile = tuple[slice, slice]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.timing import best_times, peak_memory
 from crossfusion._base import thread_count
-from crossfusion.evaluation import distance, solve, squared_distances
+from crossfusion.evaluation import compute_squared_distances, distance, solve_sinkhorn
 from paper.arrays import FloatArray
 from paper.checks import check_whole, load_library
 
@@ -95,7 +95,7 @@ class Plan:
 
 def _sinkhorn(repeats: int) -> list[list[str]]:
     clouds = _clouds(1000, 128)
-    squares = squared_distances(clouds.a, clouds.b)
+    squares = compute_squared_distances(clouds.a, clouds.b)
     rows = []
     for peer, plan, aim in [*_geomloss_plans(clouds, squares), _pot_plan(squares), _finer_plan(clouds, repeats)]:
         equal = max(TOLERANCE, plan.error)
@@ -123,7 +123,7 @@ def _timed(work: Callable[[], tuple[float, float]], repeats: int) -> Plan:
 
 
 def _own_plan(clouds: Clouds, tolerance: float) -> tuple[float, float]:
-    solution = solve(clouds.a, clouds.b, epsilon=EPSILON, tolerance=tolerance)
+    solution = solve_sinkhorn(clouds.a, clouds.b, epsilon=EPSILON, tolerance=tolerance)
     return solution.cost, solution.marginal_error
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 import crossfusion as cf
-from crossfusion.demo import make
+from crossfusion.demo import make_population
 
 DOCS = Path(__file__).parent.parent / "docs"
 INKS = {"light": ("#1f2328", "#59636e", "#d1d9e0"), "dark": ("#f0f6fc", "#9198a1", "#3d444d")}  # ink, muted, faint
@@ -77,7 +77,7 @@ def speed(theme: str) -> Figure:
 
 def fused(theme: str) -> Figure:
     """The demo's sites, unadjusted and adjusted for tissue: their rows, and how the variance splits."""
-    table, _ = make(0)
+    table, _ = make_population(0)
     x = np.stack(table["embedding"].to_numpy())
     site, label = (np.asarray(table[name].to_pylist()) for name in ("site", "label"))
     means = {name: x[label == name].mean(axis=0) for name in np.unique(label)}

@@ -7,10 +7,10 @@ are the tissues they see, how much the hospitals, and how much the scanners with
 """
 
 import crossfusion as cf
-from crossfusion.demo import make
+from crossfusion.demo import make_population
 
 # four hospitals, three scanners, five tissues; only Cork really differs
-table, truth = make(0, rows=6000)
+table, truth = make_population(0, rows=6000)
 summary = cf.summarize(table, by=["site", "scanner", "label", "patient"])
 
 # %%

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from crossfusion.study import document, element, escaped, write_text
+from crossfusion.study import escape, make_document, make_element, write_text
 from paper.claims.model import UNDECIDED, VERDICTS, Claim
 
 TITLE = "Cross-Fusion Distance: the paper’s claims, checked"
@@ -114,40 +114,44 @@ def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     """
     style = files("paper.claims").joinpath("claims.css").read_text(encoding="utf-8")
     tiles = "".join(
-        element(
-            "div", element("dt", escaped(verdict)) + element("dd", element("b", str(number))), class_=CLASSES[verdict]
+        make_element(
+            "div",
+            make_element("dt", escape(verdict)) + make_element("dd", make_element("b", str(number))),
+            class_=CLASSES[verdict],
         )
         for verdict, number in counts(claims).items()
         if number or verdict != UNDECIDED
     )
     header = (
-        element("h1", escaped(TITLE))
-        + element("p", escaped(f"{_summary(claims)} {_source(source)}"))
-        + element("dl", tiles, class_="tiles")
+        make_element("h1", escape(TITLE))
+        + make_element("p", escape(f"{_summary(claims)} {_source(source)}"))
+        + make_element("dl", tiles, class_="tiles")
     )
-    return document(TITLE, [element("header", header) + _sections(claims)], style=style)
+    return make_document(TITLE, [make_element("header", header) + _sections(claims)], style=style)
 
 
 def _sections(claims: Sequence[Claim]) -> str:
     """Claims under the titles of their parts."""
     return "".join(
-        element("section", element("h2", escaped(part)) + "".join(_card(c) for c in claims if c.part == part))
+        make_element("section", make_element("h2", escape(part)) + "".join(_card(c) for c in claims if c.part == part))
         for part in dict.fromkeys(entry.part for entry in claims)
     )
 
 
 def _card(entry: Claim) -> str:
     """One claim: what it says, the verdict, the figure, and how it was checked."""
-    verdict = element("span", escaped(entry.verdict), class_="verdict")
+    verdict = make_element("span", escape(entry.verdict), class_="verdict")
     facts = [
         ("figure", entry.figure),
         ("conditions", entry.conditions),
         ("instead", entry.mend),
         ("check", entry.check),
     ]
-    terms = "".join(element("dt", name) + element("dd", escaped(text)) for name, text in facts if text)
-    title = element("h3", escaped(entry.claim))
-    about = element("p", f"{verdict} {escaped(entry.place)} · {element('code', escaped(entry.id))}", class_="about")
-    return element(
-        "article", title + about + element("dl", terms), class_=f"claim {CLASSES[entry.verdict]}", id=entry.id
+    terms = "".join(make_element("dt", name) + make_element("dd", escape(text)) for name, text in facts if text)
+    title = make_element("h3", escape(entry.claim))
+    about = make_element(
+        "p", f"{verdict} {escape(entry.place)} · {make_element('code', escape(entry.id))}", class_="about"
+    )
+    return make_element(
+        "article", title + about + make_element("dl", terms), class_=f"claim {CLASSES[entry.verdict]}", id=entry.id
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossfusion import Study
-from crossfusion.study import Association, Evaluation, Table, number_text
+from crossfusion.study import Association, Evaluation, PageTable, number_text
 
 NONE = "none"
 
@@ -20,7 +20,7 @@ def over_pairs(study: Study, correction: str = NONE) -> dict[str, Association]:
     return {a.distance: a for a in study.associations if (a.over, a.correction) == ("pairs", correction)}
 
 
-def correlation_table(found: Sequence[Evaluation]) -> Table:
+def correlation_table(found: Sequence[Evaluation]) -> PageTable:
     """Pearson's correlation with degradation over the pairs of each data set, and the place that it gives."""
     studies = studied(found)
     entries = {name: over_pairs(study) for name, study in studies.items()}
@@ -36,7 +36,7 @@ def correlation_table(found: Sequence[Evaluation]) -> Table:
         " mean place"
     )
     header = ["distance", *(f"{name} ({_points(entries[name])} pairs)" for name in entries), "mean place"]
-    return Table("Correlation with CDDR, all data sets", caption, header, rows)
+    return PageTable("Correlation with CDDR, all data sets", caption, header, rows)
 
 
 def _points(entries: dict[str, Association]) -> int:
@@ -47,7 +47,7 @@ def _cell(entry: Association) -> str:
     return f"{entry.pearson:.2f} ({entry.rank})" if np.isfinite(entry.pearson) else "–"
 
 
-def ratio_table(found: Sequence[Evaluation]) -> Table:
+def ratio_table(found: Sequence[Evaluation]) -> PageTable:
     """Relative distance ratios as they are, averaged over the sides of all pairs, as roots and as they stand."""
     distances = next((result.rdr[NONE].distances for result in found), ())
     rows = []
@@ -63,7 +63,7 @@ def ratio_table(found: Sequence[Evaluation]) -> Table:
         "averages over the sides of all pairs of the rows as they are: as a distance stands (ratio of means), and with"
         " all distances brought to the first power"
     )
-    return Table("RDR, all data sets", caption, header, rows)
+    return PageTable("RDR, all data sets", caption, header, rows)
 
 
 def mean_ratio(result: Evaluation, distance: str, what: str) -> float:

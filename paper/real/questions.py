@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 import crossfusion as cf
-from crossfusion.study import Dataset, Table, compute_half_width, number_text
+from crossfusion.study import Dataset, PageTable, compute_half_width, number_text
 
 LEVEL = 0.95
 CENTRES = "Distances of centres"
 
 
-def interval_table(data: Dataset) -> Table:
+def interval_table(data: Dataset) -> PageTable:
     """CFD of the scanners after each normalisation: slides are pairs, then places on a slide are, slides held fixed."""
     assert data.label is not None
     assert data.units is not None
@@ -29,7 +29,7 @@ def interval_table(data: Dataset) -> Table:
         f"both scanners of a slide are a pair, {len(set(data.label))} of them; with slides held fixed, both scanners of"
         f" a place are, {len(set(data.units))} of them. Intervals lie around the unbiased value"
     )
-    return Table("CFD of the scanners with intervals", caption, header, rows)
+    return PageTable("CFD of the scanners with intervals", caption, header, rows)
 
 
 def _with_interval(found: Any) -> list[str]:
@@ -37,7 +37,7 @@ def _with_interval(found: Any) -> list[str]:
     return [number_text(found.distance), number_text(found.unbiased), f"{number_text(low)} to {number_text(high)}"]
 
 
-def jackknife_table(data: Dataset, distances: Sequence[str]) -> Table:
+def jackknife_table(data: Dataset, distances: Sequence[str]) -> PageTable:
     """Every distance of the scanners after each normalisation, with an interval that leaves out one slide at a time."""
     assert data.label is not None
     slide, scanner = np.array(data.label), np.array(data.domain)
@@ -53,7 +53,7 @@ def jackknife_table(data: Dataset, distances: Sequence[str]) -> Table:
         f"± half the width of a {LEVEL} interval that leaves out one of {len(kept) - 1} slides at a time, both scanners"
         " at once; rough for Hausdorff, which one tile decides, and for the classifier, which sits at its limit"
     )
-    return Table("All distances of the scanners with intervals", caption, ["distance", *data.all_versions], rows)
+    return PageTable("All distances of the scanners with intervals", caption, ["distance", *data.all_versions], rows)
 
 
 def _spread(values: Sequence[float], half: float) -> str:
@@ -71,7 +71,7 @@ def centre_matrices(data: Dataset) -> dict[str, Any]:
     }
 
 
-def centre_table(found: dict[str, Any]) -> Table:
+def centre_table(found: dict[str, Any]) -> PageTable:
     """A row a pair of centres: plug-in, unbiased by tile, interval, before and after."""
     header, rows = ["pair"], []
     labels = next(iter(found.values())).labels
@@ -83,10 +83,10 @@ def centre_table(found: dict[str, Any]) -> Table:
             limits = f"{number_text(pairs.lower[i, j])} to {number_text(pairs.upper[i, j])}"
             row += [number_text(pairs.distance[i, j]), number_text(pairs.unbiased[i, j]), limits]
         rows.append(row)
-    return Table(CENTRES, "every pair of centres, a unit is a tile", header, rows)
+    return PageTable(CENTRES, "every pair of centres, a unit is a tile", header, rows)
 
 
-def matrix_table(pairs: Any, version: str) -> Table:
+def matrix_table(pairs: Any, version: str) -> PageTable:
     """Centres by centres: plug-in above the diagonal, unbiased by tile below."""
     size = len(pairs.labels)
     cells = np.where(np.triu(np.ones((size, size), bool)), pairs.distance, pairs.unbiased)
@@ -95,10 +95,10 @@ def matrix_table(pairs: Any, version: str) -> Table:
         for i, name in enumerate(pairs.labels)
     ]
     caption = "plug-in above the diagonal, unbiased by tile below"
-    return Table(f"Matrix of centres, {version}", caption, ["centre", *map(str, pairs.labels)], rows)
+    return PageTable(f"Matrix of centres, {version}", caption, ["centre", *map(str, pairs.labels)], rows)
 
 
-def levels_table(data: Dataset) -> Table:
+def levels_table(data: Dataset) -> PageTable:
     """What of the distance between tiles lies between centres, and what between tiles of a centre."""
     assert data.units is not None
     centres, tiles = len(set(data.domain)), len(set(zip(data.domain, data.units, strict=True)))
@@ -115,7 +115,7 @@ def levels_table(data: Dataset) -> Table:
         " dealt to centres at random"
     )
     header = ["version", "level", "CFD", "unbiased", "share", "by chance"]
-    return Table("Centre against tissue", caption, header, rows)
+    return PageTable("Centre against tissue", caption, header, rows)
 
 
 def _share(share: float | None) -> str:

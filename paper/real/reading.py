@@ -5,14 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossfusion import Study
-from crossfusion.study import Association, Evaluation, Table, published
+from crossfusion.study import Association, Evaluation, PageTable, published
 from paper.real import questions
 from paper.real.overview import NONE, mean_ratio, over_pairs, rates, studied
 
 CLOSE = 0.05  # difference of correlations that is none
 
 
-def reading(found: Sequence[Evaluation], *, intervals: Table | None = None, levels: Table | None = None) -> list[str]:
+def reading(
+    found: Sequence[Evaluation], *, intervals: PageTable | None = None, levels: PageTable | None = None
+) -> list[str]:
     """Paragraphs about what was found.
 
     Parameters
@@ -170,7 +172,7 @@ def _versions(name: str, study: Study) -> str:
     )
 
 
-def _with_intervals(table: Table) -> str:
+def _with_intervals(table: PageTable) -> str:
     values = ", ".join(f"{version} {value} ({limits})" for version, _, value, limits, *_ in table.rows)
     return f"mitos_he: unbiased CFD of the scanners with its {questions.LEVEL:.0%} interval, slides as pairs: {values}."
 
@@ -199,7 +201,7 @@ def _place(values: dict[str, float]) -> str:
     return f"{1 + known.index(abs(values['cfd']))} of {len(known)}"
 
 
-def _tissue(levels: Table) -> str:
+def _tissue(levels: PageTable) -> str:
     shares = {(row[0], row[1]): row[-2] for row in levels.rows}
     versions = list(dict.fromkeys(row[0] for row in levels.rows))
     parts = ", ".join(f"{v}: {shares[v, 'centre']} centres, {shares[v, 'tile']} tiles of one centre" for v in versions)

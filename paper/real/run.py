@@ -11,8 +11,8 @@ import crossfusion as cf
 from crossfusion.study import (
     Dataset,
     Evaluation,
+    PageTable,
     Plan,
-    Table,
     evaluate_all,
     main_tables,
     make_folder,
@@ -46,9 +46,9 @@ def plan_of(quick: bool) -> Plan:
 class Parts:
     """What is put together beside the evaluations."""
 
-    tables: dict[str, list[Table]] = field(default_factory=dict)
-    intervals: Table | None = None
-    levels: Table | None = None
+    tables: dict[str, list[PageTable]] = field(default_factory=dict)
+    intervals: PageTable | None = None
+    levels: PageTable | None = None
     figures: list[str] = field(default_factory=list)
 
 

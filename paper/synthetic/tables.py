@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion import __version__
-from crossfusion.study import document, element, escaped, html_table, write_table, write_text
+from crossfusion.study import escape, html_table, make_document, make_element, write_table, write_text
 from paper.synthetic.levels import levels
 from paper.synthetic.measures import NAMES
 from paper.synthetic.run import read
@@ -152,12 +152,12 @@ def _markdown(lead: str, sheets: Sequence[Sheet]) -> str:
 
 def _html(lead: str, sheets: Sequence[Sheet]) -> str:
     """A page that needs nothing else."""
-    body = element("h1", TITLE) + element("p", escaped(lead))
+    body = make_element("h1", TITLE) + make_element("p", escape(lead))
     for sheet in sheets:
-        inner = "".join(html_table(escaped(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
-        body += element("section", element("h2", escaped(sheet.title)) + inner)
-    return document(TITLE, [body], element("footer", f"crossfusion {__version__}."), style=WIDE)
+        inner = "".join(html_table(escape(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
+        body += make_element("section", make_element("h2", escape(sheet.title)) + inner)
+    return make_document(TITLE, [body], make_element("footer", f"crossfusion {__version__}."), style=WIDE)
 
 
 def _escaped(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    return [escaped(cell) for cell in header], [[escaped(cell) for cell in row] for row in rows]
+    return [escape(cell) for cell in header], [[escape(cell) for cell in row] for row in rows]

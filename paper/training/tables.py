@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crossfusion.study import Table, number_text
+from crossfusion.study import PageTable, number_text
 from paper.training.cost import ALONE
 from paper.training.outcomes import Estimate, Outcome, Run, outcomes
 from paper.training.settings import LEVEL, METHODS, NONE, Settings
@@ -16,7 +16,7 @@ GROUPS = {
 }
 
 
-def accuracy_table(found: Sequence[Outcome], group: str) -> Table:
+def accuracy_table(found: Sequence[Outcome], group: str) -> PageTable:
     """Methods of a data set: accuracies with intervals, differences, and the best on the grid."""
     own = [outcome for outcome in found if outcome.group == group]
     header = ["method", "strength", "target accuracy", "difference", "source accuracy", "oracle: strength", "accuracy"]
@@ -37,10 +37,10 @@ def accuracy_table(found: Sequence[Outcome], group: str) -> Table:
         " seed. The strength is chosen without a label of the target; “oracle” is the best of the grid by the target's"
         " labels, which is not to be had"
     )
-    return Table(f"Accuracy, {GROUPS[group]}", caption, header, rows)
+    return PageTable(f"Accuracy, {GROUPS[group]}", caption, header, rows)
 
 
-def distance_table(found: Sequence[Outcome], group: str) -> Table:
+def distance_table(found: Sequence[Outcome], group: str) -> PageTable:
     """Whether the features of domains came together, and what is left beyond their means."""
     between = "the sources" if group == "pacs_left_out" else "source and target"
     header = ["method", "CFD", "CFD given label", "energy", "energy, means taken off", "confident", "of these right"]
@@ -54,14 +54,14 @@ def distance_table(found: Sequence[Outcome], group: str) -> Table:
         " at a variance of 1 within domains; then the share of the target's rows with a confident prediction, and how"
         " many percent of those are right"
     )
-    return Table(f"Distances of the features, {GROUPS[group]}", caption, header, rows)
+    return PageTable(f"Distances of the features, {GROUPS[group]}", caption, header, rows)
 
 
 def _guesses(outcome: Outcome) -> tuple[float, float]:
     return outcome.confident, outcome.right
 
 
-def task_table(runs: Sequence[Run], settings: Settings, found: Sequence[Outcome]) -> Table:
+def task_table(runs: Sequence[Run], settings: Settings, found: Sequence[Outcome]) -> PageTable:
     """Accuracy on the target of every task, at the strengths chosen for its data set."""
     chosen = {(outcome.group, outcome.method): outcome.strength for outcome in found}
     tasks = list(dict.fromkeys((run["group"], run["task"]) for run in runs))
@@ -72,10 +72,10 @@ def task_table(runs: Sequence[Run], settings: Settings, found: Sequence[Outcome]
         cells = {outcome.method: share(outcome.target) for outcome in outcomes(own, settings)}
         rows.append([f"{group}: {task}", *(cells[method] for method in METHODS)])
     caption = f"target accuracy in percent, ± half of the {LEVEL:.0%} interval over seeds"
-    return Table("Every task", caption, ["task", *METHODS.values()], rows)
+    return PageTable("Every task", caption, ["task", *METHODS.values()], rows)
 
 
-def strength_table(found: Sequence[Outcome]) -> Table:
+def strength_table(found: Sequence[Outcome]) -> PageTable:
     """Accuracy on target and sources at every strength."""
     grid = sorted({s for outcome in found if outcome.method != NONE for s in outcome.by_strength})
     rows = [
@@ -84,7 +84,7 @@ def strength_table(found: Sequence[Outcome]) -> Table:
         if outcome.method != NONE
     ]
     caption = "target accuracy, and in brackets that on held-out rows of the sources, in percent; * the strength chosen"
-    return Table("Every strength", caption, ["data set", "method", *(f"{s:g}" for s in grid)], rows)
+    return PageTable("Every strength", caption, ["data set", "method", *(f"{s:g}" for s in grid)], rows)
 
 
 def _at(outcome: Outcome, strength: float) -> str:
@@ -93,7 +93,7 @@ def _at(outcome: Outcome, strength: float) -> str:
     return f"{_percent(means['target'])} ({_percent(means['source'])}){mark}"
 
 
-def cost_table(ratios: Sequence[Mapping[str, Any]]) -> Table:
+def cost_table(ratios: Sequence[Mapping[str, Any]]) -> PageTable:
     """Ratios of steps, a column a data set and number of rows."""
     columns = list(dict.fromkeys((entry["group"], entry["rows"]) for entry in ratios))
     cells = {(entry["group"], entry["rows"], entry["method"]): entry for entry in ratios}
@@ -104,7 +104,7 @@ def cost_table(ratios: Sequence[Mapping[str, Any]]) -> Table:
         "processor time of a step over that of a step without a regulariser on the same rows, one thread, in turns:"
         f" median of {ratios[0]['rounds']} rounds, in brackets the quartiles"
     )
-    return Table("Cost of a step", caption, header, rows)
+    return PageTable("Cost of a step", caption, header, rows)
 
 
 def _ratio(entry: Mapping[str, Any]) -> str:

@@ -9,7 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from crossfusion.study import Table, make_folder, markdown_table, plain_value, render_markdown, write_page, write_text
+from crossfusion.study import (
+    PageTable,
+    make_folder,
+    markdown_table,
+    plain_value,
+    render_markdown,
+    write_page,
+    write_text,
+)
 from paper.training import tables
 from paper.training.figures import CAPTIONS, write_figures
 from paper.training.outcomes import Outcome, Run
@@ -71,7 +79,7 @@ def write(
 
 def _tables(
     runs: Sequence[Run], found: Sequence[Outcome], ratios: Sequence[Mapping[str, Any]], settings: Settings
-) -> dict[str, list[Table]]:
+) -> dict[str, list[PageTable]]:
     """Tables by section."""
     groups = list(dict.fromkeys(outcome.group for outcome in found))
     shown = {group: [tables.accuracy_table(found, group), tables.distance_table(found, group)] for group in groups}
@@ -79,7 +87,7 @@ def _tables(
     return shown | {"all data sets": rest}
 
 
-def _named(shown: Mapping[str, Sequence[Table]]) -> list[tuple[str, Table]]:
+def _named(shown: Mapping[str, Sequence[PageTable]]) -> list[tuple[str, PageTable]]:
     """Tables with the names of their files."""
     named = []
     for section, own in shown.items():
@@ -112,7 +120,7 @@ def _write_numbers(
     write_text(out / "runs.csv", lines.getvalue())
 
 
-def _document(said: Sequence[str], shown: Mapping[str, Sequence[Table]], figures: Sequence[str]) -> str:
+def _document(said: Sequence[str], shown: Mapping[str, Sequence[PageTable]], figures: Sequence[str]) -> str:
     """All of it as Markdown."""
     lines = [f"# {TITLE}", "", *(f"- {text}" for text in said), ""]
     lines += [f"![{CAPTIONS[Path(name).stem]}]({name.replace('.svg', '.png')})\n" for name in figures]

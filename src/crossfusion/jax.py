@@ -12,7 +12,7 @@ jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")
 
 __all__ = ["cfd"]
 
-MOST = 2**31 - 1  # groups that int32 can number
+MOST_CODES = 2**31 - 1  # groups that int32 can number
 
 
 def cfd(
@@ -83,20 +83,20 @@ def cfd(
     check_option(weights, WEIGHTS, "weights")
     check_eps(eps)
     check_strata(given, num_given)
-    rows = _rows(x)
-    group, groups = _codes(labels, num_groups, len(rows), "labels", "num_groups")
+    rows = _check_rows(x)
+    group, groups = _check_codes(labels, num_groups, len(rows), "labels", "num_groups")
     part, parts = (
-        (jnp.zeros_like(group), 1) if given is None else _codes(given, num_given, len(rows), "given", "num_given")
+        (jnp.zeros_like(group), 1) if given is None else _check_codes(given, num_given, len(rows), "given", "num_given")
     )
     kept = (group >= 0) & (part >= 0)
     cell = jnp.where(kept, group * parts + part, groups * parts)  # beyond the last: such rows are dropped
-    cells = _moments(rows, cell, kept, (groups, parts), axis_name)
+    cells = _compute_moments(rows, cell, kept, (groups, parts), axis_name)
     value = compute_distance(jnp, cells, weights=weights, unbiased=unbiased, eps=eps)
-    stray = _total(jnp.sum(kept & ((group >= groups) | (part >= parts))), axis_name)
+    stray = _sum_devices(jnp.sum(kept & ((group >= groups) | (part >= parts))), axis_name)
     return jnp.where(stray > 0, jnp.nan, value)
 
 
-def _rows(x: Any) -> Any:
+def _check_rows(x: Any) -> Any:
     """Rows × features of a type that sums can be taken in."""
     try:
         rows = jnp.asarray(x)
@@ -115,7 +115,7 @@ def _rows(x: Any) -> Any:
     return rows.astype(jnp.promote_types(rows.dtype, jnp.float32))
 
 
-def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -> tuple[Any, int]:
+def _check_codes(values: Any, number: int | None, rows: int, name: str, option: str) -> tuple[Any, int]:
     """Codes of groups or strata, and how many there can be."""
     try:
         codes = values if isinstance(values, jax.Array) else np.asarray(values)
@@ -143,21 +143,21 @@ def _codes(values: Any, number: int | None, rows: int, name: str, option: str) -
         raise InputError(
             name, problem=f"has numbers up to {most - 1}, beyond {arg(option, number)}", remedy="number them from 0"
         )
-    if most > MOST:
+    if most > MOST_CODES:
         raise InputError(
             name,
-            problem=f"has numbers up to {most - 1}, beyond {MOST - 1}",
+            problem=f"has numbers up to {most - 1}, beyond {MOST_CODES - 1}",
             remedy="number them from 0 without gaps, such as by numpy.unique(..., return_inverse=True)",
         )
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number
 
 
-def _total(values: Any, axis_name: Any) -> Any:
+def _sum_devices(values: Any, axis_name: Any) -> Any:
     """Sums over all devices."""
     return values if axis_name is None else jax.lax.psum(values, axis_name)
 
 
-def _moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name: Any) -> Cells:
+def _compute_moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name: Any) -> Cells:
     """Moments of groups × strata over all devices, in two passes around a value that lies within each cell.
 
     Means are relative to a common origin. Both origins are constants to a derivative, which does not depend on them.
@@ -166,11 +166,11 @@ def _moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name:
     safe = jnp.where(kept, jnp.minimum(cell, number - 1), 0)
 
     def sums(values: Any) -> Any:
-        return _total(jax.ops.segment_sum(values, cell, number), axis_name)
+        return _sum_devices(jax.ops.segment_sum(values, cell, number), axis_name)
 
     rows = jnp.where(kept[:, None], rows, 0.0)
     count = sums(kept.astype(jnp.int32)).astype(rows.dtype)
-    origin, common = _origins(jax.lax.stop_gradient(rows), cell, number, axis_name)
+    origin, common = _find_origins(jax.lax.stop_gradient(rows), cell, number, axis_name)
     shifted = rows - origin[safe]
     mean = sums(shifted) / jnp.maximum(count, 1.0)[:, None]
     centred = jnp.where(kept[:, None], shifted - mean[safe], 0.0)
@@ -179,7 +179,7 @@ def _moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], axis_name:
     return Cells(count.reshape(shape), mean.reshape(*shape, -1), scatter.reshape(shape))
 
 
-def _origins(rows: Any, cell: Any, number: int, axis_name: Any) -> tuple[Any, Any]:
+def _find_origins(rows: Any, cell: Any, number: int, axis_name: Any) -> tuple[Any, Any]:
     """The least value of each feature in each cell (so that equal rows differ by exactly 0), and in all of them."""
     least = jax.ops.segment_min(rows, cell, number)
     if axis_name is not None:

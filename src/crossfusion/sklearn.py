@@ -18,8 +18,8 @@ from crossfusion.fusion import WEIGHTS, Cells, compute_distance
 
 __all__ = ["cross_fusion_distance", "cross_fusion_score"]
 
-FLOATS = ("float32", "float64")
-NARROW = ("float16", "bfloat16")
+SUM_TYPES = ("float32", "float64")
+NARROW_TYPES = ("float16", "bfloat16")
 
 
 def cross_fusion_distance(
@@ -63,13 +63,13 @@ def cross_fusion_distance(
     """
     check_option(weights, WEIGHTS, "weights")
     if _is_foreign(X):
-        return _foreign_distance(X, labels, given, weights, unbiased)
+        return _compute_foreign_distance(X, labels, given, weights, unbiased)
     fusion = cfd(X, labels=labels, given=given, weights=weights)
     _check_groups(len(fusion.counts), int(sum(fusion.counts.values())))
     if not unbiased:
         return fusion.distance
     if fusion.unbiased is None:
-        raise _one_row()
+        raise _make_single_row_error()
     return fusion.unbiased
 
 
@@ -110,19 +110,19 @@ def _check_groups(groups: int, rows: int) -> None:
         )
 
 
-def _one_row() -> InputError:
+def _make_single_row_error() -> InputError:
     return InputError(
         problem="a group has one row, so its variance is not known",
         remedy=f"use {arg('unbiased', False)}, or leave such groups out",
     )
 
 
-def _torch() -> Any:
+def _find_torch() -> Any:
     return sys.modules.get("torch")  # who passes a tensor has imported it
 
 
 def _is_tensor(values: Any) -> bool:
-    torch = _torch()
+    torch = _find_torch()
     return torch is not None and isinstance(values, torch.Tensor)
 
 
@@ -132,13 +132,13 @@ def _is_foreign(values: Any) -> bool:
     return _is_tensor(values) or (not own and hasattr(values, "__array_namespace__"))
 
 
-def _namespace(values: Any) -> Any:
-    return _torch() if _is_tensor(values) else values.__array_namespace__()
+def _find_namespace(values: Any) -> Any:
+    return _find_torch() if _is_tensor(values) else values.__array_namespace__()
 
 
-def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: bool) -> float:
+def _compute_foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: bool) -> float:
     """Distance of rows that stay where they are: only codes of labels and the result travel."""
-    xp = _namespace(x)
+    xp = _find_namespace(x)
     x = x.detach() if _is_tensor(x) else x
     if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
         raise InputError(
@@ -150,58 +150,60 @@ def _foreign_distance(x: Any, labels: Any, given: Any, weights: str, unbiased: b
         raise InputError(
             "X", problem=f"is sparse ({x.layout})", remedy="pass X.to_dense(), or a sparse matrix of SciPy"
         )
-    group, groups = _codes(xp, x, labels, "labels")
-    part, parts = (group * 0, 1) if given is None else _codes(xp, x, given, "given")
+    group, groups = _encode_labels(xp, x, labels, "labels")
+    part, parts = (group * 0, 1) if given is None else _encode_labels(xp, x, given, "given")
     _check_groups(groups, x.shape[0])
-    counts, cells = _cells(xp, x, group * parts + part, (groups, parts))
+    counts, cells = _compute_cells(xp, x, group * parts + part, (groups, parts))
     if not bool(xp.all(xp.isfinite(cells.scatter))):
         raise NonFiniteError(
             "X", problem="has NaN or infinite values, or squares beyond its type", remedy="fix or scale the rows"
         )
     if unbiased and 1 in counts:
-        raise _one_row()
+        raise _make_single_row_error()
     return float(compute_distance(xp, cells, weights=weights, unbiased=unbiased))
 
 
-def _codes(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
+def _encode_labels(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
     """Numbers of groups beside the rows, and how many there are; text is numbered here, and its numbers are sent."""
-    beside = _is_foreign(values) and _namespace(values) is xp and _device(values) == _device(x)
+    beside = _is_foreign(values) and _find_namespace(values) is xp and _find_device(values) == _find_device(x)
     if beside and values.ndim == 1 and values.shape[0]:
         check_length(values.shape[0], x.shape[0], name, "X")
         missing = values != values  # NaN, which is one group, as for NumPy arrays
         known = xp.where(missing, xp.zeros_like(values), values)
-        codes = xp.unique(known, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(known)[1]
+        codes = xp.unique(known, return_inverse=True)[1] if xp is _find_torch() else xp.unique_inverse(known)[1]
         codes = xp.where(missing, xp.max(codes) + 1, codes)
-        codes = xp.unique(codes, return_inverse=True)[1] if xp is _torch() else xp.unique_inverse(codes)[1]
+        codes = xp.unique(codes, return_inverse=True)[1] if xp is _find_torch() else xp.unique_inverse(codes)[1]
         return codes, int(xp.max(codes)) + 1
     keys = factors.as_table({name: values})
     check_length(keys.num_rows, x.shape[0], name, "X")
     numbers, present = factors.encode(keys)
-    return xp.asarray(numbers, **_where(x)), present.num_rows
+    return xp.asarray(numbers, **_make_device_option(x)), present.num_rows
 
 
-def _device(values: Any) -> Any:
+def _find_device(values: Any) -> Any:
     return None if hasattr(values, "sharding") else values.device  # JAX brings what has no place yet to what has one
 
 
-def _where(x: Any) -> dict[str, Any]:
+def _make_device_option(x: Any) -> dict[str, Any]:
     """Option that makes a new array beside the rows."""
-    device = _device(x)
+    device = _find_device(x)
     return {} if device is None else {"device": device}
 
 
-def _cells(xp: Any, x: Any, cell: Any, shape: tuple[int, int]) -> tuple[Sequence[int], Cells]:
+def _compute_cells(xp: Any, x: Any, cell: Any, shape: tuple[int, int]) -> tuple[Sequence[int], Cells]:
     """Rows of each cell that has some, and moments of all, from one cell after the other, around its first row."""
-    dtype = _sum_type(xp, x)
+    dtype = _choose_sum_type(xp, x)
     order = xp.argsort(cell)
-    edges = xp.searchsorted(_taken(xp, cell, order), xp.arange(shape[0] * shape[1] + 1, dtype=cell.dtype, **_where(x)))
+    edges = xp.searchsorted(
+        _take_rows(xp, cell, order), xp.arange(shape[0] * shape[1] + 1, dtype=cell.dtype, **_make_device_option(x))
+    )
     means, scatters, counts = [], [], []
-    nothing = xp.zeros(x.shape[1], dtype=dtype, **_where(x))
-    origin = _typed(xp, x[0, :], dtype)
+    nothing = xp.zeros(x.shape[1], dtype=dtype, **_make_device_option(x))
+    origin = _cast(xp, x[0, :], dtype)
     for start, stop in pairwise(int(edge) for edge in edges):
         mean, scatter = nothing, xp.sum(nothing)
         if stop > start:
-            rows = _typed(xp, _taken(xp, x, order[start:stop]), dtype)
+            rows = _cast(xp, _take_rows(xp, x, order[start:stop]), dtype)
             shifted = rows - rows[:1, :]
             mean = xp.sum(shifted, axis=0) / (stop - start)
             centred = shifted - mean[None, :]
@@ -209,27 +211,27 @@ def _cells(xp: Any, x: Any, cell: Any, shape: tuple[int, int]) -> tuple[Sequence
         means.append(mean)
         scatters.append(scatter)
         counts.append(stop - start)
-    count = xp.asarray([float(number) for number in counts], dtype=dtype, **_where(x))
+    count = xp.asarray([float(number) for number in counts], dtype=dtype, **_make_device_option(x))
     mean = xp.reshape(xp.stack(means), (*shape, x.shape[1]))
     return counts, Cells(xp.reshape(count, shape), mean, xp.reshape(xp.stack(scatters), shape))
 
 
-def _sum_type(xp: Any, x: Any) -> Any:
+def _choose_sum_type(xp: Any, x: Any) -> Any:
     """Type in which the rows are reduced: their own, at least float32; of whole numbers, the library's usual float."""
     name = str(x.dtype).rpartition(".")[2]
-    if name in FLOATS:
+    if name in SUM_TYPES:
         return x.dtype
-    if name in NARROW:
+    if name in NARROW_TYPES:
         return xp.float32
     if name != "bool" and not name.startswith(("int", "uint")):
         raise InputError("X", problem=f"must hold real numbers, not {x.dtype}", remedy="convert it")
     return xp.asarray(0.0).dtype
 
 
-def _typed(xp: Any, values: Any, dtype: Any) -> Any:
-    return values.to(dtype) if xp is _torch() else xp.astype(values, dtype)
+def _cast(xp: Any, values: Any, dtype: Any) -> Any:
+    return values.to(dtype) if xp is _find_torch() else xp.astype(values, dtype)
 
 
-def _taken(xp: Any, values: Any, index: Any) -> Any:
+def _take_rows(xp: Any, values: Any, index: Any) -> Any:
     """Some of the rows, or entries."""
-    return values[index] if xp is _torch() else xp.take(values, index, axis=0)
+    return values[index] if xp is _find_torch() else xp.take(values, index, axis=0)

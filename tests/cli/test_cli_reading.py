@@ -211,7 +211,7 @@ def test_a_dask_scheduler_is_named_by_its_address(name, address, run, data, tmp_
     "address", ["tcp://127.0.0.1:port", "tcp://", "nonsense://127.0.0.1:8786", "tls://127.0.0.1:1", "tcp://127.0.0.1:1"]
 )
 def test_an_address_where_no_scheduler_is(address, fails, monkeypatch):
-    monkeypatch.setattr(row_reader, "CONNECTING", 0.5)
+    monkeypatch.setattr(row_reader, "CONNECT_SECONDS", 0.5)
     begun = time.monotonic()
     said = fails("matrix", "x.parquet", "--between", "site", "--engine", address)
     assert f"--engine {address} is not a Dask scheduler that answers (" in said

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion.demo import answers, make
-from crossfusion.demo.population import FACTORS, SIZES
+from crossfusion.demo import make_population, measure_answers
+from crossfusion.demo.population import EFFECT_SIZES, FACTORS
 
 SEEDS = range(12)
 ROWS = 8000
@@ -28,8 +28,8 @@ def runs():
     """Answers for each seed: population and rows are both new."""
     found = []
     for seed in SEEDS:
-        table, truth = make(seed, rows=ROWS)
-        found.append(answers(summary_of(table), truth))
+        table, truth = make_population(seed, rows=ROWS)
+        found.append(measure_answers(summary_of(table), truth))
     return found
 
 
@@ -40,7 +40,7 @@ def errors(runs, name):
 
 
 def test_the_same_seed_gives_the_same_data():
-    first, again, other = (make(seed, rows=1000) for seed in (3, 3, 4))
+    first, again, other = (make_population(seed, rows=1000) for seed in (3, 3, 4))
     assert first[0].equals(again[0])
     assert first[1].population.moments == again[1].population.moments
     assert not first[0].equals(other[0])
@@ -69,17 +69,17 @@ def test_the_plug_in_is_biased_where_groups_are_small(runs):
 
 
 def test_distances_that_count_patients_are_those_of_sites_without_what_patients_add(monkeypatch):
-    table, truth = make(0, rows=ROWS)
+    table, truth = make_population(0, rows=ROWS)
     low, high = summary_of(table).cfd("site", given="label", units="patient", level=0.95).interval
     these = truth.population.cfd("site", given="label")
-    monkeypatch.setitem(SIZES, "patient", 0.0)
-    sites = make(0, rows=1)[1].population.cfd("site", given="label").between
+    monkeypatch.setitem(EFFECT_SIZES, "patient", 0.0)
+    sites = make_population(0, rows=1)[1].population.cfd("site", given="label").between
     assert low < -np.log1p(-sites / these.total) < high < these.distance
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pooled_misleads_and_conditional_does_not(seed):
-    population = make(seed, rows=1)[1].population
+    population = make_population(seed, rows=1)[1].population
     assert population.cfd("site").distance > 4 * population.cfd("site", given="label").distance
     pooled, given = population.pairwise("site"), population.pairwise("site", given="label")
     assert farthest(pooled) == {"Aarhus", "Bonn"}
@@ -92,7 +92,7 @@ def farthest(pairs):
 
 def test_the_truth_is_what_the_formula_says():
     """CFD(site | label) of the population, written out without the library."""
-    population = make(0, rows=1)[1].population
+    population = make_population(0, rows=1)[1].population
     share, mean = population.moments.count, population.moments.mean
     variance = population.moments.sumsq / share[:, None]
     site, label = (np.array(population.keys.column(name).to_pylist()) for name in ("site", "label"))
@@ -109,7 +109,7 @@ def test_the_truth_is_what_the_formula_says():
 
 
 def test_rows_have_the_moments_of_the_population():
-    table, truth = make(1, rows=20_000)
+    table, truth = make_population(1, rows=20_000)
     measured, true = (summary.rollup(["label"]).moments for summary in (summary_of(table), truth.population))
     error = np.sqrt(np.sum((measured.mean - true.mean) ** 2, axis=1))
     assert np.all(error < 2 * np.sqrt(true.dispersion / measured.count))
@@ -119,7 +119,7 @@ def test_rows_have_the_moments_of_the_population():
 
 
 def test_scanners_change_the_features_they_were_made_to_change():
-    table, truth = make(0, rows=ROWS)
+    table, truth = make_population(0, rows=ROWS)
     found = summary_of(table).attribution("scanner", given=["site", "label"])
     hit = set(found.top(len(truth.scanner_features))) & set(truth.scanner_features)
     assert len(hit) >= len(truth.scanner_features) - 1
@@ -159,8 +159,8 @@ def test_the_demo_leaves_files_that_can_be_read(finished):
 
 def test_the_demo_shows_every_measured_value_beside_the_true_one(finished):
     folder, done = finished
-    _, truth = make(0, rows=4000)
-    for entry in answers(cf.read_summary(folder / "summary.parquet"), truth):
+    _, truth = make_population(0, rows=4000)
+    for entry in measure_answers(cf.read_summary(folder / "summary.parquet"), truth):
         line = next(line for line in done.stdout.splitlines() if line.startswith(f"{entry.question}  "))
         assert line.split()[-1] == f"{entry.truth:.4f}"
         assert line.split()[-3] == f"{entry.distance:.4f}"

@@ -41,16 +41,16 @@ def clouds(size, shift=0.5):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Blocks of a few rows, so that small clouds need many, of uneven sizes."""
-    monkeypatch.setattr(pair_distances, "ROWS", 7)
-    monkeypatch.setattr(pair_distances, "COLUMNS", 11)
-    monkeypatch.setattr(pair_distances, "MEND", 16)
-    monkeypatch.setattr(median_distance, "FEW", 10)
-    monkeypatch.setattr(median_distance, "GATHER", 16)
+    monkeypatch.setattr(pair_distances, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(pair_distances, "BLOCK_COLUMNS", 11)
+    monkeypatch.setattr(pair_distances, "RECOMPUTE_SIZE", 16)
+    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    monkeypatch.setattr(median_distance, "GATHER_SIZE", 16)
     monkeypatch.setattr(nearest_neighbors, "PROBES", (2, 1))
-    monkeypatch.setattr(nearest_neighbors, "FIRST", 3)
-    monkeypatch.setattr(nearest_neighbors, "BLOCK", 40)
-    monkeypatch.setattr(nearest_neighbors, "TALL", 5)
-    monkeypatch.setattr(nearest_neighbors, "PARALLEL", 0)
+    monkeypatch.setattr(nearest_neighbors, "FIRST_VISIT", 3)
+    monkeypatch.setattr(nearest_neighbors, "VISIT_BLOCK_PAIRS", 40)
+    monkeypatch.setattr(nearest_neighbors, "VISIT_BLOCK_ROWS", 5)
+    monkeypatch.setattr(nearest_neighbors, "LEAST_PARALLEL_PAIRS", 0)
 
 
 # Optimal transport
@@ -149,39 +149,43 @@ def test_unbiased_mmd_is_zero_on_average_and_not_clipped():
 @pytest.mark.parametrize("few", [10, 2**20], ids=["bracket", "list"])
 @pytest.mark.parametrize("number", [2, 3, 40, 301, 900])
 def test_the_median_distance_is_exact(number, few, monkeypatch):
-    monkeypatch.setattr(median_distance, "FEW", few)
+    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", few)
     rows = np.random.default_rng(number).normal(size=(number, 3))
-    found = median_distance.median_distance(rows[: number // 2], rows[number // 2 :])
+    found = median_distance.find_median_distance(rows[: number // 2], rows[number // 2 :])
     assert found == pytest.approx(np.median(pdist(rows)), rel=1e-12)
 
 
 def test_the_median_distance_is_exact_when_the_sample_misleads(monkeypatch):
-    monkeypatch.setattr(median_distance, "FEW", 10)
+    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
     rows = np.random.default_rng(0).normal(size=(200, 3))
     for wrong in (np.zeros(500), np.full(500, 1e9), np.linspace(90, 95, 500)):
-        monkeypatch.setattr(median_distance, "_sample", lambda rows, wrong=wrong: wrong)
-        assert median_distance.median_distance(rows[:90], rows[90:]) == pytest.approx(np.median(pdist(rows)), rel=1e-12)
+        monkeypatch.setattr(median_distance, "_sample_pairs", lambda rows, wrong=wrong: wrong)
+        assert median_distance.find_median_distance(rows[:90], rows[90:]) == pytest.approx(
+            np.median(pdist(rows)), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("values", [2, 3, 10])
 def test_the_median_distance_of_rows_on_a_grid(values, monkeypatch):
-    monkeypatch.setattr(median_distance, "FEW", 10)
+    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
     rows = np.random.default_rng(values).integers(values, size=(301, 4)).astype(float)
-    assert median_distance.median_distance(rows[:100], rows[100:]) == pytest.approx(np.median(pdist(rows)), rel=1e-12)
+    assert median_distance.find_median_distance(rows[:100], rows[100:]) == pytest.approx(
+        np.median(pdist(rows)), rel=1e-12
+    )
 
 
 def test_ties_are_counted_and_not_kept(monkeypatch):
-    monkeypatch.setattr(median_distance, "FEW", 10)
-    kept: list[median_distance.Found] = []
-    scan = median_distance._scan
+    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    kept: list[median_distance.BracketCounts] = []
+    scan = median_distance._count_bracket
 
     def watched(*arguments):
         kept.append(scan(*arguments))
         return kept[-1]
 
-    monkeypatch.setattr(median_distance, "_scan", watched)
+    monkeypatch.setattr(median_distance, "_count_bracket", watched)
     rows = np.eye(30)[np.random.default_rng(0).integers(30, size=600)] / 7  # equal distances, but for rounding
-    median_distance.median_distance(rows[:300], rows[300:])
+    median_distance.find_median_distance(rows[:300], rows[300:])
     assert len(kept) == 1
     assert sum(len(found[3]) for found in kept) < 0.05 * 600 * 599 / 2
 
@@ -260,7 +264,7 @@ def test_squared_distances_are_those_of_differences(size, offset, tiny_blocks):
     a, b = (rows + offset for rows in clouds(size))
     b[::2] = a[: len(b[::2])] if len(a) >= len(b) else b[::2]
     expected = squares_by_differences(a, b)
-    found = pair_distances.squared_distances(a, b)
+    found = pair_distances.compute_squared_distances(a, b)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert np.array_equal(found == 0, expected == 0)
 
@@ -269,9 +273,9 @@ def test_an_offset_common_to_both_makes_no_pair_close(monkeypatch):
     recomputed = []
     monkeypatch.setattr(pair_distances, "_recompute", lambda squares, a, b, pairs: recomputed.append(pairs))
     a, b = clouds((60, 50, 5))
-    pair_distances.squared_distances(a + 1e6, b + 1e6)
+    pair_distances.compute_squared_distances(a + 1e6, b + 1e6)
     assert not recomputed
-    pair_distances.squared_distances(a + 1e6, a + 1e6)
+    pair_distances.compute_squared_distances(a + 1e6, a + 1e6)
     assert sum(len(pairs[0]) for pairs in recomputed) == len(a)
 
 
@@ -280,7 +284,7 @@ def test_squared_distances_of_close_rows_keep_their_digits(gap):
     draw = np.random.default_rng(0)
     a = draw.normal(size=(50, 6))
     b = a + gap * draw.normal(size=a.shape)
-    np.testing.assert_allclose(pair_distances.squared_distances(a, b), squares_by_differences(a, b), rtol=1e-9)
+    np.testing.assert_allclose(pair_distances.compute_squared_distances(a, b), squares_by_differences(a, b), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
-from crossfusion.evaluation.protocols.halves import split
+from crossfusion.evaluation.protocols.halves import split_halves
 from crossfusion.evaluation.protocols.scores import METRICS, Predictions
 
 
@@ -55,7 +55,7 @@ def test_all_columns_follow_from_the_halves():
     found = cf.rdr(x, domain, distances=["cfd", "mmd"], repeats=4, seed=7)
     draw = np.random.default_rng([7, 0])
     places = [np.flatnonzero(domain == one) for one in "AB"]
-    drawn = [split(places, None, None, draw) for _ in range(4)]
+    drawn = [split_halves(places, None, None, draw) for _ in range(4)]
     for name, order in (("cfd", 2), ("mmd", 1)):
         within = np.array([cf.distance(name, x[h.b[0]], x[h.b[1]]) for h in drawn])
         across = np.array([cf.distance(name, x[h.a[0]], x[h.b[1]]) for h in drawn])
@@ -74,7 +74,7 @@ def test_halves_are_disjoint_and_of_one_size():
     draw = np.random.default_rng(0)
     rows = [np.arange(31), np.arange(31, 100)]
     for most in (None, 6):
-        halves = split(rows, None, most, draw)
+        halves = split_halves(rows, None, most, draw)
         every = [*halves.a, *halves.b]
         assert {len(half) for half in every} == {15 if most is None else 6}
         assert all(not set(p) & set(q) for p, q in combinations(every, 2))
@@ -86,7 +86,7 @@ def test_units_go_whole_to_one_half_of_both_domains():
     unit = np.concatenate([draw.integers(0, 12, 80), draw.integers(4, 16, 60)]).astype(np.int32)
     rows = [np.arange(80), np.arange(80, 140)]
     for _ in range(20):
-        halves = split(rows, unit, None, draw)
+        halves = split_halves(rows, unit, None, draw)
         a1, a2, b1, b2 = ({*unit[half].tolist()} for half in (*halves.a, *halves.b))
         assert not a1 & a2
         assert not b1 & b2
@@ -99,7 +99,7 @@ def test_halves_by_units_are_about_half_of_the_rows():
     draw = np.random.default_rng(2)
     unit = np.repeat(np.arange(12), 10).astype(np.int32)
     rows = [np.arange(60), np.arange(60, 120)]
-    assert [len(split(rows, unit, None, draw).a[0]) for _ in range(20)] == [30] * 20
+    assert [len(split_halves(rows, unit, None, draw).a[0]) for _ in range(20)] == [30] * 20
 
 
 def test_the_same_tissue_on_two_equal_scanners_has_a_ratio_of_one():

@@ -175,9 +175,9 @@ def grids(domains, seed, strength):
 
 
 def correlate(distance, rate, most=999):
-    names = association.Arrangements(True, False, most, 0)
+    names = association.Permutations(True, False, most, 0)
     return association.correlate(
-        distance, rate, association.pearson, association.all_points, level=0.95, arrangements=names
+        distance, rate, association.pearson, association.list_points, level=0.95, arrangements=names
     )
 
 
@@ -199,7 +199,7 @@ def test_under_no_association_pvalues_are_not_small_too_often():
 
 def test_intervals_hold_what_they_promise():
     """Many domains give the truth; rows of pairs taken as independent would be far too sure."""
-    truth = np.mean([association.pearson(*association.all_points(*grids(150, seed, 0.8))) for seed in range(3)])
+    truth = np.mean([association.pearson(*association.list_points(*grids(150, seed, 0.8))) for seed in range(3)])
     found = [correlate(*grids(8, seed, 0.8), most=1) for seed in range(150)]
     inside = np.mean([entry.lower <= truth <= entry.upper for entry in found])
     assert inside > 0.92
@@ -219,9 +219,9 @@ def test_there_is_no_interval_without_an_error():
     x = np.array([0.0, 1.0, 3.0, 7.0])
     distance = np.abs(x[:, None] - x) + np.diag([np.nan] * 4)
     rate = distance + 0.01 * np.tri(4)
-    names = association.Arrangements(True, False, 99, 0)
+    names = association.Permutations(True, False, 99, 0)
     found = association.correlate(
-        distance[None], rate[None], association.spearman, association.all_points, level=0.95, arrangements=names
+        distance[None], rate[None], association.spearman, association.list_points, level=0.95, arrangements=names
     )
     assert 0.9 < found.value < 1
     assert found.lower is None

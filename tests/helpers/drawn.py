@@ -90,7 +90,7 @@ DRAWINGS = {
 def main(folder):
     folder.mkdir(exist_ok=True)
     for name, draw in DRAWINGS.items():
-        saving.write(draw(), folder / f"{name}.png", DPI)
+        saving.write_figure(draw(), folder / f"{name}.png", DPI)
 
 
 if __name__ == "__main__":

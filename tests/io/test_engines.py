@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 
 import crossfusion as cf
 from crossfusion.cli import main
-from crossfusion.cli.row_reader import Reading
+from crossfusion.cli.row_reader import RowReader
 from crossfusion.io.engines import local
 from crossfusion.io.sources import chunk
 from crossfusion.moments import kernel
@@ -91,7 +91,7 @@ class Query(Given):
 
     def summary(self, engine: Any) -> cf.Summary:
         name = engine if isinstance(engine, str) else engine.scheduler.address
-        read = Reading(sql=(self.source,), vectors=self.vectors, engine=name)
+        read = RowReader(sql=(self.source,), vectors=self.vectors, engine=name)
         return read.reduced(*read.sources([], BY))
 
 

@@ -72,7 +72,7 @@ def test_the_file_says_how_it_was_made_and_is_a_source(tiles, tmp_path):
     tiles = [*tiles, Tile(str(blank), "blank", {"slide": "00", "scanner": "A"})]
     to_first = normalizer("macenko", tiles[0])
     path = embed(tiles, tmp_path / "out.parquet", encoder="random", normalizer=to_first)
-    facts = resumable_output.facts_of(path)
+    facts = resumable_output.read_facts(path)
     assert (facts["encoder"], facts["normalizer"], facts["dim"], facts["tiles"]) == ("random", "macenko", 256, 13)
     assert facts["unchanged"] == 1
     assert facts["normalizer_tag"] == to_first.tag
@@ -123,7 +123,7 @@ def test_interrupted_work_is_gone_on_with(error, tiles, tmp_path):
 
 
 def test_damaged_parts_are_done_again(tiles, tmp_path, monkeypatch):
-    monkeypatch.setattr(embedding, "EVERY", 0.0)
+    monkeypatch.setattr(embedding, "SAVE_SECONDS", 0.0)
     whole = embed(tiles, tmp_path / "whole.parquet", encoder=colour(), batch=3)
     path = tmp_path / "out.parquet"
 

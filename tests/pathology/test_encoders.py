@@ -275,7 +275,7 @@ def test_less_precision_is_near_and_told():
 
 
 def test_devices(refuses, monkeypatch):
-    assert devices.choose("cpu") == "cpu"
+    assert devices.choose_device("cpu") == "cpu"
     for device in ("gpu", "cpu:1", "cuda:x", ""):
         with refuses(f"device='{device}' is none"):
             encoder("random", device=device)
@@ -284,10 +284,10 @@ def test_devices(refuses, monkeypatch):
         encoder("random", device="cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert devices.choose("auto") == "cuda"
-    assert devices.precision_of("auto", "cuda:1") == "float16"
+    assert devices.choose_device("auto") == "cuda"
+    assert devices.choose_precision("auto", "cuda:1") == "float16"
     with refuses("device='cuda:2' is not there"):
-        devices.choose("cuda:2")
+        devices.choose_device("cuda:2")
     with refuses("needs an accelerator"):
         encoder("random", device="cpu", precision="float16")
     with refuses("precision='double' is not known"):

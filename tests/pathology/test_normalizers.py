@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import crossfusion as cf
-from crossfusion.pathology.images import densities, is_stained
+from crossfusion.pathology.images import compute_densities, is_stained
 from crossfusion.pathology.normalizers import Normalizer, normalizer
 from crossfusion.pathology.stains import choose_reference
 from crossfusion.pathology.tiles import Tile
@@ -22,7 +22,7 @@ STAINS = ("reinhard", "macenko")
 
 def statistics(image, name="macenko"):
     """What a normaliser matches: the whole image, or what is stained of it."""
-    density = densities(image)
+    density = compute_densities(image)
     return density[slice(None) if name == "reinhard" else is_stained(density)].mean(axis=0)
 
 

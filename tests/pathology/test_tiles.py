@@ -52,8 +52,8 @@ def slide(tmp_path):
 
 
 def close_kept():
-    while tiles_module._local.files:
-        tiles_module._local.files.popitem()[1].close()
+    while tiles_module._open_files.files:
+        tiles_module._open_files.files.popitem()[1].close()
 
 
 # pixels
@@ -144,16 +144,16 @@ def test_a_slide_is_opened_once_for_all_its_tiles(slide, monkeypatch):
 
     def noted(name):
         opened.append(name)
-        return slide_files.open_picture(name)
+        return slide_files.open_slide_file(name)
 
-    monkeypatch.setattr(tiles_module, "open_picture", noted)
+    monkeypatch.setattr(tiles_module, "open_slide_file", noted)
     copies = [path, *(shutil.copy(path, f"{path[:-4]}{k}.tif") for k in range(2))]
     for left in range(0, 400, 40):
         for copy in copies[:2]:  # a pair that alternates stays open
             Tile(copy, "k", {}, (left, 0, 40, 40)).read()
     assert opened == copies[:2]
     Tile(copies[2], "k", {}, (0, 0, 40, 40)).read()
-    assert len(tiles_module._local.files) == tiles_module.OPEN
+    assert len(tiles_module._open_files.files) == tiles_module.MOST_OPEN_FILES
     close_kept()
 
 
@@ -211,10 +211,10 @@ def test_the_mask_finds_tissue_and_nothing_on_glass():
     pixels = slides.tissue_picture(200, 100, [(0.2, 0.3, 0.6, 0.8)])
     expected = np.zeros((100, 200), bool)
     expected[30:80, 40:120] = True
-    assert (tissue.tissue_mask(pixels) == expected).mean() > 0.995
-    assert not tissue.tissue_mask(slides.tissue_picture(200, 100, [])).any()
-    assert tissue.tissue_mask(slides.tissue_picture(200, 100, [(0, 0, 1, 1)])).mean() > 0.99
-    assert not tissue.tissue_mask(np.zeros((50, 50, 3), np.uint8)).any()
+    assert (tissue.find_tissue(pixels) == expected).mean() > 0.995
+    assert not tissue.find_tissue(slides.tissue_picture(200, 100, [])).any()
+    assert tissue.find_tissue(slides.tissue_picture(200, 100, [(0, 0, 1, 1)])).mean() > 0.99
+    assert not tissue.find_tissue(np.zeros((50, 50, 3), np.uint8)).any()
 
 
 def test_otsu_is_the_best_split():
@@ -224,7 +224,7 @@ def test_otsu_is_the_best_split():
         low, high = values[values <= cut], values[values > cut]
         return len(low) * len(high) * (low.mean() - high.mean()) ** 2 if len(low) and len(high) else 0
 
-    assert between(tissue.otsu(values)) == pytest.approx(max(map(between, range(256))))
+    assert between(tissue.find_otsu_threshold(values)) == pytest.approx(max(map(between, range(256))))
 
 
 @pytest.mark.parametrize(("mpp", "side"), [(0.25, 64), (0.5, 128), (1.0, 256)])
@@ -292,7 +292,7 @@ def test_a_large_picture_without_levels_is_looked_at_in_bands(tmp_path, monkeypa
     pixels = slides.tissue_picture(768, 512)
     path = slides.write_slide(tmp_path / "flat.tif", pixels, levels=1)
     once = read_layout(path, "slides", mpp=0.25, size=64)
-    monkeypatch.setattr(tissue, "BAND", 40_000)
+    monkeypatch.setattr(tissue, "BAND_PIXELS", 40_000)
     assert read_layout(path, "slides", mpp=0.25, size=64) == once
 
 
@@ -632,8 +632,8 @@ def test_a_picture_that_says_it_is_huge(tmp_path, refuses, size):
 
 
 def test_a_slide_that_is_too_large_to_be_read_whole_can_be_cut(slide, refuses, monkeypatch):
-    monkeypatch.setattr(slide_files, "MOST", 100_000)
-    monkeypatch.setattr(tissue, "LONGEST", 192)
+    monkeypatch.setattr(slide_files, "MOST_PIXELS", 100_000)
+    monkeypatch.setattr(tissue, "OVERVIEW_SIDE", 192)
     with refuses(r"s\.tif has 768 × 512 pixels to decode in one go", cf.FileError):
         Tile(slide[0], "k", {}).read()
     assert len(read_layout(slide[0], "slides", mpp=0.25, size=64)) == 24

@@ -33,7 +33,7 @@ def differs(name, folder):
 @pytest.mark.skipif(f"matplotlib=={mpl.__version__}\n" not in PINNED, reason="figures of another Matplotlib differ")
 @pytest.mark.parametrize("name", drawn.DRAWINGS)
 def test_a_figure_looks_as_it_did(name, tmp_path):
-    saving.write(drawn.DRAWINGS[name](), tmp_path / f"{name}.png", drawn.DPI)
+    saving.write_figure(drawn.DRAWINGS[name](), tmp_path / f"{name}.png", drawn.DPI)
     problem = differs(f"{name}.png", tmp_path)
     assert problem is None, f"{problem}\nif that is meant: python -m tests.helpers.drawn, and look at the pictures"
 
@@ -41,7 +41,7 @@ def test_a_figure_looks_as_it_did(name, tmp_path):
 def test_the_comparison_sees_what_changes(tmp_path):
     found = drawn.made().pairwise("site", given="tissue", units="patient", level=0.95)
     moved = replace(found, unbiased=found.unbiased * 1.05, lower=found.lower * 1.05, upper=found.upper * 1.05)
-    saving.write(moved.plot_forest(), tmp_path / "forest.png", drawn.DPI)
+    saving.write_figure(moved.plot_forest(), tmp_path / "forest.png", drawn.DPI)
     assert differs("forest.png", tmp_path) is not None
 
 
@@ -227,15 +227,15 @@ def test_on_a_terminal_shares_have_bars(files):
 
 
 def test_bars_are_in_proportion():
-    assert output.bar_cells([1.0, -0.5, 0.0, None, np.nan]) == [
+    assert output.make_bars([1.0, -0.5, 0.0, None, np.nan]) == [
         ("█" * 20, "cyan"),
         ("█" * 10, "red"),
         ("", "cyan"),
         ("", "cyan"),
         ("", "cyan"),
     ]
-    assert output.bar_cells([1.0, 1 / 160])[1][0] == "▏"
-    assert output.bar_cells([0.0, None]) == []
+    assert output.make_bars([1.0, 1 / 160])[1][0] == "▏"
+    assert output.make_bars([0.0, None]) == []
 
 
 def test_no_plane_shows_more_of_what_is_between():

@@ -14,8 +14,8 @@ import pytest
 import crossfusion as cf
 from crossfusion.io.sources import open_file
 from crossfusion.io.sources.sampling import Sample
-from crossfusion.report.group_order import clustered
-from crossfusion.report.name_text import plain_text
+from crossfusion.report.group_order import order_by_clusters
+from crossfusion.report.name_text import strip_marks
 
 COMMAND = Path(sys.executable).with_name("crossfusion")
 
@@ -83,7 +83,7 @@ def test_the_headline_says_what_the_numbers_say(whole):
     assert "clearly apart with label held fixed" in said
     assert "Chance alone would hardly" in said
     assert "Counted by 24 patient units, not by the 1,500 rows." in said
-    assert said == "\n".join(plain_text(text) for text in found["headline"])
+    assert said == "\n".join(strip_marks(text) for text in found["headline"])
 
 
 def test_what_was_not_judged_is_not_said_to_be_counted():
@@ -125,7 +125,7 @@ def crossed(stray=0):
 def test_a_test_that_sees_one_unit_only_decides_nothing():
     x, by = crossed(stray=1)
     found = cf.Report(x, by=by, between="site", units="patient").to_dict()
-    said = [plain_text(sentence) for sentence in found["headline"]]
+    said = [strip_marks(sentence) for sentence in found["headline"]]
     assert found["verdict"] == "far apart"
     assert any(entry.startswith("A test sees only the 1 of 24 patient units that have several") for entry in said)
     assert "Counted by 24 patient units, not by the 240 rows." in said
@@ -139,7 +139,7 @@ def test_units_in_strata_of_one_group_are_not_counted():
     x, by = crossed()
     label = np.where(by["patient"] % 3 == 0, "both", by["site"])
     found = cf.Report(x, by=by | {"label": label}, between="site", given="label", units="patient").to_dict()
-    said = plain_text(" ".join(found["headline"]))
+    said = strip_marks(" ".join(found["headline"]))
     assert "Counted by 24 patient units, of which 8 are in strata of several groups" in said
     assert (found["test"]["number"], found["test"]["total"]) == (8, 24)
 
@@ -163,7 +163,7 @@ def test_one_stratum_is_enough_for_a_page():
 def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
     monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "GROUPS", 3)
     x, by = study(sites=5)
-    said = plain_text(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
+    said = strip_marks(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
     assert "Of the 3 groups with the most rows, farthest apart are" in said
 
 
@@ -173,7 +173,7 @@ def test_imbalance_is_told_in_the_same_units(weights):
     rows = np.flatnonzero((by["site"] == "A") | (by["patient"] >= 22))
     x, by = x[rows], {name: values[rows] for name, values in by.items()}
     found = cf.Report(x, by=by, between="site", units="patient", weights=weights).to_dict()
-    told = [plain_text(entry["text"]) for entry in found["warnings"] if entry["kind"] == "imbalance"]
+    told = [strip_marks(entry["text"]) for entry in found["warnings"] if entry["kind"] == "imbalance"]
     same = cf.summarize(x, by=by).cfd("site", units="patient", weights="balanced", level=0.95)
     assert len(told) == (weights == "pooled")
     assert all(f"{same.unbiased:.4f} with the same weight" in text for text in told)
@@ -351,7 +351,7 @@ def test_two_groups_get_a_second_direction():
 
 def test_groups_that_lie_close_stand_side_by_side():
     place = np.array([0.0, 10.0, 0.2, 10.1, 0.1, 20.0])
-    order = clustered(np.abs(place[:, None] - place))
+    order = order_by_clusters(np.abs(place[:, None] - place))
     assert sorted(order[order.index(5) == 0 :][:3]) in ([0, 2, 4], [1, 3, 5])
     steps = np.abs(np.diff(place[order]))
     assert np.sum(steps > 1) == 2

@@ -463,5 +463,5 @@ def test_delays_count_from_the_onset():
 def test_the_figure_is_the_same_each_time(shifted, tmp_path):
     found = shifted.drift("week", reference="first:6", units="patient")
     for name in ("a.png", "b.png"):
-        saving.write(found.plot(), tmp_path / name)
+        saving.write_figure(found.plot(), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

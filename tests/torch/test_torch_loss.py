@@ -16,7 +16,7 @@ from torch import nn
 
 import crossfusion.torch as cft
 from crossfusion.torch import CrossFusionLoss
-from crossfusion.torch.functional import distance
+from crossfusion.torch.functional import compute_distance
 from crossfusion.torch.moments import CellMoments
 from tests.helpers import ROOT, torch_processes
 from tests.torch.test_torch import batch
@@ -195,7 +195,7 @@ def test_one_row_that_fades_does_not_show_a_variance():
         between = (share * (mean[:, 0] - share @ mean[:, 0]) ** 2).sum()
         chance = (share * (1 - share) * variance / torch.tensor([20, 20, 1])).sum()
         expected = torch.log1p((between - chance) / (share @ variance))
-        torch.testing.assert_close(distance(faded, 1, "pooled", True, 0.0), expected)
+        torch.testing.assert_close(compute_distance(faded, 1, "pooled", True, 0.0), expected)
 
 
 def test_a_group_that_does_not_come_again_is_forgotten():

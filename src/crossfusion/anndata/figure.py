@@ -8,36 +8,36 @@ from crossfusion._base import FloatArray
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.plots import style
 
-LONGEST = 60  # characters of a name
-MOST = 24  # labels that are shown, those of most cells
+LABEL_LENGTH = 60  # characters of a name
+MOST_LABELS = 24  # labels that are shown, those of most cells
 
 
-def draw(board: Leaderboard) -> Any:
+def draw_leaderboard(board: Leaderboard) -> Any:
     """Figure of a leaderboard: two panels with labels, one without."""
-    labels = _largest(board)
+    labels = _find_largest_labels(board)
     if board.biology is None:
-        drawn = style.figure(6.4, 1.6 + 0.42 * len(board.embeddings))
-        _ladder(drawn.subplots(), board)
+        drawn = style.make_figure(6.4, 1.6 + 0.42 * len(board.embeddings))
+        _draw_embeddings(drawn.subplots(), board)
         return drawn
     height = max(4.4, 1.6 + 0.3 * len(labels)) + 0.25 * (len(board.embeddings) // 4)
-    drawn = style.figure(10.4, height)
+    drawn = style.make_figure(10.4, height)
     plane, strip = drawn.subplots(1, 2, width_ratios=(1.15, 1))
-    _plane(plane, board)
-    _strip(strip, board, labels)
+    _draw_plane(plane, board)
+    _draw_labels(strip, board, labels)
     _, names = plane.get_legend_handles_labels()
     points = [bars.lines[0] for bars in plane.containers]
     drawn.legend(points, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=10)
     return drawn
 
 
-def _look(k: int) -> dict[str, Any]:
+def _pick_look(k: int) -> dict[str, Any]:
     return {
         "color": style.PANEL_COLORS[k % len(style.PANEL_COLORS)],
         "marker": style.PANEL_MARKERS[k % len(style.PANEL_MARKERS)],
     }
 
 
-def _plain(axes: Any) -> None:
+def _style_axes(axes: Any) -> None:
     """Without what does not tell anything."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(style.MUTED)
@@ -46,7 +46,7 @@ def _plain(axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
-def _errors(columns: dict[str, Any], name: str) -> FloatArray | None:
+def _measure_error_bars(columns: dict[str, Any], name: str) -> FloatArray | None:
     """Lengths of the lines on both sides of the points, if there are intervals."""
     if f"{name}_lower" not in columns:
         return None
@@ -54,9 +54,9 @@ def _errors(columns: dict[str, Any], name: str) -> FloatArray | None:
     return np.asarray(np.maximum(ends, 0.0))
 
 
-def _plane(axes: Any, board: Leaderboard) -> None:
+def _draw_plane(axes: Any, board: Leaderboard) -> None:
     columns = board.columns()
-    across, up = (_errors(columns, name) for name in ("batch", "biology"))
+    across, up = (_measure_error_bars(columns, name) for name in ("batch", "biology"))
     for k in np.argsort(board.rank, kind="stable").tolist():
         axes.errorbar(
             columns["batch"][k],
@@ -68,50 +68,52 @@ def _plane(axes: Any, board: Leaderboard) -> None:
             markeredgecolor="white",
             markeredgewidth=0.8,
             elinewidth=1.4,
-            label=style.name(board.embeddings[k], LONGEST),
+            label=style.format_name(board.embeddings[k], LABEL_LENGTH),
             zorder=3,
-            **_look(k),
+            **_pick_look(k),
         )
-    _plain(axes)
+    _style_axes(axes)
     axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     axes.margins(0.12)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))  # half of the biology is half as high
-    batch, label = style.name(board.batch_key), style.name(board.label_key)
+    batch, label = style.format_name(board.batch_key), style.format_name(board.label_key)
     axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=style.INK, fontsize=11)
     axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=style.INK, fontsize=11)
     axes.set_title("← batches fused, ↑ biology kept", loc="left", color=style.INK, fontsize=11)
 
 
-def _largest(board: Leaderboard) -> list[Any]:
+def _find_largest_labels(board: Leaderboard) -> list[Any]:
     """Labels that several batches have, those of most cells, in the order of their values."""
     own = [row for row in board.labels if row.embedding == board.embeddings[0] and row.fusion is not None]
-    chosen = {row.label for row in sorted(own, key=lambda row: -row.cells)[:MOST]}
+    chosen = {row.label for row in sorted(own, key=lambda row: -row.cells)[:MOST_LABELS]}
     return [row.label for row in own if row.label in chosen]
 
 
-def _strip(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
+def _draw_labels(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
     """One line a label, one point an embedding."""
     for k, name in enumerate(board.embeddings):
         found = {row.label: row.fusion for row in board.labels if row.embedding == name}
         values = [np.nan if (own := found[label]) is None or own.unbiased is None else own.unbiased for label in labels]
-        axes.plot(values, range(len(labels)), linestyle="none", markersize=7, alpha=0.85, **_look(k), zorder=3)
-    _plain(axes)
+        axes.plot(values, range(len(labels)), linestyle="none", markersize=7, alpha=0.85, **_pick_look(k), zorder=3)
+    _style_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     for place in range(len(labels)):
         axes.axhline(place, color=style.GRID, linewidth=0.8, zorder=0)
-    axes.set_yticks(range(len(labels)), [style.name(label, LONGEST) for label in labels])
+    axes.set_yticks(range(len(labels)), [style.format_name(label, LABEL_LENGTH) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.set_xlabel(f"CFD({style.name(board.batch_key)}) among the cells of a label", color=style.INK, fontsize=11)
+    axes.set_xlabel(
+        f"CFD({style.format_name(board.batch_key)}) among the cells of a label", color=style.INK, fontsize=11
+    )
     shared = len({row.label for row in board.labels if row.fusion is not None})
     shown = "each label" if shared == len(labels) else f"the {len(labels)} largest of {shared} labels"
     axes.set_title(f"batches within {shown}", loc="left", color=style.INK, fontsize=11)
 
 
-def _ladder(axes: Any, board: Leaderboard) -> None:
+def _draw_embeddings(axes: Any, board: Leaderboard) -> None:
     """One line an embedding, where there are no labels."""
     columns = board.columns()
-    errors, order = _errors(columns, "batch"), np.argsort(board.rank, kind="stable").tolist()
+    errors, order = _measure_error_bars(columns, "batch"), np.argsort(board.rank, kind="stable").tolist()
     for place, k in enumerate(order):
         axes.errorbar(
             columns["batch"][k],
@@ -119,10 +121,10 @@ def _ladder(axes: Any, board: Leaderboard) -> None:
             xerr=None if errors is None else errors[:, [k]],
             markersize=9,
             elinewidth=1.4,
-            **_look(k),
+            **_pick_look(k),
         )
-    _plain(axes)
+    _style_axes(axes)
     axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-    axes.set_yticks(range(len(order)), [style.name(board.embeddings[k], LONGEST) for k in order])
+    axes.set_yticks(range(len(order)), [style.format_name(board.embeddings[k], LABEL_LENGTH) for k in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_xlabel(f"batches apart: CFD({style.name(board.batch_key)})", color=style.INK, fontsize=11)
+    axes.set_xlabel(f"batches apart: CFD({style.format_name(board.batch_key)})", color=style.INK, fontsize=11)

@@ -31,7 +31,7 @@ class WithinLabel(Record):
     fusion: Fusion | None
 
 
-def within_labels(
+def compare_within_labels(
     embedding: str,
     summary: Summary,
     batch: str,
@@ -46,12 +46,12 @@ def within_labels(
     for value in factors.list_labels(summary.rollup(label).keys):
         own = summary.select(**{label: [value]})
         batches = len(own.rollup(batch))
-        fusion = _between(own, batch, units, weights, level) if batches > 1 else None
+        fusion = _compare_batches(own, batch, units, weights, level) if batches > 1 else None
         rows.append(WithinLabel(embedding, value, int(own.moments.count.sum()), batches, fusion))
     return rows
 
 
-def _between(summary: Summary, batch: str, units: str | None, weights: str, level: float | None) -> Fusion:
+def _compare_batches(summary: Summary, batch: str, units: str | None, weights: str, level: float | None) -> Fusion:
     """Distance between batches; without an unbiased one where units are all alike, and leave no error to speak of."""
     try:
         return summary.cfd(batch, units=units, level=level, weights=weights)

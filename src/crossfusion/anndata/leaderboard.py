@@ -177,9 +177,9 @@ class Leaderboard(VersionRanking):
         return stored | ({"labels": self.label_columns()} if self.labels else {})
 
     def _draw(self, axes: Any) -> "Figure":  # noqa: ARG002 - it has several
-        from crossfusion.anndata.figure import draw
+        from crossfusion.anndata.figure import draw_leaderboard
 
-        drawn: Figure = draw(self)
+        drawn: Figure = draw_leaderboard(self)
         return drawn
 
     def _contents(self) -> list[Content]:

@@ -25,10 +25,10 @@ from crossfusion.io import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DEFAULT = "X_pca"  # what is measured where it is there and nothing is named
+DEFAULT_EMBEDDING = "X_pca"  # what is measured where it is there and nothing is named
 
 
-def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...]:
+def choose_embeddings(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...]:
     """Names of the embeddings to measure: those that are named, else the principal components, else X."""
     if use_rep is not None and embedding_obsm_keys is not None:
         raise InputError(
@@ -37,7 +37,7 @@ def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...
             remedy="pass one of the two",
         )
     if use_rep is None and embedding_obsm_keys is None:
-        return (DEFAULT if DEFAULT in adata.obsm else "X",)
+        return (DEFAULT_EMBEDDING if DEFAULT_EMBEDDING in adata.obsm else "X",)
     if use_rep is not None and not isinstance(use_rep, str):
         raise InputError(
             "use_rep", use_rep, "must be one name such as 'X_pca'", f"name several in {arg('embedding_obsm_keys')}"
@@ -53,22 +53,22 @@ def chosen(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tuple[str, ...
     return names
 
 
-def opened(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tuple[Any, Any]:
+def open_embedding(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tuple[Any, Any]:
     """Source of the rows of an embedding, or tasks of Dask, under these factors; and who is to reduce them."""
     called = f"adata {name}"
     if name in ("X", "raw/X") and adata.isbacked and adata.is_view:
-        return _backed_view(adata, name, keys, called), engines.choose_engine(engine, None)
-    values = _matrix(adata, name)
+        return _open_backed_view(adata, name, keys, called), engines.choose_engine(engine, None)
+    values = _find_matrix(adata, name)
     who = engines.choose_engine(engine, values)
     if dask.is_collection(values):
         by = {factor: keys.column(factor).combine_chunks() for factor in keys.column_names}
         return replace(dask.open_collection(values, by), name=called), who
     if _is_stored(values):
-        return _in_stretches(values, keys, called), who
+        return _open_stored(values, keys, called), who
     return split_in_memory(called, as_rows(values, called), keys), who
 
 
-def _matrix(adata: Any, name: str) -> Any:
+def _find_matrix(adata: Any, name: str) -> Any:
     if name in adata.obsm:
         return adata.obsm[name]
     place, _, inner = name.partition("/")
@@ -87,30 +87,30 @@ def _is_stored(values: Any) -> bool:
     return hasattr(values, "group") or (hasattr(values, "chunks") and not isinstance(values, np.ndarray))
 
 
-def _backed_view(adata: Any, name: str, keys: "pa.Table", called: str) -> Source:
+def _open_backed_view(adata: Any, name: str, keys: "pa.Table", called: str) -> Source:
     """Rows of a view of X or raw/X on disk, which the view would read as a whole; a view of raw has all columns."""
     whole = adata._adata_ref
     rows, columns = np.arange(whole.n_obs)[adata._oidx], np.arange(whole.n_vars)[adata._vidx]
-    matrix = _matrix(whole, name)
+    matrix = _find_matrix(whole, name)
     columns = columns if name == "X" else slice(None)
     if np.all(np.diff(rows) > 0):
-        return _in_stretches(matrix, keys, called, rows, columns)
+        return _open_stored(matrix, keys, called, rows, columns)
     order = np.argsort(rows, kind="stable")
-    return _in_stretches(matrix, keys.take(order), f"{called}, in the order of the file,", rows[order], columns)
+    return _open_stored(matrix, keys.take(order), f"{called}, in the order of the file,", rows[order], columns)
 
 
-def _in_stretches(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, columns: Any = None) -> Source:
+def _open_stored(matrix: Any, keys: "pa.Table", called: str, rows: Any = None, columns: Any = None) -> Source:
     """Rows on disk, read some at a time; only some, in ascending order, and some columns, where it says which."""
     if getattr(matrix, "format", "") == "csc":
         warn(
             f"{called} is stored by columns (CSC), so all of it is read into memory",
             "write it as CSR to read it in chunks",
         )
-    return Source(called, [partial(_blocks, matrix, keys, rows, columns)], keys.num_rows, here=True)
+    return Source(called, [partial(_select_chunks, matrix, keys, rows, columns)], keys.num_rows, here=True)
 
 
-def _blocks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[Chunk]:
-    for first, values in _stretches(matrix):
+def _select_chunks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[Chunk]:
+    for first, values in _read_chunks(matrix):
         last = first + values.shape[0]
         if rows is None:
             yield Chunk(values, keys.slice(first, last - first), first)
@@ -120,7 +120,7 @@ def _blocks(matrix: Any, keys: "pa.Table", rows: Any, columns: Any) -> Iterator[
             yield Chunk(values[rows[low:high] - first][:, columns], keys.slice(low, high - low), int(low))
 
 
-def _stretches(matrix: Any) -> Iterator[tuple[int, Any]]:
+def _read_chunks(matrix: Any) -> Iterator[tuple[int, Any]]:
     """Rows that are on disk, some at a time, each with the index of the first; sparse ones from their arrays."""
     group = getattr(matrix, "group", None)
     store: Store = Zarr() if type(group or matrix).__module__.startswith("zarr") else Hdf5()

@@ -17,14 +17,14 @@ from crossfusion._base import (
     warn,
 )
 from crossfusion.anndata.leaderboard import Leaderboard
-from crossfusion.anndata.matrices import chosen, opened
+from crossfusion.anndata.matrices import choose_embeddings, open_embedding
 from crossfusion.anndata.ranking import DONOR, Keys, rank_embeddings
 from crossfusion.io import collect
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-INDEX = "index"  # as a donor: every cell is independent
+CELL_INDEX = "index"  # as a donor: every cell is independent
 
 
 def cfd(
@@ -121,11 +121,11 @@ def cfd(
         raise InputError("key_added", key_added, "must be a key of adata.uns, or None to store nothing")
     check_option(nan, NAN_OPTIONS, "nan")
     keys = Keys(batch_key, label_key, donor_key)
-    names = chosen(adata, use_rep, embedding_obsm_keys)
-    table = _factors(adata.obs, keys)
+    names = choose_embeddings(adata, use_rep, embedding_obsm_keys)
+    table = _read_factors(adata.obs, keys)
     summaries = {}
     for name in names:
-        source, who = opened(adata, name, table, engine)
+        source, who = open_embedding(adata, name, table, engine)
         summaries[name] = collect([source], engine=who, nan=nan)
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     board = rank_embeddings(summaries, keys, min_cells=min_cells, **options)
@@ -134,22 +134,22 @@ def cfd(
     return board
 
 
-def _factors(obs: Any, keys: Keys) -> "pa.Table":
+def _read_factors(obs: Any, keys: Keys) -> "pa.Table":
     """Batch, label and donor of each cell, from the columns of obs; categories without cells do not matter."""
     import pyarrow as pa
 
     columns, known = {}, list(obs.columns)
     for factor, name in keys.by_factor.items():
-        if factor == DONOR and name == INDEX and INDEX not in known:
+        if factor == DONOR and name == CELL_INDEX and CELL_INDEX not in known:
             columns[factor] = pa.array(np.arange(len(obs)))
             continue
         check_known([name], known, "column of obs", "adata")
         check_once([name], known, "adata.obs")
-        columns[factor] = _coded(obs[name], f"{name} of adata.obs")
+        columns[factor] = _encode_column(obs[name], f"{name} of adata.obs")
     return pa.table(columns)
 
 
-def _coded(values: Any, name: str) -> "pa.Array":
+def _encode_column(values: Any, name: str) -> "pa.Array":
     """Values of a column by their number among the distinct ones; categories have theirs already."""
     import pyarrow as pa
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, arg, check_known, check_whole, factors, label_text, warn
-from crossfusion.anndata.label_distances import within_labels
+from crossfusion.anndata.label_distances import compare_within_labels
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.summary import Summary, compare_summaries
 
@@ -66,7 +66,7 @@ def rank_embeddings(
     if reference is not None:
         check_known([reference], list(summaries), "embedding", "the leaderboard")
     first = next(iter(summaries))
-    kept = {name: _kept(summary, keys, min_cells, tell=name == first) for name, summary in summaries.items()}
+    kept = {name: _select_cells(summary, keys, min_cells, tell=name == first) for name, summary in summaries.items()}
     _check_design(kept[first], keys)
     label, donor = (factor if factor in keys.by_factor else None for factor in (LABEL, DONOR))
     options: dict[str, Any] = {"weights": weights, "level": level, "seed": seed}
@@ -77,8 +77,8 @@ def rank_embeddings(
         biology = None if label is None else compare_summaries(kept, LABEL, BATCH, donor, against, draws=1, **options)
         asked: dict[str, Any] = {"units": donor, "weights": weights, "level": None if donor is None else level}
         plain = tuple(summary.cfd(BATCH, **asked) for summary in kept.values())
-        within = [] if label is None else [within_labels(*pair, BATCH, label, **asked) for pair in kept.items()]
-    cells = _cells(kept[first])
+        within = [] if label is None else [compare_within_labels(*pair, BATCH, label, **asked) for pair in kept.items()]
+    cells = _count_cells(kept[first])
     return Leaderboard(
         embeddings=tuple(kept),
         batch_key=keys.batch,
@@ -94,7 +94,7 @@ def rank_embeddings(
         kept=None if biology is None else biology.difference,
         labels=tuple(row for rows in within for row in rows),
         cells=cells,
-        left_out=_cells(summaries[first]) - cells,
+        left_out=_count_cells(summaries[first]) - cells,
         level=removal.level,
         lower=removal.lower,
         upper=removal.upper,
@@ -105,43 +105,47 @@ def rank_embeddings(
     )
 
 
-def _cells(summary: Summary) -> int:
+def _count_cells(summary: Summary) -> int:
     return int(summary.moments.count.sum())
 
 
-def _taken(summary: Summary, kept: Any) -> Summary:
+def _select_groups(summary: Summary, kept: Any) -> Summary:
     """Some of the groups."""
     places = np.flatnonzero(kept)
     return replace(summary, keys=summary.keys.take(places), moments=summary.moments[places], batches=())
 
 
-def _kept(summary: Summary, keys: Keys, min_cells: int, tell: bool) -> Summary:
+def _select_cells(summary: Summary, keys: Keys, min_cells: int, tell: bool) -> Summary:
     """Cells that have all of their keys, of combinations that are large enough; the others are told of."""
     known = np.ones(len(summary), bool)
     for factor in keys.by_factor:
         known &= summary.keys.column(factor).is_valid().to_numpy(zero_copy_only=False)
     if not known.any():
-        raise InputError(problem=f"no cell has a value in each of {_listed(keys)}", remedy="name other columns of obs")
-    complete = summary if known.all() else _taken(summary, known)
+        raise InputError(
+            problem=f"no cell has a value in each of {_list_keys(keys)}", remedy="name other columns of obs"
+        )
+    complete = summary if known.all() else _select_groups(summary, known)
     code, _ = factors.encode(complete.keys.select(keys.compared))
     few = np.bincount(code, weights=complete.moments.count) < min_cells
     if keys.donor is not None:  # of whom each has one row in a combination
         few |= np.bincount(code) < 2
-    kept = complete if not few.any() else _taken(complete, ~few[code])
+    kept = complete if not few.any() else _select_groups(complete, ~few[code])
     if tell:
-        _tell(summary, complete, kept, keys, f"{few.sum()} of {len(few)}", min_cells)
+        _warn_of_left_out(summary, complete, kept, keys, f"{few.sum()} of {len(few)}", min_cells)
     return kept
 
 
-def _listed(keys: Keys) -> str:
+def _list_keys(keys: Keys) -> str:
     return ", ".join(map(repr, keys.by_factor.values()))
 
 
-def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: str, min_cells: int) -> None:
+def _warn_of_left_out(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: str, min_cells: int) -> None:
     """Say which cells do not count, and refuse to go on without any."""
-    missing, small = _cells(summary) - _cells(complete), _cells(complete) - _cells(kept)
+    missing, small = _count_cells(summary) - _count_cells(complete), _count_cells(complete) - _count_cells(kept)
     if missing:
-        warn(f"{missing} of {_cells(summary)} cells miss a value in one of {_listed(keys)}", "they are left out")
+        warn(
+            f"{missing} of {_count_cells(summary)} cells miss a value in one of {_list_keys(keys)}", "they are left out"
+        )
     if not small:
         return
     combined = " and ".join(repr(keys.by_factor[factor]) for factor in keys.compared)
@@ -152,7 +156,9 @@ def _tell(summary: Summary, complete: Summary, kept: Summary, keys: Keys, few: s
             problem=f"all combinations of {combined} have {what}, so that nothing can be told apart from them",
             remedy=f"{way_out}, or pass coarser labels",
         )
-    warn(f"{few} combinations of {combined} have {what} and are left out, with {small} of {_cells(summary)} cells")
+    warn(
+        f"{few} combinations of {combined} have {what} and are left out, with {small} of {_count_cells(summary)} cells"
+    )
 
 
 def _check_design(summary: Summary, keys: Keys) -> None:
@@ -173,10 +179,10 @@ def _check_design(summary: Summary, keys: Keys) -> None:
     for one, other in ((LABEL, BATCH), (BATCH, LABEL)):
         shared = np.bincount(factors.encode(pairs.select([one]))[0]).max() > 1
         if not shared:
-            _confounded(keys.by_factor[one], keys.by_factor[other], keys.donor is not None)
+            _warn_of_confounding(keys.by_factor[one], keys.by_factor[other], keys.donor is not None)
 
 
-def _confounded(one: str, other: str, with_donors: bool) -> None:
+def _warn_of_confounding(one: str, other: str, with_donors: bool) -> None:
     said = f"no value of {one!r} has cells of two values of {other!r}, so CFD({other} | {one}) compares nothing"
     if with_donors:
         raise InputError(

@@ -14,7 +14,7 @@ from crossfusion.cli.options import (
     plot_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Attribution
 
 
@@ -42,7 +42,7 @@ def attribution(
     top: int,
     weights: str,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Split the variance between groups over features or units.
@@ -57,11 +57,11 @@ def attribution(
     needed = [*between, *given, *([] if over == "features" else [over])]
     summary = read.summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)
-    output.draw(plot, lambda: result.plot(top))
+    output.write_plot(plot, lambda: result.plot(top))
     if as_json:
         output.show_json(result.to_dict())
         return
-    _show(result, top, result_tables.question(between, given), over)
+    _show(result, top, result_tables.format_question(between, given), over)
     result_tables.show_whole(summary, between, given, weights)
 
 

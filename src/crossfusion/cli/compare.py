@@ -20,8 +20,8 @@ from crossfusion.cli.options import (
     test_option,
     weights_option,
 )
-from crossfusion.cli.protocol_options import chosen_distances, dense, distance_option
-from crossfusion.cli.row_reader import Reading, reading_options
+from crossfusion.cli.protocol_options import as_dense, choose_distances, distance_option
+from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.evaluation import distances
 from crossfusion.fusion import Fusion
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
@@ -51,7 +51,7 @@ def compare(
     permutations: int | None,
     seed: int,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Compare the rows of two files, folders or queries.
@@ -74,24 +74,24 @@ def compare(
                 f" not go with {arg('distance')}",
                 remedy="leave it out, or them",
             )
-        _compare_by(distance, options, _two(read, files), read.nan, as_json)
+        _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
         return
     if options:
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
-    sources = _two(read, files)
+    sources = _open_two(read, files)
     if trim or level is not None or permutations is not None:
-        fusion = _of_rows(sources, weights, trim, read.nan, level, permutations, seed)
+        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed)
     else:
         keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
         fusion = read.reduced(keyed).cfd("group", weights=weights)
-    output.draw(plot, fusion.plot)
+    output.write_plot(plot, fusion.plot)
     if as_json:
         output.show_json(fusion.to_dict())
     else:
         result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
 
 
-def _two(read: Reading, files: Sequence[str]) -> Sequence[Source]:
+def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     """The two sources to compare."""
     number = len(files) + len(read.sql)
     if number != 2:
@@ -102,7 +102,7 @@ def _two(read: Reading, files: Sequence[str]) -> Sequence[Source]:
     return sources
 
 
-def _of_rows(
+def _compare_rows(
     sources: Sequence[Source],
     weights: str,
     trim: float,
@@ -136,11 +136,11 @@ def _compare_by(
 ) -> None:
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
     every = "all" in names
-    chosen = chosen_distances(names, options)
+    chosen = choose_distances(names, options)
     check_option(nan, NAN_OPTIONS, "nan")
-    rows = [dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
+    rows = [as_dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
     found: dict[str, float | None] = {}
-    with output.progress("measuring", len(chosen), "distances") as progress:
+    with output.show_progress("measuring", len(chosen), "distances") as progress:
         for name, own in chosen.items():
             try:
                 found[name] = distances[name](*rows, **own)

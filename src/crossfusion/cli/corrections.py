@@ -13,15 +13,15 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     level_option,
-    named_files,
     number_option,
+    parse_named_files,
     plot_option,
     reference_option,
     seed_option,
     units_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, reading_options
+from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.summary import compare_corrections
 
 
@@ -49,7 +49,7 @@ def corrections(
     seed: int,
     weights: str,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Compare corrections of the same rows: groups and labels.
@@ -61,18 +61,20 @@ def corrections(
       crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
     check_typed(["level", "draws", "seed"], f"{arg('units')}", bool(units))
-    factors, paths = [*between, *given, *units], named_files(files)
+    factors, paths = [*between, *given, *units], parse_named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
-    readings = {name: Reading() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
+    readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].summary(path, factors) for name, path in paths.items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_corrections(named, between=between, given=given, units=units, **options)
-    output.draw(plot, found.plot)
+    output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return
     header, rows = found.table()
-    output.show_table(f"{result_tables.question(between, given)}: corrections, the most fused first", header, rows)
+    output.show_table(
+        f"{result_tables.format_question(between, given)}: corrections, the most fused first", header, rows
+    )
 
 
 methods = click.Command(  # its name in 0.1

@@ -13,24 +13,31 @@ from crossfusion.cli.options import (
     distance_settings_option,
     json_option,
     level_option,
-    named_files,
     number_option,
+    parse_named_files,
     plot_option,
     seed_option,
     units_option,
 )
 from crossfusion.cli.protocol_options import (
-    SPLIT,
-    chosen_distances,
+    UNITS_USE,
+    choose_distances,
     correction_option,
     distance_option,
     folds_option,
     label_option,
     metric_option,
-    rows_of,
+    read_rows,
 )
-from crossfusion.cli.row_reader import Reading, reading_options
-from crossfusion.evaluation import CORRECTIONS, DISTANCES, WITHIN_LABELS, Study, degradation_study, save_study_figure
+from crossfusion.cli.row_reader import RowReader, reading_options
+from crossfusion.evaluation import (
+    DEFAULT_CORRECTIONS,
+    DEFAULT_DISTANCES,
+    WITHIN_LABELS,
+    Study,
+    degradation_study,
+    save_study_figure,
+)
 from crossfusion.io import Rows
 
 
@@ -38,10 +45,10 @@ from crossfusion.io import Rows
 @click.argument("files", metavar="FILE | NAME=FILE...", nargs=-1)
 @between_option
 @label_option
-@units_option(SPLIT)
-@distance_option(f"[default: {','.join(DISTANCES)}]")
+@units_option(UNITS_USE)
+@distance_option(f"[default: {','.join(DEFAULT_DISTANCES)}]")
 @distance_settings_option
-@correction_option(f"[default: {','.join(CORRECTIONS)}]")
+@correction_option(f"[default: {','.join(DEFAULT_CORRECTIONS)}]")
 @metric_option
 @folds_option
 @number_option("--rows", 500, "Most rows of a domain in a distance.")
@@ -60,7 +67,7 @@ def degradation(
     options: dict[str, float],
     correction: list[str],
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -76,9 +83,9 @@ def degradation(
       crossfusion degradation embeddings.parquet --between scanner --label diagnosis --plot study.png
       crossfusion degradation none=raw.parquet macenko=macenko.parquet --between scanner --label diagnosis
     """
-    chosen = chosen_distances(distance or list(DISTANCES), options, list(WITHIN_LABELS))
-    rows, versions = _versions(read, files, [*between, *label, *units], correction)
-    with output.steps("measuring") as progress:
+    chosen = choose_distances(distance or list(DEFAULT_DISTANCES), options, list(WITHIN_LABELS))
+    rows, versions = _read_corrections(read, files, [*between, *label, *units], correction)
+    with output.show_steps("measuring") as progress:
         found = degradation_study(
             rows.x,
             rows.values(label),
@@ -97,13 +104,13 @@ def degradation(
         _show_study(found, plot)
 
 
-def _versions(read: Reading, files: Sequence[str], by: list[str], correction: list[str]) -> tuple[Rows, Any]:
+def _read_corrections(read: RowReader, files: Sequence[str], by: list[str], correction: list[str]) -> tuple[Rows, Any]:
     """Rows, and their corrections: by name, or read from a file each."""
     if len(files) < 2 and not any("=" in Path(file).name for file in files):
-        return rows_of(read, files[0] if files else None, by), correction or list(CORRECTIONS)
+        return read_rows(read, files[0] if files else None, by), correction or list(DEFAULT_CORRECTIONS)
     if correction:
         raise InputError("correction", problem="goes with one file", remedy="leave it out, or the names of the files")
-    named = {name: rows_of(read, path, by) for name, path in named_files(files).items()}
+    named = {name: read_rows(read, path, by) for name, path in parse_named_files(files).items()}
     first, *others = named
     for other in others:
         if not named[other].keys.equals(named[first].keys):

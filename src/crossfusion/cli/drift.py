@@ -21,7 +21,7 @@ from crossfusion.cli.options import (
     units_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import FEATURES
 from crossfusion.summary import Drift, list_periods, parse_reference
 
@@ -67,7 +67,7 @@ def drift(
     plot: Path | None,
     weights: str,
     seed: int,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Compare periods with a reference; exit with 1 on an alarm.
@@ -97,9 +97,9 @@ def drift(
         over=[FEATURES, *over],
         **options,
     )
-    output.draw(plot, found.plot)
+    output.write_plot(plot, found.plot)
     try:
-        output.show_json(found.to_dict()) if as_json else _show(found, result_tables.question([time], given))
+        output.show_json(found.to_dict()) if as_json else _show(found, result_tables.format_question([time], given))
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough; an alarm is one all the same
         end_output()

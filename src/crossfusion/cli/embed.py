@@ -9,7 +9,7 @@ from crossfusion._base import InputError, arg
 from crossfusion.cli import output
 from crossfusion.cli.options import file_option, json_option, number_option
 from crossfusion.cli.tiles import Tiling, tile_options
-from crossfusion.pathology import Normalizer, Tile, check_target, facts_of, find_reference
+from crossfusion.pathology import Normalizer, Tile, check_target, find_reference, read_facts
 from crossfusion.pathology import embed as embed_tiles
 from crossfusion.pathology import encoder as encoder_by_name
 from crossfusion.pathology import normalizer as normalizer_by_name
@@ -85,7 +85,7 @@ def embed(
     normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
     try:
-        with output.progress("encoding", len(tiles), "tiles") as progress:
+        with output.show_progress("encoding", len(tiles), "tiles") as progress:
             options: dict[str, Any] = {"batch": batch, "workers": workers, "progress": progress}
             embed_tiles(tiles, target, encoder=encode, normalizer=normalize, **options)
     except KeyboardInterrupt:
@@ -109,7 +109,7 @@ def choose_normalizer(name: str, reference: str | None, tiles: list[Tile], devic
 
 
 def _show(target: Path, as_json: bool) -> None:
-    facts: dict[str, Any] = {"output": str(target)} | (facts_of(target) or {})
+    facts: dict[str, Any] = {"output": str(target)} | (read_facts(target) or {})
     if as_json:
         output.show_json(facts)
         return

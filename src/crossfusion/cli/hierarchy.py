@@ -6,7 +6,7 @@ import click
 
 from crossfusion.cli import output
 from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import HEADER
 
 
@@ -18,7 +18,7 @@ from crossfusion.fusion import HEADER
 @reading_options()
 @json_option
 def hierarchy(
-    file: str | None, levels: list[str], weights: str, plot: Path | None, read: Reading, as_json: bool
+    file: str | None, levels: list[str], weights: str, plot: Path | None, read: RowReader, as_json: bool
 ) -> None:
     """Split the distance of nested groups over their levels.
 
@@ -28,7 +28,7 @@ def hierarchy(
       crossfusion hierarchy embeddings.parquet --levels site,scanner,patient --weights balanced --json
     """
     result = read.summary(file, levels).hierarchy(levels, weights=weights)
-    output.draw(plot, result.plot)
+    output.write_plot(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())
         return

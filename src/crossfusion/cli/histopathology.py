@@ -13,16 +13,22 @@ from crossfusion._base import FileError, arg
 from crossfusion.cli import output
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
+    find_typed_command,
     folder_option,
-    named_files,
     names_option,
     number_option,
+    parse_named_files,
     quick_option,
     seed_option,
-    typed_command,
     units_option,
 )
-from crossfusion.cli.protocol_options import METRICS, SPLIT, chosen_distances, correction_option, distance_option
+from crossfusion.cli.protocol_options import (
+    METRIC_NAMES,
+    UNITS_USE,
+    choose_distances,
+    correction_option,
+    distance_option,
+)
 from crossfusion.cli.tiles import Tiling, tile_options
 
 FEW = 10  # tiles of a slide with --quick
@@ -32,7 +38,7 @@ WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
 def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
-    return {name: Path(file) for name, file in named_files(values).items()}
+    return {name: Path(file) for name, file in parse_named_files(values).items()}
 
 
 OPTIONS = (
@@ -55,11 +61,11 @@ OPTIONS = (
     ),
     names_option("--between", "Factors whose combinations are compared.  [default: scanner, or centre, by layout]"),
     names_option("--label", "Columns of what a model predicts, or none.  [default: label]"),
-    units_option(f"{SPLIT}; or none.  [default: slide]"),
+    units_option(f"{UNITS_USE}; or none.  [default: slide]"),
     distance_option("[default: those that are fast enough]"),
     number_option("--rows", None, "Most rows of a domain in a distance.  [default: 1000]"),
     click.option("--repeats", "halves", type=int, metavar="N", help="Random halves.  [default: 50]"),
-    click.option("--metric", metavar=METRICS, help="Score of the model.  [default: f1_macro]"),
+    click.option("--metric", metavar=METRIC_NAMES, help="Score of the model.  [default: f1_macro]"),
     number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
     seed_option("everything random"),
     network_options,
@@ -82,7 +88,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
 
     plan = _plan(
         quick,
-        {"distances": list(chosen_distances(asked.pop("distance"), {}))} | {name: asked.pop(name) for name in PLANNED},
+        {"distances": list(choose_distances(asked.pop("distance"), {}))} | {name: asked.pop(name) for name in PLANNED},
     )
     asked["normalizers"] = asked.pop("normalizer") or ["none", "macenko"]
     asked["corrections"] = asked.pop("correction")
@@ -95,13 +101,13 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
         if tiling.per_slide is None:
             warnings.filterwarnings("ignore", "per_slide has no effect")
         tiles = _few(tiling, quick).read(data)
-    with output.steps("checking") as tell:
+    with output.show_steps("checking") as tell:
         ready = study.prepare(tiles, out, choices, plan, tell=tell)
-    bar = partial(output.progress, unit="tiles")
+    bar = partial(output.show_progress, unit="tiles")
     made = study.encode(ready, out, choices, bar=bar, tell=click.echo)
-    with output.steps("evaluating") as tell:
+    with output.show_steps("evaluating") as tell:
         found = study.evaluate(made, out, tiling.layout, plan, workers=choices.workers, tell=tell)
-    return study.write(out, choices, made, found, command=typed_command())
+    return study.write(out, choices, made, found, command=find_typed_command())
 
 
 def _plan(quick: bool, given: dict[str, Any]) -> Any:

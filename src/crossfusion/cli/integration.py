@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     seed_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, reading_options
+from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.summary import Summary
 
 LABELS_SHOWN = 40  # rows of the table of labels
@@ -48,7 +48,7 @@ def integration(
     donor: str | None,
     obsm: list[str],
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -70,15 +70,15 @@ def integration(
         raise InputError(
             problem=f"{file} is a summary, without embeddings to choose from", remedy="name the file of the cells"
         )
-    found = rank_embeddings({name: _summary(read, file, name, keys) for name in obsm}, keys, **asked)
-    output.draw(plot, found.plot)
+    found = rank_embeddings({name: _summarize_embedding(read, file, name, keys) for name in obsm}, keys, **asked)
+    output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
     else:
         _show(found, plot)
 
 
-def _summary(read: Reading, file: str, name: str, keys: Keys) -> Summary:
+def _summarize_embedding(read: RowReader, file: str, name: str, keys: Keys) -> Summary:
     """Summary of an embedding, under the names that factors have in a leaderboard."""
     by = keys.by_factor
     summary = replace(read, vectors=name).summary(file, list(by.values()))

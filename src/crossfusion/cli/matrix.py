@@ -22,7 +22,7 @@ from crossfusion.cli.options import (
     units_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
 from crossfusion.inference import ADJUSTMENTS
 from crossfusion.summary import Summary
@@ -61,7 +61,7 @@ def matrix(
     adjust: str,
     unbiased: bool,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -88,12 +88,14 @@ def matrix(
             remedy=f"name the units with {arg('units')}",
         )
     if inference and not units:
-        summary, result = _of_rows(file, between, given, read, weights, level, permutations, seed, adjust)
+        summary, result = _compare_rows(file, between, given, read, weights, level, permutations, seed, adjust)
     else:
         summary = read.summary(file, [*between, *given, *units])
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
-    output.draw(plot, lambda: result.plot_forest() if level else result.plot("unbiased" if unbiased else "distance"))
+    output.write_plot(
+        plot, lambda: result.plot_forest() if level else result.plot("unbiased" if unbiased else "distance")
+    )
     if as_json:
         output.show_json(result.to_dict())
     elif as_csv:
@@ -101,11 +103,11 @@ def matrix(
         columns = result.columns
         rows = [
             [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
-            for i, j in result_tables.pairs(len(names))
+            for i, j in result_tables.list_pairs(len(names))
         ]
         output.show_csv(["group_a", "group_b", *columns], rows)
     else:
-        asked = result_tables.question(between, given)
+        asked = result_tables.format_question(between, given)
         if inference:
             result_tables.show_pairs(result, f"{asked} ({weights})", adjust)
         else:
@@ -116,11 +118,11 @@ def matrix(
         result_tables.show_whole(summary, between, given, weights, result, units)
 
 
-def _of_rows(
+def _compare_rows(
     file: str | None,
     between: Sequence[str],
     given: Sequence[str],
-    read: Reading,
+    read: RowReader,
     weights: str,
     level: float | None,
     permutations: int | None,
@@ -132,6 +134,6 @@ def _of_rows(
     result = summary.pairwise(between, given=given, weights=weights)
     work = count_pairs(result) * ((level is not None) + (permutations is not None))
     options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}
-    with output.progress("comparing", work, "pairs") as progress:
+    with output.show_progress("comparing", work, "pairs") as progress:
         options |= {"seed": seed, "adjust": adjust, "progress": progress}
         return summary, infer_pairs(result, rows, group, stratum, **options)

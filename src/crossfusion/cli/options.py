@@ -13,7 +13,7 @@ from crossfusion.cli import ARGUMENTS
 from crossfusion.plots import saving, style
 
 PATH = click.Path(path_type=Path)
-NAMES = "NAME[,NAME...]"
+NAMES_METAVAR = "NAME[,NAME...]"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -32,7 +32,7 @@ def split_names(_context: Any, parameter: click.Parameter, values: Sequence[str]
     return names
 
 
-def _numbers(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
+def _make_number_parser(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
     def parse(_context: Any, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
         """Numbers given as `1,2`."""
         if value is None:
@@ -46,7 +46,7 @@ def _numbers(kind: type[Any]) -> Callable[..., tuple[Any, ...] | None]:
     return parse
 
 
-def settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+def parse_settings(_context: Any, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
     """Settings given as `name=number`, by repeating the option."""
     found: dict[str, float] = {}
     for value in values:
@@ -74,22 +74,22 @@ def check_typed(names: Sequence[str], other: str, there: bool) -> None:
             raise InputError(parameter.name, problem=f"goes with {other}", remedy="give both, or leave it out")
 
 
-def typed_command() -> str:
+def find_typed_command() -> str:
     """The whole command as it was typed."""
     return shlex.join(["crossfusion", *click.get_current_context().meta.get(ARGUMENTS, [])])
 
 
 def names_option(name: str, text: str, required: bool = False) -> Decorator:
     """Option of one name or several."""
-    return click.option(name, multiple=True, required=required, callback=split_names, metavar=NAMES, help=text)
+    return click.option(name, multiple=True, required=required, callback=split_names, metavar=NAMES_METAVAR, help=text)
 
 
 def numbers_option(name: str, kind: type[Any], text: str) -> Decorator:
     """Option of one number or several."""
-    return click.option(name, callback=_numbers(kind), metavar="N[,N...]", help=text)
+    return click.option(name, callback=_make_number_parser(kind), metavar="N[,N...]", help=text)
 
 
-def named_files(entries: Sequence[str]) -> dict[str, str]:
+def parse_named_files(entries: Sequence[str]) -> dict[str, str]:
     """Names with files, given as NAME=FILE."""
     named: dict[str, str] = {}
     for entry in entries:
@@ -108,7 +108,7 @@ def plot_option(what: str) -> Decorator:
     def checked(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
             saving.check_ending(path)
-            style.matplotlib()
+            style.load_matplotlib()
         return path
 
     return click.option(
@@ -185,7 +185,7 @@ distance_settings_option = click.option(
     "--option",
     "options",
     multiple=True,
-    callback=settings,
+    callback=parse_settings,
     metavar="NAME=NUMBER",
     help="Option of the distances that have it, such as epsilon=0.5; may be repeated.",
 )

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 60
 LEAST_WIDTH = 8
-GAP = 3  # between two columns
-BAR = 20  # characters of the longest bar
-EIGHTHS = ("", *"▏▎▍▌▋▊▉")  # the last character of a bar
-HEAT = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
+COLUMN_GAP = 3  # between two columns
+BAR_WIDTH = 20  # characters of the longest bar
+BAR_EIGHTHS = ("", *"▏▎▍▌▋▊▉")  # the last character of a bar
+HEAT_COLORS = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
 HEAT_EDGES = (0.01, 0.05, 0.2, 0.7)  # of the distance: 1 %, 5 %, 18 % and half of the variance between the groups
 
 
@@ -39,15 +39,15 @@ def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
 
 
-def draw(plot: Path | None, drawn: Callable[[], Any]) -> None:
+def write_plot(plot: Path | None, drawn: Callable[[], Any]) -> None:
     """Write a figure, if one was asked for."""
     if plot is not None:
-        saving.write(drawn(), plot)
+        saving.write_figure(drawn(), plot)
 
 
-def heat(distance: float) -> str:
+def choose_color(distance: float) -> str:
     """Colour of a distance."""
-    return HEAT[sum(distance > edge for edge in HEAT_EDGES)]
+    return HEAT_COLORS[sum(distance > edge for edge in HEAT_EDGES)]
 
 
 def show_table(
@@ -75,16 +75,18 @@ def show_table(
 
     columns = list(zip(header, *rows, strict=True))
     numbers = [k for k in range(len(header)) if k not in left]
-    least = {k: max(cell_len(part) for cell in columns[k] for part in _parts(cell)) for k in numbers}
+    least = {k: max(cell_len(part) for cell in columns[k] for part in _split_cell(cell)) for k in numbers}
     needs = {k: min(LABEL_WIDTH, max(map(cell_len, columns[k]))) for k in left}
-    room = terminal_width() - sum(least.values()) - GAP * len(header)
+    room = find_terminal_width() - sum(least.values()) - COLUMN_GAP * len(header)
     if room < LEAST_WIDTH * len(needs):
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
     folded = sum(max(map(cell_len, columns[k])) - least[k] for k in numbers)
-    spare = min(BAR, room - sum(needs.values()) - folded - GAP)  # numbers come before names, and names before bars
-    drawn = bar_cells(bars, spare) if bars is not None and spare >= LEAST_WIDTH else []
-    widths = shared_widths(needs, room - (spare + GAP) * bool(drawn))
+    spare = min(
+        BAR_WIDTH, room - sum(needs.values()) - folded - COLUMN_GAP
+    )  # numbers come before names, and names before bars
+    drawn = make_bars(bars, spare) if bars is not None and spare >= LEAST_WIDTH else []
+    widths = share_widths(needs, room - (spare + COLUMN_GAP) * bool(drawn))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
         if position in left:
@@ -97,15 +99,15 @@ def show_table(
         style = styles[number] if styles else [""] * len(row)
         cells = [Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)]
         table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
-    console().print(Text(title, style="bold"), table, sep="\n")
+    make_console().print(Text(title, style="bold"), table, sep="\n")
 
 
-def _parts(cell: str) -> list[str]:
+def _split_cell(cell: str) -> list[str]:
     """What of a cell stays in one line: of an interval, each of its ends."""
     return cell.replace(" to ", "\u00a0to ").split(" ")
 
 
-def shared_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
+def share_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
     """Widths of columns: what each needs, or an equal share of what the others leave.
 
     >>> shared_widths({0: 5, 1: 30, 2: 60}, 65)
@@ -118,27 +120,27 @@ def shared_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
     return widths
 
 
-def bar_cells(values: Sequence[float | None], width: int = BAR) -> list[tuple[str, str]]:
+def make_bars(values: Sequence[float | None], width: int = BAR_WIDTH) -> list[tuple[str, str]]:
     """Bars as text, the longest of this width, with their colours: below zero red."""
     known = [0.0 if value is None or not math.isfinite(value) else float(value) for value in values]
     top = max(map(abs, known), default=0.0)
     if top == 0:
         return []
     eighths = [round(8 * width * abs(value) / top) for value in known]
-    texts = ["█" * (own // 8) + EIGHTHS[own % 8] for own in eighths]
+    texts = ["█" * (own // 8) + BAR_EIGHTHS[own % 8] for own in eighths]
     return [(text, "red" if value < 0 else "cyan") for text, value in zip(texts, known, strict=True)]
 
 
-def console(stderr: bool = False) -> "Console":
+def make_console(stderr: bool = False) -> "Console":
     """Console of standard output or standard error."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
 
 
-def terminal_width() -> int:
+def find_terminal_width() -> int:
     """Columns for people; a pipe has no end."""
-    return console().width if sys.stdout.isatty() else 10**6
+    return make_console().width if sys.stdout.isatty() else 10**6
 
 
 def show_notes(notes: Iterable[str]) -> None:
@@ -149,19 +151,19 @@ def show_notes(notes: Iterable[str]) -> None:
 
 
 @contextmanager
-def steps(what: str) -> Iterator[Callable[[str], None] | None]:
+def show_steps(what: str) -> Iterator[Callable[[str], None] | None]:
     """A line on a terminal that says what is being done, and goes when the work is done; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.markup import escape
 
-    with console(stderr=True).status(what) as status:
+    with make_console(stderr=True).status(what) as status:
         yield lambda text: status.update(escape(text))
 
 
 @contextmanager
-def progress(what: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None] | None]:
+def show_progress(what: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None] | None]:
     """A bar on a terminal, which goes when the work is done; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
@@ -187,6 +189,6 @@ def progress(what: str, total: int | None, unit: str = "rows") -> Iterator[Calla
         _Rate(),
         *([] if total is None else [bars.TimeRemainingColumn()]),
     )
-    with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
+    with bars.Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)

@@ -7,7 +7,7 @@ import click
 from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, number_text, percent
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Projection
 from crossfusion.io import Sample
 
@@ -21,7 +21,7 @@ from crossfusion.io import Sample
 @reading_options()
 @json_option
 def projection(
-    file: str | None, between: list[str], points: int, seed: int, plot: Path | None, read: Reading, as_json: bool
+    file: str | None, between: list[str], points: int, seed: int, plot: Path | None, read: RowReader, as_json: bool
 ) -> None:
     """Show groups on the plane that separates them most.
 
@@ -39,8 +39,8 @@ def projection(
         )
     check_whole(points, "points")
     check_seed(seed)
-    found = _projected(file, between, points, seed, read)
-    output.draw(plot, found.plot)
+    found = _project(file, between, points, seed, read)
+    output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return
@@ -48,12 +48,12 @@ def projection(
         [label_text(label), *map(number_text, place)]
         for label, place in zip(found.labels, found.means.tolist(), strict=True)
     ]
-    title = f"Means of {result_tables.question(between, [])} on the plane that separates them most"
+    title = f"Means of {result_tables.format_question(between, [])} on the plane that separates them most"
     output.show_table(title, [" × ".join(between), "first", "second"], rows)
     click.echo(f"the plane shows {percent(found.shown)} of the variance between the groups")
 
 
-def _projected(file: str | None, between: list[str], points: int, seed: int, read: Reading) -> Projection:
+def _project(file: str | None, between: list[str], points: int, seed: int, read: RowReader) -> Projection:
     """From a summary the means alone; from rows, read once, also some of them."""
     if read.is_summary(file) or read.engine not in ("auto", "local"):
         return read.summary(file, between).project(between)

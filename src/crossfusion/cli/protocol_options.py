@@ -10,15 +10,15 @@ import numpy as np
 
 from crossfusion._base import InputError, check_known
 from crossfusion.cli.options import Decorator, names_option, number_option
-from crossfusion.cli.row_reader import Reading
-from crossfusion.evaluation import SCORES, corrections, distances
+from crossfusion.cli.row_reader import RowReader
+from crossfusion.evaluation import SCORE_NAMES, corrections, distances
 from crossfusion.io import Rows
 
-SPLIT = "trained on or tested on, never both"  # what units are for
-METRICS = "|".join(SCORES)
+UNITS_USE = "trained on or tested on, never both"  # what units are for
+METRIC_NAMES = "|".join(SCORE_NAMES)
 label_option = names_option("--label", "Columns of what a model predicts.", required=True)
 metric_option = click.option(
-    "--metric", default="f1_macro", show_default=True, metavar=METRICS, help="Score of the model."
+    "--metric", default="f1_macro", show_default=True, metavar=METRIC_NAMES, help="Score of the model."
 )
 folds_option = number_option("--folds", 5, "Parts of the cross-validation.")
 
@@ -33,20 +33,20 @@ def correction_option(default: str) -> Decorator:
     return names_option("--correction", f"Corrections of the vectors, of {', '.join(corrections)}.  {default}")
 
 
-def rows_of(read: Reading, file: str | None, by: Sequence[str]) -> Rows:
+def read_rows(read: RowReader, file: str | None, by: Sequence[str]) -> Rows:
     """All rows of a file with these factors."""
     if read.is_summary(file):
         raise InputError(problem=f"{file} is a summary, which has no rows", remedy="name the file that it was made of")
     rows = read.whole(file, by)
-    return replace(rows, x=dense(rows.x))
+    return replace(rows, x=as_dense(rows.x))
 
 
-def dense(rows: Any) -> Any:
+def as_dense(rows: Any) -> Any:
     """Rows that are all in memory, as an array."""
     return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
-def chosen_distances(
+def choose_distances(
     names: list[str], options: dict[str, float], others: Sequence[str] = ()
 ) -> dict[str, dict[str, float]]:
     """Distances with those of the options that they have."""

@@ -18,16 +18,16 @@ from crossfusion.cli.options import (
     units_option,
 )
 from crossfusion.cli.protocol_options import (
-    SPLIT,
-    chosen_distances,
+    UNITS_USE,
+    choose_distances,
     distance_option,
     folds_option,
     label_option,
     metric_option,
-    rows_of,
+    read_rows,
 )
-from crossfusion.cli.row_reader import Reading, reading_options, rows_argument
-from crossfusion.evaluation import SCORES, Rdr, pair_text
+from crossfusion.cli.row_reader import RowReader, reading_options, rows_argument
+from crossfusion.evaluation import SCORE_NAMES, Rdr, pair_text
 from crossfusion.evaluation import cddr as measure_cddr
 from crossfusion.evaluation import rdr as measure_rdr
 
@@ -54,7 +54,7 @@ def rdr(
     rows: int | None,
     seed: int,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Measure the relative distance ratio of distances.
@@ -65,9 +65,9 @@ def rdr(
     Examples:
       crossfusion rdr embeddings.parquet --between scanner --units slide --distance cfd,cfd_unbiased,mmd
     """
-    chosen = chosen_distances(distance or ["cfd"], options)
-    found_rows = rows_of(read, file, [*between, *units])
-    with output.steps("measuring") as progress:
+    chosen = choose_distances(distance or ["cfd"], options)
+    found_rows = read_rows(read, file, [*between, *units])
+    with output.show_steps("measuring") as progress:
         found = measure_rdr(
             found_rows.x,
             found_rows.values(between),
@@ -78,7 +78,7 @@ def rdr(
             seed=seed,
             progress=progress,
         )
-    output.draw(plot, found.plot)
+    output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
     else:
@@ -110,7 +110,7 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 @rows_argument
 @between_option
 @label_option
-@units_option(SPLIT)
+@units_option(UNITS_USE)
 @metric_option
 @folds_option
 @level_option
@@ -128,7 +128,7 @@ def cddr(
     level: float,
     seed: int,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Measure what a model loses outside its training domain.
@@ -139,9 +139,9 @@ def cddr(
     Examples:
       crossfusion cddr embeddings.parquet --between scanner --label diagnosis --units patient --metric auc
     """
-    rows = rows_of(read, file, [*between, *label, *units])
+    rows = read_rows(read, file, [*between, *label, *units])
     options: dict[str, Any] = {"metric": metric, "folds": folds, "level": level, "seed": seed}
-    with output.steps("training") as progress:
+    with output.show_steps("training") as progress:
         found = measure_cddr(
             rows.x,
             rows.values(label),
@@ -150,9 +150,9 @@ def cddr(
             progress=progress,
             **options,
         )
-    output.draw(plot, found.plot)
+    output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return
-    title = f"Degradation of the {SCORES[metric]} of {' × '.join(label)} between {' × '.join(between)}"
+    title = f"Degradation of the {SCORE_NAMES[metric]} of {' × '.join(label)} between {' × '.join(between)}"
     output.show_table(title, *found.table(), left=(0, 1))

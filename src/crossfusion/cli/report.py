@@ -8,6 +8,7 @@ from crossfusion.cli import output
 from crossfusion.cli.options import (
     between_option,
     file_option,
+    find_typed_command,
     given_option,
     is_typed,
     json_option,
@@ -17,12 +18,11 @@ from crossfusion.cli.options import (
     reference_option,
     seed_option,
     time_option,
-    typed_command,
     units_option,
     weights_option,
 )
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
-from crossfusion.report import Data, Question, Report, asked, check_page, drawn
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
+from crossfusion.report import Question, Report, ReportData, check_page, make_question, summarize_and_sample
 
 
 @click.command()
@@ -57,7 +57,7 @@ def report(
     title: str | None,
     target: Path,
     weights: str,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Write a page on what is apart, and whether it is real.
@@ -71,13 +71,15 @@ def report(
       crossfusion report summary.parquet --between site --units patient
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normaliser
     """
-    question = asked(between, given, units, time, method, reference, levels or None, weights, level, permutations, seed)
+    question = make_question(
+        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed
+    )
     written = not as_json or is_typed("target")
     if written:
         check_page(target)
     data = _read(file, question, read)
-    with output.steps("computing"):
-        made = Report._of(data, title, typed_command())
+    with output.show_steps("computing"):
+        made = Report._of(data, title, find_typed_command())
     if written:
         made.write(target)
     if as_json:
@@ -86,12 +88,12 @@ def report(
         click.echo(f"{made!r}\nwritten to {target}")
 
 
-def _read(file: str | None, question: Question, read: Reading) -> Data:
+def _read(file: str | None, question: Question, read: RowReader) -> ReportData:
     """A summary, and some of the rows where threads of this process read them."""
     factors = list(question.factors)
     if read.is_summary(file):
-        return Data(read.summary(file, factors), question)
+        return ReportData(read.summary(file, factors), question)
     sources, joined = read.sources([] if file is None else [file], factors)
     if read.engine in ("auto", "local"):
-        return drawn(sources, question, lambda watched: read.reduced(watched, joined))
-    return Data(read.reduced(sources, joined), question)
+        return summarize_and_sample(sources, question, lambda watched: read.reduced(watched, joined))
+    return ReportData(read.reduced(sources, joined), question)

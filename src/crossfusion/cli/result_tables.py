@@ -15,12 +15,12 @@ from crossfusion.summary import Summary
 PAIRS_SHOWN = 20
 
 
-def question(between: Sequence[str], given: Sequence[str]) -> str:
+def format_question(between: Sequence[str], given: Sequence[str]) -> str:
     """What was asked, in words."""
     return " × ".join(between) + (f" given {' × '.join(given)}" if given else "")
 
 
-def pairs(number: int) -> list[tuple[int, int]]:
+def list_pairs(number: int) -> list[tuple[int, int]]:
     """Positions above the diagonal of a matrix."""
     return [(i, j) for i in range(number) for j in range(i + 1, number)]
 
@@ -34,7 +34,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         ["within", number_text(fusion.within), "variance within the groups"],
         ["between", number_text(fusion.between), "variance between their means"],
     ]
-    rows += interval_rows(fusion)
+    rows += make_interval_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
         rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} rearrangements"])
@@ -42,12 +42,12 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
-    styles = [["bold", output.heat(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
+    styles = [["bold", output.choose_color(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
     show_caution(fusion)
 
 
-def interval_rows(fusion: Fusion) -> list[list[str]]:
+def make_interval_rows(fusion: Fusion) -> list[list[str]]:
     """Rows of a table: the interval of a distance, if it has one."""
     if fusion.interval is None:
         return []
@@ -90,7 +90,7 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     """Each pair with its interval and p-value, the farthest first."""
     names = [label_text(label) for label in result.labels]
     unbiased = np.where(result.overlap > 0, result.unbiased, np.nan)
-    ranked = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
+    ranked = sorted(list_pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
     header = ["group_a", "group_b", "distance", "unbiased"]
     header += [] if result.level is None else [f"{result.level:.4g} interval"]
     header += [] if result.pvalue is None else ["pvalue", f"adjusted ({adjust})"]
@@ -104,7 +104,8 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
         rows.append(row)
     more = f", the {len(rows)} farthest of {len(ranked):,} pairs (--csv has all)" if len(rows) < len(ranked) else ""
     styles = [
-        ["", "", *([output.heat(unbiased[pair])] * 2), *[""] * (len(header) - 4)] for pair in ranked[:PAIRS_SHOWN]
+        ["", "", *([output.choose_color(unbiased[pair])] * 2), *[""] * (len(header) - 4)]
+        for pair in ranked[:PAIRS_SHOWN]
     ]
     bars = [unbiased[pair] for pair in ranked[:PAIRS_SHOWN]]
     output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1), bars=bars)
@@ -115,15 +116,15 @@ def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
     names = [label_text(label) for label in labels]
     width = max(map(len, names)) + len(names) * (max(6, *map(len, names)) + 2)
     title = f"Cross-Fusion Distance between {asked}"
-    if width <= output.terminal_width():
+    if width <= output.find_terminal_width():
         rows = [[name, *map(number_text, line)] for name, line in zip(names, values, strict=True)]
-        styles = [["bold", *map(output.heat, line)] for line in values]
+        styles = [["bold", *map(output.choose_color, line)] for line in values]
         output.show_table(title, ["", *names], rows, styles)
         return
-    ranked = sorted(pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
+    ranked = sorted(list_pairs(len(names)), key=lambda pair: -np.nan_to_num(values[pair], nan=-np.inf))
     shown = ranked[:PAIRS_SHOWN]
     rows = [[names[i], names[j], number_text(values[i, j])] for i, j in shown]
-    styles = [["", "", output.heat(values[pair])] for pair in shown]
+    styles = [["", "", output.choose_color(values[pair])] for pair in shown]
     output.show_table(
         f"{title}: the {len(shown)} farthest of {len(ranked):,} pairs (--csv has all)",
         ["group_a", "group_b", "distance"],

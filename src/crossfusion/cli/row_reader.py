@@ -10,7 +10,7 @@ import click
 
 from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, factors, optional
 from crossfusion.cli import output
-from crossfusion.cli.options import NAMES, Decorator, split_names
+from crossfusion.cli.options import NAMES_METAVAR, Decorator, split_names
 from crossfusion.io import (
     READERS,
     Checkpoint,
@@ -33,14 +33,14 @@ from crossfusion.summary import Summary, read_summary, storage
 if TYPE_CHECKING:
     from crossfusion._base import CodeArray
 
-CONNECTING = 10  # seconds that a Dask scheduler has to answer
+CONNECT_SECONDS = 10  # seconds that a Dask scheduler has to answer
 
 file_argument = click.argument("file", metavar="[FILE_OR_SUMMARY]", required=False)
 rows_argument = click.argument("file", metavar="[FILE]", required=False)
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowReader:
     """Where rows come from besides files, and how they are read."""
 
     vectors: str | list[str] | None = None
@@ -104,7 +104,7 @@ class Reading:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
         if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
             return None
-        stamps = stamps_of(files)
+        stamps = stamp_files(files)
         return None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, stamps])
 
     def reduced(
@@ -112,12 +112,12 @@ class Reading:
     ) -> Summary:
         """Summary of sources, with notes and a bar while they are read."""
         output.show_notes(getattr(source, "note", "") for source in sources)
-        with output.progress("reading", _rows(sources)) as progress:
+        with output.show_progress("reading", _count_rows(sources)) as progress:
             if "://" not in self.engine:
                 engine = engines.choose_engine(self.engine, None)
                 work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
                 return collect(sources, **work)
-            with _connected(self.engine) as client:
+            with _connect(self.engine) as client:
                 return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
 
     def whole(self, file: str | None, by: Sequence[str]) -> Rows:
@@ -142,7 +142,7 @@ class Reading:
         return collect([split_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
 
 
-def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
+def stamp_files(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
     """Path, size and time of all files; None where one is remote, or a folder that is read as a file."""
     found = [file for path in files for file in paths.find(path, READERS).files]
     if any(paths.is_remote(file.path) or not Path(file.path).is_file() for file in found):
@@ -151,12 +151,12 @@ def stamps_of(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
     return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
 
 
-def _connected(address: str) -> Any:
+def _connect(address: str) -> Any:
     """Client of the Dask scheduler at an address."""
     client_type = optional.load("distributed", "distributed", "dask", "--engine with an address").Client
     client = client_type.__new__(client_type)
     try:
-        client.__init__(address, timeout=CONNECTING, set_as_default=False)
+        client.__init__(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except BaseException as problem:
         client.status = "closed"  # otherwise it waits, when it is deleted, for the connection that it never had
         if not isinstance(problem, Exception):
@@ -170,24 +170,24 @@ def _connected(address: str) -> Any:
     return client
 
 
-def _rows(sources: Sequence[Any]) -> int | None:
+def _count_rows(sources: Sequence[Any]) -> int | None:
     """How many rows there will be, if that is known."""
     known = [source.rows for source in sources if source.rows is not None]
     return sum(known) if len(known) == len(sources) else None
 
 
-def _vectors(context: Any, parameter: click.Parameter, values: Sequence[str]) -> str | list[str] | None:
+def _parse_vectors(context: Any, parameter: click.Parameter, values: Sequence[str]) -> str | list[str] | None:
     """Names of columns as the library takes them: one, several, or none."""
     names = split_names(context, parameter, values)
     return names if len(names) > 1 else names[0] if names else None
 
 
-SHARED = {
+SHARED_OPTIONS = {
     "vectors": click.option(
         "--vectors",
         multiple=True,
-        callback=_vectors,
-        metavar=NAMES,
+        callback=_parse_vectors,
+        metavar=NAMES_METAVAR,
         help="Column of vectors, columns of numbers, or a pattern such as 'dim_*'; found if there is one of vectors.",
     ),
     "nan": click.option(
@@ -214,17 +214,17 @@ SHARED = {
 
 def reading_options(*names: str) -> Decorator:
     """Options of how rows are read, passed on as one argument; all of them, or those that are named."""
-    chosen = names or tuple(SHARED)
+    chosen = names or tuple(SHARED_OPTIONS)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run(**arguments: Any) -> Any:
-            read = Reading(**{name: arguments.pop(name) for name in chosen})
+            read = RowReader(**{name: arguments.pop(name) for name in chosen})
             return command(**arguments, read=read)
 
         wrapped: Callable[..., Any] = run
         for name in reversed(chosen):
-            wrapped = SHARED[name](wrapped)
+            wrapped = SHARED_OPTIONS[name](wrapped)
         return wrapped
 
     return decorate

@@ -20,7 +20,7 @@ from crossfusion._base import (
 )
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
-from crossfusion.cli.row_reader import Reading, reading_options
+from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.io import Checkpoint, ManifestJoin
 from crossfusion.summary import (
     SMALL_OPTIONS,
@@ -34,7 +34,7 @@ from crossfusion.summary import (
 )
 
 
-def _tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+def _parse_tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     """Tags given as `name=value`, by repeating the option."""
     found: dict[str, str] = {}
     for value in values:
@@ -65,7 +65,12 @@ def small_options(command: Any) -> Any:
 @reading_options()
 @small_options
 @click.option(
-    "--tag", "tags", multiple=True, callback=_tags, metavar="NAME=VALUE", help="What all rows share; may be repeated."
+    "--tag",
+    "tags",
+    multiple=True,
+    callback=_parse_tags,
+    metavar="NAME=VALUE",
+    help="What all rows share; may be repeated.",
 )
 @file_option("The summary (.parquet)", required=True)
 @click.option("--append", is_flag=True, help="Add to the summary that -o names, instead of replacing it.")
@@ -79,7 +84,7 @@ def small_options(command: Any) -> Any:
 def summarize(
     files: tuple[str, ...],
     by: list[str],
-    read: Reading,
+    read: RowReader,
     min_count: int,
     small: str,
     tags: dict[str, str],
@@ -117,7 +122,7 @@ def summarize(
         check_appendable(target, by, tags)
     sources, joined = read.sources(files, by)
     keeper = read.keeper(target, files, by)
-    found = replace(_reduced(read, sources, joined, keeper), tags=tags)
+    found = replace(_reduce(read, sources, joined, keeper), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
@@ -129,7 +134,7 @@ def summarize(
     _show(summary, target, as_json, f"{rows:,} rows added to {target}" if append else f"written to {target}")
 
 
-def _reduced(read: Reading, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
+def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
     """Summary of sources; says where what is done is kept, and that it was gone on with."""
     try:
         summary = read.reduced(sources, joined, keeper)

@@ -20,7 +20,7 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.row_reader import Reading, file_argument, reading_options
+from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Fusion
 from crossfusion.inference import TestResult
 from crossfusion.io import Rows
@@ -29,8 +29,8 @@ from crossfusion.summary import Summary, describe_exchange, has_crossed_units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIELDS = ("statistic", "pvalue", "permutations", "exact")
-ESTIMATE = ("distance", "unbiased", "level", "interval", "stderr", "caution")
+TEST_FIELDS = ("statistic", "pvalue", "permutations", "exact")
+ESTIMATE_FIELDS = ("distance", "unbiased", "level", "interval", "stderr", "caution")
 
 
 @click.command()
@@ -55,7 +55,7 @@ def test(
     level: float,
     seed: int,
     plot: Path | None,
-    read: Reading,
+    read: RowReader,
     as_json: bool,
 ) -> None:
     """Test whether groups are farther apart than by chance.
@@ -77,42 +77,42 @@ def test(
     if units or paired:
         summary = read.summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
-        result, fusion, said = _of_units(summary, between, given, units or paired, level, chance)
+        result, fusion, said = _test_units(summary, between, given, units or paired, level, chance)
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to exchange",
             remedy=f"name the units with {arg('units')} or {arg('paired')}",
         )
     else:
-        result, fusion, said = _of_rows(read.whole(file, [*between, *given]), between, given, level, chance)
-    output.draw(plot, result.plot)
+        result, fusion, said = _test_rows(read.whole(file, [*between, *given]), between, given, level, chance)
+    output.write_plot(plot, result.plot)
     if as_json:
-        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE}
+        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
         found |= {"exchanged": said}
-        output.show_json(found | {name: plain_value(getattr(result, name)) for name in FIELDS})
+        output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
     else:
-        _show(result, fusion, result_tables.question(between, given), said)
+        _show(result, fusion, result_tables.format_question(between, given), said)
 
 
-def _of_units(
+def _test_units(
     summary: Summary, between: list[str], given: list[str], units: list[str], level: float, chance: dict[str, Any]
 ) -> tuple[TestResult, Fusion, str]:
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, **chance)
-    fusion = _estimate(
+    fusion = _choose_estimate(
         lambda: summary.cfd(between, given=given, units=units, level=level),
         lambda: summary.cfd(between, given=given),
     )
     return result, fusion, describe_exchange(summary, between, units)
 
 
-def _of_rows(
+def _test_rows(
     rows: Rows, between: list[str], given: list[str], level: float, chance: dict[str, Any]
 ) -> tuple[TestResult, Fusion, str]:
     """The same of single rows."""
-    labels, strata = (_values(rows.keys, names) for names in (between, given))
+    labels, strata = (_get_values(rows.keys, names) for names in (between, given))
     result = permutation_test(rows.x, labels, strata=strata, **chance)
-    fusion = _estimate(
+    fusion = _choose_estimate(
         lambda: cfd(rows.x, labels=labels, given=strata, level=level),
         lambda: cfd(rows.x, labels=labels, given=strata),
     )
@@ -128,7 +128,7 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
         )
 
 
-def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]) -> Fusion:
+def _choose_estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]) -> Fusion:
     """The distance with its interval; where there can be none, without one, and with a warning."""
     try:
         return with_interval()
@@ -137,7 +137,7 @@ def _estimate(with_interval: Callable[[], Fusion], without: Callable[[], Fusion]
         return without()
 
 
-def _values(keys: "pa.Table", names: list[str]) -> Any:
+def _get_values(keys: "pa.Table", names: list[str]) -> Any:
     """Values of a factor, codes of the combinations of several, or None."""
     if len(names) == 1:
         return factors.to_array(keys.column(names[0]))
@@ -150,7 +150,7 @@ def _show(result: TestResult, fusion: Fusion, asked: str, exchanged: str) -> Non
     rows = [
         ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
         ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
-        *result_tables.interval_rows(fusion),
+        *result_tables.make_interval_rows(fusion),
         ["statistic", number_text(result.statistic), "pseudo-F"],
         ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],

@@ -15,9 +15,9 @@ from crossfusion.cli.options import PATH, json_option, number_option
 if TYPE_CHECKING:
     from crossfusion.pathology import Tile
 
-SHOWN = 20  # values of a factor in a table for people
+MOST_VALUES_SHOWN = 20  # values of a factor in a table for people
 
-OPTIONS = (
+TILE_OPTIONS = (
     click.option(
         "--layout",
         default="manifest",
@@ -62,7 +62,7 @@ class Tiling:
 
         options = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         seed = options.pop("tile_seed")
-        with output.progress("looking for tiles", None, "files") as progress:
+        with output.show_progress("looking for tiles", None, "files") as progress:
             return read_layout(data, **options, seed=seed, progress=progress)
 
 
@@ -76,7 +76,7 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(**arguments, tiling=tiling)
 
     wrapped: Callable[..., Any] = run
-    for option in reversed(OPTIONS):
+    for option in reversed(TILE_OPTIONS):
         wrapped = option(wrapped)
     return wrapped
 
@@ -103,6 +103,8 @@ def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
         return
     rows = []
     for name, values in counts.items():
-        rows += [[name, label_text(value), f"{number:,}"] for value, number in [*values.items()][:SHOWN]]
-        rows += [[name, f"... and {len(values) - SHOWN:,} more", ""]] if len(values) > SHOWN else []
+        rows += [[name, label_text(value), f"{number:,}"] for value, number in [*values.items()][:MOST_VALUES_SHOWN]]
+        rows += (
+            [[name, f"... and {len(values) - MOST_VALUES_SHOWN:,} more", ""]] if len(values) > MOST_VALUES_SHOWN else []
+        )
     output.show_table(f"{len(found):,} tiles of {files:,} files", ["factor", "value", "tiles"], rows, left=(0, 1))

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from crossfusion._base import InputError, check_seed, number_text, text_table
 from crossfusion._base import files as storage
-from crossfusion.demo.population import FACTORS, Truth, make
+from crossfusion.demo.population import FACTORS, Truth, make_population
 from crossfusion.fusion import Pairwise
 from crossfusion.summary import Factors, Summary, read_summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Answer", "Truth", "answers", "make", "run"]
+__all__ = ["Answer", "Truth", "make_population", "measure_answers", "run"]
 
-LEAST = 1000  # rows, below which some groups would have none
+LEAST_ROWS = 1000  # rows, below which some groups would have none
 LEVELS = ("site", "scanner", "patient")
-ROOM = {"site": "Delft", "label": "stroma"}  # where two scanners are compared, all else being equal
-PAIR = ("Lumen", "Opal")
+COMPARED_ROOM = {"site": "Delft", "label": "stroma"}  # where two scanners are compared, all else being equal
+COMPARED_SCANNERS = ("Lumen", "Opal")
 TITLE = "Four hospitals, three scanners, five tissues"
 HEADER = ("question", "plug-in", "unbiased", "true")
 QUESTIONS: tuple[tuple[str, Factors, Factors | None, str], ...] = (
@@ -68,23 +68,23 @@ def run(
     command : function
         Runs the command line with arguments such as ``["matrix", "summary.parquet", "--between", "site"]``.
     """
-    if rows < LEAST:
-        raise InputError("rows", rows, "is too few for the groups of the demo", f"take {LEAST:,} or more")
+    if rows < LEAST_ROWS:
+        raise InputError("rows", rows, "is too few for the groups of the demo", f"take {LEAST_ROWS:,} or more")
     check_seed(seed)
-    table, truth = make(seed, rows=rows)
+    table, truth = make_population(seed, rows=rows)
     _write_data(folder, table)
-    echo(_opening(table))
-    for arguments in _commands(folder):
+    echo(_describe_data(table))
+    for arguments in _list_commands(folder):
         echo(f"\n$ {shlex.join(['crossfusion', *arguments])}")
         command(arguments)
     summary = read_summary(folder / "summary.parquet")
-    found = answers(summary, truth)
-    echo(f"\nMeasured beside true\n{text_table(HEADER, _rows(found))}")
-    echo(f"\n{_lesson(found, summary, truth)}")
-    echo(_closing(folder))
+    found = measure_answers(summary, truth)
+    echo(f"\nMeasured beside true\n{text_table(HEADER, _format_rows(found))}")
+    echo(f"\n{_explain_answers(found, summary, truth)}")
+    echo(_list_files(folder))
 
 
-def answers(summary: Summary, truth: Truth) -> list[Answer]:
+def measure_answers(summary: Summary, truth: Truth) -> list[Answer]:
     """Distances measured from a summary, beside those of the population.
 
     Parameters
@@ -107,8 +107,8 @@ def answers(summary: Summary, truth: Truth) -> list[Answer]:
         found.append(Answer(text, measured.distance, measured.unbiased, expected))
     for level, expected_level in zip(summary.hierarchy(LEVELS).levels, true.hierarchy(LEVELS).levels, strict=True):
         found.append(Answer(f"hierarchy, level {level.level}", level.distance, level.unbiased, expected_level.distance))
-    here, there = (each.select(**ROOM, scanner=PAIR).cfd("scanner") for each in (summary, true))
-    text = f"{' and '.join(PAIR)}, {ROOM['label']} of {ROOM['site']}"
+    here, there = (each.select(**COMPARED_ROOM, scanner=COMPARED_SCANNERS).cfd("scanner") for each in (summary, true))
+    text = f"{' and '.join(COMPARED_SCANNERS)}, {COMPARED_ROOM['label']} of {COMPARED_ROOM['site']}"
     return [*found, Answer(text, here.distance, here.unbiased, there.distance)]
 
 
@@ -120,9 +120,9 @@ def _write_data(folder: Path, table: "pa.Table") -> None:
     storage.write_whole(
         folder / "embeddings.parquet", lambda path: pq.write_table(table, path, use_dictionary=[*FACTORS])
     )
-    columns = {name: np.asarray(table.column(name).to_pylist()) for name in (*ROOM, "scanner")}
-    here = np.logical_and.reduce([columns[name] == wanted for name, wanted in ROOM.items()])
-    for scanner in PAIR:
+    columns = {name: np.asarray(table.column(name).to_pylist()) for name in (*COMPARED_ROOM, "scanner")}
+    here = np.logical_and.reduce([columns[name] == wanted for name, wanted in COMPARED_ROOM.items()])
+    for scanner in COMPARED_SCANNERS:
         chosen = table.column("embedding").take(np.flatnonzero(here & (columns["scanner"] == scanner)))
         vectors = chosen.combine_chunks().flatten().to_numpy().reshape(len(chosen), -1)
         storage.write_whole(folder / f"{scanner}.npy", partial(_save, vectors))
@@ -133,7 +133,7 @@ def _save(vectors: NDArray[np.float32], path: str) -> None:
         np.save(file, vectors)
 
 
-def _opening(table: "pa.Table") -> str:
+def _describe_data(table: "pa.Table") -> str:
     sizes = ", ".join(f"{len(table.column(name).unique())} {name}s" for name in FACTORS)
     dim = table.schema.field("embedding").type.list_size
     return (
@@ -143,7 +143,7 @@ def _opening(table: "pa.Table") -> str:
     )
 
 
-def _commands(folder: Path) -> list[list[str]]:
+def _list_commands(folder: Path) -> list[list[str]]:
     """What a user would type."""
     rows, summary = str(folder / "embeddings.parquet"), str(folder / "summary.parquet")
     return [
@@ -152,7 +152,7 @@ def _commands(folder: Path) -> list[list[str]]:
         ["matrix", summary, "--between", "site", "--given", "label", "--unbiased"],
         ["hierarchy", summary, "--levels", ",".join(LEVELS)],
         ["attribution", summary, "--between", "scanner", "--given", "site,label", "--top", "7"],
-        ["compare", *(str(folder / f"{scanner}.npy") for scanner in PAIR)],
+        ["compare", *(str(folder / f"{scanner}.npy") for scanner in COMPARED_SCANNERS)],
         [
             *("report", rows, "--between", "site", "--given", "label", "--units", "patient"),
             *("--levels", ",".join(LEVELS), "--title", TITLE, "-o", str(folder / "report.html")),
@@ -160,14 +160,14 @@ def _commands(folder: Path) -> list[list[str]]:
     ]
 
 
-def _rows(found: Sequence[Answer]) -> list[list[str]]:
+def _format_rows(found: Sequence[Answer]) -> list[list[str]]:
     return [[entry.question, *map(number_text, (entry.distance, entry.unbiased, entry.truth))] for entry in found]
 
 
-def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
+def _explain_answers(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
     by_name = {entry.question: entry.unbiased or entry.distance for entry in found}
     times = by_name["CFD(site)"] / by_name["CFD(site | label)"]
-    looks, lies = _farthest(summary.pairwise("site")), _farthest(summary.pairwise("site", given="label"))
+    looks, lies = _find_farthest(summary.pairwise("site")), _find_farthest(summary.pairwise("site", given="label"))
     top = summary.attribution("scanner", given=["site", "label"]).top(len(truth.scanner_features))
     hit = len(set(top) & set(truth.scanner_features))
     return (
@@ -181,12 +181,12 @@ def _lesson(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
     )
 
 
-def _farthest(pairs: Pairwise) -> str:
+def _find_farthest(pairs: Pairwise) -> str:
     first, second = divmod(int(np.argmax(pairs.unbiased)), len(pairs.labels))
     return f"{pairs.labels[first]} and {pairs.labels[second]}"
 
 
-def _closing(folder: Path) -> str:
+def _list_files(folder: Path) -> str:
     files = {
         "embeddings.parquet": "the rows",
         "summary.parquet": "their moments, which answer all of the above",

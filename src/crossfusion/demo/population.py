@@ -29,9 +29,14 @@ DIM = 256
 FACTORS = ("site", "scanner", "label", "patient")
 LABELS = ("tumour", "stroma", "lymphocytes", "necrosis", "normal")
 SCANNERS = ("Lumen", "Opal", "Prisma")
-SPREAD = (1.2, 0.9, 0.8, 1.1, 0.9)  # standard deviation of the noise in each tissue, around 1
-SIZES = {"label": 1.4, "scanner": 0.2, "patient": 0.25, "offset": 2.0}  # lengths of the effects; the noise is 1 long
-SPARSE = 6  # features that the scanners change
+NOISE_SPREAD = (1.2, 0.9, 0.8, 1.1, 0.9)  # standard deviation of the noise in each tissue, around 1
+EFFECT_SIZES = {
+    "label": 1.4,
+    "scanner": 0.2,
+    "patient": 0.25,
+    "offset": 2.0,
+}  # lengths of the effects; the noise is 1 long
+NUMBER_OF_SCANNER_FEATURES = 6  # features that the scanners change
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Truth:
     scanner_features: tuple[int, ...]
 
 
-def make(seed: int = 0, *, rows: int = 40_000) -> tuple["pa.Table", Truth]:
+def make_population(seed: int = 0, *, rows: int = 40_000) -> tuple["pa.Table", Truth]:
     """Draw a population, and rows from it.
 
     Parameters
@@ -97,21 +102,21 @@ def make(seed: int = 0, *, rows: int = 40_000) -> tuple["pa.Table", Truth]:
     0.019
     """
     of_effects, of_rows = np.random.default_rng(seed).spawn(2)
-    cells = _cells(of_effects)
+    cells = _draw_cells(of_effects)
     share = np.array([cell[-1] for cell in cells])
     keys = {name: np.array([cell[k] for cell in cells]) for k, name in enumerate(FACTORS)}
-    basis = _basis(of_effects)
-    features = np.sort(of_effects.choice(DIM, SPARSE, replace=False))
-    mean = _means(of_effects, keys, basis, features)
-    spread = np.array(SPREAD)[[LABELS.index(label) for label in keys["label"]]]
+    basis = _draw_basis(of_effects)
+    features = np.sort(of_effects.choice(DIM, NUMBER_OF_SCANNER_FEATURES, replace=False))
+    mean = _draw_means(of_effects, keys, basis, features)
+    spread = np.array(NOISE_SPREAD)[[LABELS.index(label) for label in keys["label"]]]
     variance = np.outer(spread**2, np.sum(basis**2, axis=0))
-    truth = Truth(_population(keys, share, mean, variance), tuple(features.tolist()))
+    truth = Truth(_make_summary(keys, share, mean, variance), tuple(features.tolist()))
     drawn = of_rows.choice(len(share), size=rows, p=share / share.sum())
-    vectors = _vectors(of_rows, mean[drawn], spread[drawn], basis)
-    return _table({name: values[drawn] for name, values in keys.items()}, vectors), truth
+    vectors = _draw_vectors(of_rows, mean[drawn], spread[drawn], basis)
+    return _make_table({name: values[drawn] for name, values in keys.items()}, vectors), truth
 
 
-def _cells(rng: np.random.Generator) -> list[tuple[str, str, str, str, float]]:
+def _draw_cells(rng: np.random.Generator) -> list[tuple[str, str, str, str, float]]:
     """Site, scanner, label, patient and probability of each cell; scanners take turns, every fourth patient has two."""
     cells = []
     for site in SITES:
@@ -126,36 +131,38 @@ def _cells(rng: np.random.Generator) -> list[tuple[str, str, str, str, float]]:
     return cells
 
 
-def _basis(rng: np.random.Generator) -> FloatArray:
+def _draw_basis(rng: np.random.Generator) -> FloatArray:
     """Principal axes of the noise as rows, as long as their standard deviations: variances fall as 1/j and sum to 1."""
     axes = np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
     variance = 1 / np.arange(1, DIM + 1)
     return np.asarray(axes * np.sqrt(variance / variance.sum())[:, None])
 
 
-def _means(
+def _draw_means(
     rng: np.random.Generator, keys: dict[str, NDArray[np.str_]], basis: FloatArray, features: NDArray[np.int64]
 ) -> FloatArray:
     """Mean of each cell: an offset and the effects of its label, site, scanner and patient."""
     lengths = {site.name: site.size for site in SITES}
-    mean = _directions(rng, 1, basis) * SIZES["offset"]
+    mean = _draw_directions(rng, 1, basis) * EFFECT_SIZES["offset"]
     for name, values in keys.items():
         levels, code = np.unique(values, return_inverse=True)
-        effect = _directions(rng, len(levels), basis)
+        effect = _draw_directions(rng, len(levels), basis)
         if name == "scanner":
             effect = np.zeros((len(levels), DIM))
-            effect[:, features] = _directions(rng, len(levels), np.eye(len(features)))
-        length = [lengths[site] for site in levels] if name == "site" else np.full(len(levels), SIZES[name])
+            effect[:, features] = _draw_directions(rng, len(levels), np.eye(len(features)))
+        length = [lengths[site] for site in levels] if name == "site" else np.full(len(levels), EFFECT_SIZES[name])
         mean = mean + (effect * np.asarray(length)[:, None])[code]
     return np.asarray(mean)
 
 
-def _directions(rng: np.random.Generator, number: int, basis: FloatArray) -> FloatArray:
+def _draw_directions(rng: np.random.Generator, number: int, basis: FloatArray) -> FloatArray:
     """Random orthogonal vectors of length 1, along the axes in which the noise is large too."""
     return np.asarray(np.linalg.qr((rng.standard_normal((number, len(basis))) @ basis).T)[0].T)
 
 
-def _vectors(rng: np.random.Generator, mean: FloatArray, spread: FloatArray, basis: FloatArray) -> NDArray[np.float32]:
+def _draw_vectors(
+    rng: np.random.Generator, mean: FloatArray, spread: FloatArray, basis: FloatArray
+) -> NDArray[np.float32]:
     """Rows with these means and noise."""
     noise = rng.standard_normal(mean.shape, np.float32) @ basis.astype(np.float32)
     noise *= spread[:, None].astype(np.float32)
@@ -163,7 +170,7 @@ def _vectors(rng: np.random.Generator, mean: FloatArray, spread: FloatArray, bas
     return noise
 
 
-def _population(keys: dict[str, NDArray[np.str_]], share: FloatArray, mean: FloatArray, var: FloatArray) -> Summary:
+def _make_summary(keys: dict[str, NDArray[np.str_]], share: FloatArray, mean: FloatArray, var: FloatArray) -> Summary:
     """The cells as a Summary in which probabilities take the place of counts."""
     import pyarrow as pa
 
@@ -172,7 +179,7 @@ def _population(keys: dict[str, NDArray[np.str_]], share: FloatArray, mean: Floa
     return Summary(pa.table(names), Moments(share, mean, share[:, None] * var))
 
 
-def _table(keys: dict[str, NDArray[np.str_]], rows: NDArray[np.float32]) -> "pa.Table":
+def _make_table(keys: dict[str, NDArray[np.str_]], rows: NDArray[np.float32]) -> "pa.Table":
     """Rows and their factors."""
     import pyarrow as pa
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from crossfusion.pathology.layouts import read_layout
     from crossfusion.pathology.normalizers import NETWORKS as NETWORKS
     from crossfusion.pathology.normalizers import Normalizer, normalizer
-    from crossfusion.pathology.resumable_output import VECTORS as VECTORS
+    from crossfusion.pathology.resumable_output import VECTOR_COLUMN as VECTOR_COLUMN
     from crossfusion.pathology.resumable_output import check_target as check_target
-    from crossfusion.pathology.resumable_output import facts_of as facts_of
+    from crossfusion.pathology.resumable_output import read_facts as read_facts
     from crossfusion.pathology.stains import choose_reference
     from crossfusion.pathology.stains import find_reference as find_reference
     from crossfusion.pathology.tiles import Tile
@@ -22,15 +22,15 @@ _WHERE = {
     "NETWORKS": "normalizers",
     "Normalizer": "normalizers",
     "Tile": "tiles",
-    "VECTORS": "resumable_output",
+    "VECTOR_COLUMN": "resumable_output",
     "check_target": "resumable_output",
     "choose_reference": "stains",
     "count_tiles": "layouts",
     "embed": "embedding",
     "encoder": "encoders",
-    "facts_of": "resumable_output",
     "find_reference": "stains",
     "normalizer": "normalizers",
+    "read_facts": "resumable_output",
     "read_layout": "layouts",
 }
 

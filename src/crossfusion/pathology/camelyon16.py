@@ -16,52 +16,73 @@ import numpy as np
 
 from crossfusion._base import FileError, arg, warn
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.file_layouts import Done, read_table, slide_tiles
+from crossfusion.pathology.file_layouts import ReportProgress, list_slide_tiles, read_table
 from crossfusion.pathology.lesions import Lesions, read_lesions
-from crossfusion.pathology.slide_files import TIFF
+from crossfusion.pathology.slide_files import TIFF_ENDINGS
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import Cut
+from crossfusion.pathology.tissue import TileSettings
 
-NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
+SLIDE_NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
 RADBOUD, UTRECHT = "Radboud", "Utrecht"
-LAST = {"normal": (100, 160), "tumor": (70, 111)}  # of Radboud, and of all
+LAST_NUMBERS = {"normal": (100, 160), "tumor": (70, 111)}  # of Radboud, and of all
 OMITTED = {"normal_086": "it holds a tumour, and became tumor_111", "test_049": "it is there twice"}
-PARTLY = (10, 15, 18, 20, 25, 29, 33, 34, 44, 46, 51, 54, 55, 56, 67, 79, 85, 92, 95, 110)  # not all lesions outlined
+PARTLY_OUTLINED = (
+    10,
+    15,
+    18,
+    20,
+    25,
+    29,
+    33,
+    34,
+    44,
+    46,
+    51,
+    54,
+    55,
+    56,
+    67,
+    79,
+    85,
+    92,
+    95,
+    110,
+)  # not all lesions outlined
 
 
-def read_camelyon16(data: str, cut: Cut, done: Done, centres: str | None = None) -> list[Tile]:
+def read_camelyon16(data: str, cut: TileSettings, done: ReportProgress, centres: str | None = None) -> list[Tile]:
     """Tiles of all slides whose centre is known, with the factors centre, slide, kind and, with outlines, label."""
-    known = _centres(centres)
-    slides = {name: file for name, file in _files(data, TIFF, "slides").items() if _is_used(name, known)}
+    known = _read_centers(centres)
+    slides = {name: file for name, file in _find_files(data, TIFF_ENDINGS, "slides").items() if _is_used(name, known)}
     unknown = [name for name in slides if name not in known and name.startswith("test")]
     if unknown:
         warn(
             f"the names of {len(unknown):,} slides do not tell their center ({list_some(unknown)})",
             f"they are left out; name their centers in {arg('centres')}",
         )
-    outlines = _files(data, (".xml",))
+    outlines = _find_files(data, (".xml",))
     _check_outlines(slides, outlines)
     tiles: list[Tile] = []
     for name in (name for name in slides if name not in unknown):
-        centre, kind = known.get(name) or (_centre(name), name.partition("_")[0])
+        centre, kind = known.get(name) or (_find_center(name), name.partition("_")[0])
         factors = {"centre": centre, "slide": name, "kind": kind}
         if not outlines:
-            tiles += slide_tiles(slides[name], name, factors, cut, done)
+            tiles += list_slide_tiles(slides[name], name, factors, cut, done)
             continue
-        found = slide_tiles(slides[name], name, factors, cut.all(), done)
+        found = list_slide_tiles(slides[name], name, factors, cut.all(), done)
         lesions = read_lesions(Path(outlines[name])) if name in outlines else Lesions((), ())
-        tiles += cut.some(_labelled(found, lesions, name), name)
+        tiles += cut.some(_label_tiles(found, lesions, name), name)
     return tiles
 
 
-def _files(data: str, endings: Sequence[str], what: str | None = None) -> dict[str, str]:
+def _find_files(data: str, endings: Sequence[str], what: str | None = None) -> dict[str, str]:
     """Files named after a slide below a folder, by the slide's name in lower case and in order."""
     found: dict[str, str] = {}
     for root, folders, files in os.walk(data):
         folders.sort()
         for file in sorted(files):
             stem, ending = os.path.splitext(file)
-            if ending.lower() in endings and NAME.fullmatch(stem):
+            if ending.lower() in endings and SLIDE_NAME.fullmatch(stem):
                 path = os.path.join(root, file)
                 first = found.setdefault(stem.lower(), path)
                 if first != path:
@@ -75,19 +96,21 @@ def _files(data: str, endings: Sequence[str], what: str | None = None) -> dict[s
 
 def _is_used(name: str, known: Mapping[str, object]) -> bool:
     kind, _, number = name.partition("_")
-    if kind != "test" and name not in known and not 1 <= int(number) <= LAST[kind][1]:
-        raise FileError(name, f"is not a slide of Camelyon16, which ends at {kind}_{LAST[kind][1]}", "take it out")
+    if kind != "test" and name not in known and not 1 <= int(number) <= LAST_NUMBERS[kind][1]:
+        raise FileError(
+            name, f"is not a slide of Camelyon16, which ends at {kind}_{LAST_NUMBERS[kind][1]}", "take it out"
+        )
     if name in OMITTED:
         warn(f"{name} is left out: {OMITTED[name]}")
     return name not in OMITTED
 
 
-def _centre(name: str) -> str:
+def _find_center(name: str) -> str:
     kind, _, number = name.partition("_")
-    return RADBOUD if int(number) <= LAST[kind][0] else UTRECHT
+    return RADBOUD if int(number) <= LAST_NUMBERS[kind][0] else UTRECHT
 
 
-def _centres(path: str | None) -> dict[str, tuple[str, str]]:
+def _read_centers(path: str | None) -> dict[str, tuple[str, str]]:
     """Centre and kind of slides, by a table of them."""
     if path is None:
         return {}
@@ -105,11 +128,11 @@ def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> N
         )
 
 
-def _labelled(tiles: Sequence[Tile], lesions: Lesions, name: str) -> list[Tile]:
+def _label_tiles(tiles: Sequence[Tile], lesions: Lesions, name: str) -> list[Tile]:
     """Tiles with a label, by what is in their middle; where outlines are not complete, those of tumour only."""
     middles = np.array([[tile.box[k] + tile.box[k + 2] / 2 for k in (0, 1)] for tile in tiles if tile.box], float)
     tumour = lesions.hold(middles.reshape(-1, 2))
-    partly = name in {f"tumor_{number:03d}" for number in PARTLY}
+    partly = name in {f"tumor_{number:03d}" for number in PARTLY_OUTLINED}
     return [
         Tile(tile.file, tile.key, {**tile.factors, "label": "tumor" if held else "normal"}, tile.box, tile.size)
         for tile, held in zip(tiles, tumour.tolist(), strict=True)

@@ -9,14 +9,14 @@ from crossfusion._base import InputError, check_option, escape_unprintable, opti
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 
 
-def torch() -> Any:
+def load_torch() -> Any:
     """The library, or what installs it."""
     return optional.load("torch", "PyTorch", "pathology", "encoding images")
 
 
-def choose(device: str) -> str:
+def choose_device(device: str) -> str:
     """The device to use: `auto` is the first of cuda, mps and cpu that is there; what is not there is refused."""
-    library = torch()
+    library = load_torch()
     there = {"cuda": library.cuda.is_available(), "mps": library.backends.mps.is_available(), "cpu": True}
     if device == "auto":
         return next(name for name, is_there in there.items() if is_there)
@@ -29,7 +29,7 @@ def choose(device: str) -> str:
     return str(device)
 
 
-def precision_of(precision: str, device: str) -> str:
+def choose_precision(precision: str, device: str) -> str:
     """The precision to use: `auto` is float16 on cuda, as Virchow's authors advise, and float32 elsewhere."""
     check_option(precision, PRECISIONS, "precision")
     if precision == "auto":
@@ -39,16 +39,16 @@ def precision_of(precision: str, device: str) -> str:
     return precision
 
 
-def mixed(device: str, precision: str) -> Callable[[], AbstractContextManager[Any]]:
+def make_precision_context(device: str, precision: str) -> Callable[[], AbstractContextManager[Any]]:
     """Contexts in which layers that bear it compute in less than float32."""
     if precision == "float32":
         return nullcontext
-    library = torch()
+    library = load_torch()
     kind = getattr(library, precision)
     return lambda: library.autocast(device_type=device.partition(":")[0], dtype=kind)
 
 
-def first_line(problem: BaseException) -> str:
+def shorten_problem(problem: BaseException) -> str:
     """What a library says of a problem, in one line."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return escape_unprintable(lines[0])[:200] if lines else type(problem).__name__

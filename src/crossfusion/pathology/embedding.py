@@ -18,16 +18,23 @@ from crossfusion._base import FileError, InputError, NonFiniteError, arg, check_
 from crossfusion._version import __version__
 from crossfusion.pathology.encoders import Encoder
 from crossfusion.pathology.encoders import encoder as encoder_by_name
-from crossfusion.pathology.images import digest
+from crossfusion.pathology.images import compute_digest
 from crossfusion.pathology.normalizers import Normalizer
 from crossfusion.pathology.normalizers import normalizer as normalizer_by_name
-from crossfusion.pathology.resumable_output import FORMAT, VECTORS, Parts, check_target, facts_of, write_output
+from crossfusion.pathology.resumable_output import (
+    FORMAT,
+    VECTOR_COLUMN,
+    OutputChunks,
+    check_target,
+    read_facts,
+    write_output,
+)
 from crossfusion.pathology.tiles import Tile
 
-EVERY = 20.0  # seconds of work between two parts that are kept
-MOST = 2**28  # bytes of vectors in a part
-AHEAD = 2  # batches that are read before the encoder asks for them
-RESERVED = ("key", "file", VECTORS)
+SAVE_SECONDS = 20.0  # seconds of work between two parts that are kept
+MOST_CHUNK_BYTES = 2**28  # bytes of vectors in a part
+BATCHES_AHEAD = 2  # batches that are read before the encoder asks for them
+RESERVED_COLUMNS = ("key", "file", VECTOR_COLUMN)
 
 Prepared = tuple[NDArray[np.float32], bool]
 
@@ -88,13 +95,13 @@ def embed(
     check_whole(batch, "batch")
     check_whole(1 if workers is None else workers, "workers")
     check_target(path)
-    factors = _checked(tiles)
+    factors = _check_tiles(tiles)
     encode = encoder_by_name(encoder) if isinstance(encoder, str) else encoder
     normalize = normalizer_by_name(normalizer or "none") if not isinstance(normalizer, Normalizer) else normalizer
-    facts = _facts(tiles, encode, normalize)
-    if path.exists() and (facts_of(path) or {}).get("about") == facts["about"]:
+    facts = _describe_work(tiles, encode, normalize)
+    if path.exists() and (read_facts(path) or {}).get("about") == facts["about"]:
         return path  # all is done
-    parts = Parts(path, facts["about"], encode.dim)
+    parts = OutputChunks(path, facts["about"], encode.dim)
     with parts.held():
         if progress is not None and parts.rows:
             progress(parts.rows)
@@ -105,7 +112,7 @@ def embed(
     return path
 
 
-def _checked(tiles: Sequence[Tile]) -> list[str]:
+def _check_tiles(tiles: Sequence[Tile]) -> list[str]:
     """Names of the factors of tiles that can stand in one table."""
     if not tiles:
         raise InputError(problem="there are no tiles to encode", remedy="check the data and the layout")
@@ -121,16 +128,16 @@ def _checked(tiles: Sequence[Tile]) -> list[str]:
                 remedy="give all tiles the same",
             )
     for name in factors:
-        if name in RESERVED:
+        if name in RESERVED_COLUMNS:
             raise InputError(
                 problem=f"{name!r} is a column of every table of embeddings", remedy="give the factor another name"
             )
     return factors
 
 
-def _facts(tiles: Sequence[Tile], encode: Encoder, normalize: Normalizer) -> dict[str, Any]:
+def _describe_work(tiles: Sequence[Tile], encode: Encoder, normalize: Normalizer) -> dict[str, Any]:
     """What is done and with what; `about` is the same only for the same work on the same files."""
-    files = {name: _state(name) for name in dict.fromkeys(tile.file for tile in tiles)}
+    files = {name: _stat_file(name) for name in dict.fromkeys(tile.file for tile in tiles)}
     work = [FORMAT, encode.name, encode.tag, encode.dim, normalize.name, normalize.tag]
     each = ([tile.key, tile.file, dict(tile.factors), tile.box, tile.size, files[tile.file]] for tile in tiles)
     return {
@@ -142,11 +149,11 @@ def _facts(tiles: Sequence[Tile], encode: Encoder, normalize: Normalizer) -> dic
         "normalizer_tag": normalize.tag,
         "dim": encode.dim,
         "tiles": len(tiles),
-        "about": digest([json.dumps(work), *(json.dumps(entry) for entry in each)]),
+        "about": compute_digest([json.dumps(work), *(json.dumps(entry) for entry in each)]),
     }
 
 
-def _state(name: str) -> tuple[int, int]:
+def _stat_file(name: str) -> tuple[int, int]:
     try:
         found = os.stat(name)
     except OSError as problem:
@@ -161,7 +168,7 @@ class _Run:
     tiles: Sequence[Tile]
     encode: Encoder
     normalize: Normalizer
-    parts: Parts
+    parts: OutputChunks
     progress: Callable[[int], None] | None
     waiting: list[tuple[NDArray[np.float32], NDArray[np.bool_]]] = field(default_factory=list)
 
@@ -177,7 +184,10 @@ class _Run:
                 start += len(prepared)
                 if self.progress is not None:
                     self.progress(len(prepared))
-                if time.monotonic() > kept + EVERY or 4 * self.encode.dim * (start - self.parts.rows) > MOST:
+                if (
+                    time.monotonic() > kept + SAVE_SECONDS
+                    or 4 * self.encode.dim * (start - self.parts.rows) > MOST_CHUNK_BYTES
+                ):
                     self._keep()
                     kept = time.monotonic()
         finally:
@@ -191,11 +201,11 @@ class _Run:
 
     def _batches(self, start: int, batch: int, workers: int) -> Iterator[list[Prepared]]:
         """Prepared tiles, a few batches ahead of who takes them."""
-        with _threads(workers) as pool:
+        with _open_threads(workers) as pool:
             coming: deque[list[Future[Prepared]]] = deque()
             for first in range(start, len(self.tiles), batch):
                 coming.append([pool.submit(self._prepare, tile) for tile in self.tiles[first : first + batch]])
-                if len(coming) > AHEAD:
+                if len(coming) > BATCHES_AHEAD:
                     yield [future.result() for future in coming.popleft()]
             for futures in coming:
                 yield [future.result() for future in futures]
@@ -216,7 +226,7 @@ class _Run:
 
 
 @contextmanager
-def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
+def _open_threads(workers: int) -> Iterator[ThreadPoolExecutor]:
     """Threads whose waiting work is dropped when the work ends early."""
     pool = ThreadPoolExecutor(workers)
     try:

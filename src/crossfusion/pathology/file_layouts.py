@@ -9,14 +9,20 @@ from pathlib import Path, PurePath
 
 from crossfusion._base import FileError, check_known, check_once
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.slide_files import IMAGES, SLIDES, TIFF, open_picture, reading
+from crossfusion.pathology.slide_files import (
+    IMAGE_ENDINGS,
+    SLIDE_ENDINGS,
+    TIFF_ENDINGS,
+    explain_read_errors,
+    open_slide_file,
+)
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import Cut, cut_slide
+from crossfusion.pathology.tissue import TileSettings, cut_slide
 
-FILE = "file"  # the column of a manifest that names images and slides
-GROUP = "group"  # the factor of folders that are not named after one
-ENDINGS = (*SLIDES, *TIFF, *IMAGES)
-Done = Callable[[int], None]  # told how many more files are done
+FILE_COLUMN = "file"  # the column of a manifest that names images and slides
+GROUP_FACTOR = "group"  # the factor of folders that are not named after one
+READABLE_ENDINGS = (*SLIDE_ENDINGS, *TIFF_ENDINGS, *IMAGE_ENDINGS)
+ReportProgress = Callable[[int], None]  # told how many more files are done
 
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
@@ -46,22 +52,22 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
-def read_manifest(data: str, cut: Cut, done: Done) -> list[Tile]:
+def read_manifest(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
     """Images and slides that a table names, beside it or below; its other columns are factors."""
     table = Path(data) / "manifest.csv" if os.path.isdir(data) else Path(data)
-    rows = read_table(table, [FILE])
-    names = [row.pop(FILE) for row in rows]
+    rows = read_table(table, [FILE_COLUMN])
+    names = [row.pop(FILE_COLUMN) for row in rows]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise FileError(
             paths.show_path(table), f"names {len(twice):,} files twice ({list_some(twice)})", "keep one row each"
         )
     files = [str(table.parent / name) if name else "" for name in names]
-    check_there(files, names, paths.show_path(table))
-    return [tile for entry in zip(files, names, rows, strict=True) for tile in _tiles_of(*entry, cut, done)]
+    check_exist(files, names, paths.show_path(table))
+    return [tile for entry in zip(files, names, rows, strict=True) for tile in _list_tiles(*entry, cut, done)]
 
 
-def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None:
+def check_exist(files: Sequence[str], names: Sequence[str], holder: str) -> None:
     """Refuse files that do not exist, all in one message."""
     missing = [name or "(empty)" for file, name in zip(files, names, strict=True) if not os.path.isfile(file)]
     if missing:
@@ -72,52 +78,52 @@ def check_there(files: Sequence[str], names: Sequence[str], holder: str) -> None
         )
 
 
-def read_folder(data: str, cut: Cut, done: Done) -> list[Tile]:
+def read_folder(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
     """Images below a folder; folders called key=value give factors, otherwise the folder of an image is its group."""
-    files, factors = _found(data)
-    named = [{GROUP: PurePath(file.path).parent.name} for file in files] if not any(factors) else factors
-    entries = zip((file.path for file in files), _keys(files, data), named, strict=True)
-    return [tile for entry in entries for tile in _tiles_of(*entry, cut, done)]
+    files, factors = _find_files(data)
+    named = [{GROUP_FACTOR: PurePath(file.path).parent.name} for file in files] if not any(factors) else factors
+    entries = zip((file.path for file in files), _make_keys(files, data), named, strict=True)
+    return [tile for entry in entries for tile in _list_tiles(*entry, cut, done)]
 
 
-def read_slides(data: str, cut: Cut, done: Done) -> list[Tile]:
+def read_slides(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
     """Tiles of whole-slide files, of one or of those below a folder, with `slide` and folders key=value as factors."""
-    files, factors = _found(data)
+    files, factors = _find_files(data)
     tiles = []
-    for file, key, known in zip(files, _keys(files, data), factors, strict=True):
-        tiles += slide_tiles(file.path, key, {"slide": str(PurePath(key).with_suffix("")), **known}, cut, done)
+    for file, key, known in zip(files, _make_keys(files, data), factors, strict=True):
+        tiles += list_slide_tiles(file.path, key, {"slide": str(PurePath(key).with_suffix("")), **known}, cut, done)
     return tiles
 
 
-def _found(data: str) -> tuple[Sequence[paths.FoundFile], list[dict[str, str]]]:
+def _find_files(data: str) -> tuple[Sequence[paths.FoundFile], list[dict[str, str]]]:
     """Files in the order of their names, and the factors that all their folders are named after."""
-    files = paths.find(data, ENDINGS).files
+    files = paths.find(data, READABLE_ENDINGS).files
     names = list(dict.fromkeys(name for file in files for name in file.factors))
     paths.factors_of(files, names)  # refuses files of which some have a factor and some do not
     return files, [{name: file.factors[name] or "" for name in names} for file in files]
 
 
-def _keys(files: Sequence[paths.FoundFile], data: str) -> list[str]:
+def _make_keys(files: Sequence[paths.FoundFile], data: str) -> list[str]:
     """Paths of files below the data, with the same slashes everywhere."""
     folder = data if os.path.isdir(data) else os.path.commonpath([os.path.dirname(file.path) for file in files])
     return [PurePath(os.path.relpath(file.path, folder or ".")).as_posix() for file in files]
 
 
-def _tiles_of(path: str, key: str, factors: Mapping[str, str], cut: Cut, done: Done) -> list[Tile]:
+def _list_tiles(path: str, key: str, factors: Mapping[str, str], cut: TileSettings, done: ReportProgress) -> list[Tile]:
     """An image whole, or the tiles of a slide: what has smaller levels, or the ending of one."""
     ending = PurePath(path).suffix.lower()
-    if ending not in (*TIFF, *SLIDES):
+    if ending not in (*TIFF_ENDINGS, *SLIDE_ENDINGS):
         done(1)
         return [Tile(path, key, factors)]
-    return slide_tiles(path, key, factors, cut, done, whole=ending in TIFF)
+    return list_slide_tiles(path, key, factors, cut, done, whole=ending in TIFF_ENDINGS)
 
 
-def slide_tiles(
-    path: str, key: str, factors: Mapping[str, str], cut: Cut, done: Done, whole: bool = False
+def list_slide_tiles(
+    path: str, key: str, factors: Mapping[str, str], cut: TileSettings, done: ReportProgress, whole: bool = False
 ) -> list[Tile]:
     """Tiles of one slide, no more than are wanted; `whole` leaves what has one level only in one piece."""
-    with reading(path):
-        picture = open_picture(path)
+    with explain_read_errors(path):
+        picture = open_slide_file(path)
         try:
             if whole and picture.levels == 1:
                 return [Tile(path, key, factors)]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError, InputError
 
 Image = NDArray[np.uint8]
-PIECE = 2**24  # bytes of a file that are read at a time
+READ_BYTES = 2**24  # bytes of a file that are read at a time
 
-LIGHT = 240.0  # what the scanner sees through nothing, and
-CLEAR = 0.15  # the optical density below which a pixel is that: the constants of Macenko et al. (2009)
-LEAST_TISSUE = 0.02  # share of stained pixels below which there is no stain to speak of
+LIGHT_INTENSITY = 240.0  # what the scanner sees through nothing, and
+CLEAR_DENSITY = 0.15  # the optical density below which a pixel is that: the constants of Macenko et al. (2009)
+LEAST_STAINED_SHARE = 0.02  # share of stained pixels below which there is no stain to speak of
 
 
 def as_image(values: Any, name: str = "image") -> Image:
@@ -30,23 +30,23 @@ def as_image(values: Any, name: str = "image") -> Image:
     return image
 
 
-def densities(image: Image) -> NDArray[np.float64]:
+def compute_densities(image: Image) -> NDArray[np.float64]:
     """Optical density of each pixel and channel, pixels × 3."""
-    table = -np.log((np.arange(256) + 1.0) / LIGHT)  # a look-up is some times as fast as a logarithm a pixel
+    table = -np.log((np.arange(256) + 1.0) / LIGHT_INTENSITY)  # a look-up is some times as fast as a logarithm a pixel
     return np.asarray(table[image.reshape(-1, 3)])
 
 
 def is_stained(density: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which pixels are stained: dense in every channel."""
-    return np.asarray((density >= CLEAR).all(axis=1))
+    return np.asarray((density >= CLEAR_DENSITY).all(axis=1))
 
 
 def has_tissue(image: Image) -> bool:
     """Whether enough of an image is stained for its stain to be known."""
-    return bool(is_stained(densities(image)).mean() >= LEAST_TISSUE)
+    return bool(is_stained(compute_densities(image)).mean() >= LEAST_STAINED_SHARE)
 
 
-def digest(parts: Iterable[Any]) -> str:
+def compute_digest(parts: Iterable[Any]) -> str:
     """A short name for bytes, arrays and text, the same for the same."""
     found = blake2b(digest_size=12)
     for part in parts:
@@ -54,15 +54,17 @@ def digest(parts: Iterable[Any]) -> str:
     return found.hexdigest()
 
 
-def file_digest(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """A short name for the content of a network's file, and of the file beside it that ONNX puts large weights into."""
     beside = path.with_name(f"{path.name}.data")
     try:
-        return digest(piece for file in (path, beside) if file == path or file.exists() for piece in _pieces(file))
+        return compute_digest(
+            piece for file in (path, beside) if file == path or file.exists() for piece in _read_chunks(file)
+        )
     except OSError as problem:
         raise FileError(path, f"cannot be read: {problem.strerror or problem}") from problem
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _read_chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        yield from iter(lambda: file.read(PIECE), b"")
+        yield from iter(lambda: file.read(READ_BYTES), b"")

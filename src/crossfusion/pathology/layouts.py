@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from crossfusion._base import FileError, InputError, arg, check_option, warn
 from crossfusion.io import paths
 from crossfusion.pathology.camelyon16 import read_camelyon16
-from crossfusion.pathology.file_layouts import Done, read_folder, read_manifest, read_slides
+from crossfusion.pathology.file_layouts import ReportProgress, read_folder, read_manifest, read_slides
 from crossfusion.pathology.midog import read_midog
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import Cut
+from crossfusion.pathology.tissue import TileSettings
 
-READERS: dict[str, Callable[[str, Cut, Done], list[Tile]]] = {
+READERS: dict[str, Callable[[str, TileSettings, ReportProgress], list[Tile]]] = {
     "manifest": read_manifest,
     "folder": read_folder,
     "slides": read_slides,
@@ -92,8 +92,8 @@ def read_layout(
     >>> folder.cleanup()
     """
     check_option(layout, LAYOUTS, "layout")
-    cut = Cut(mpp, slide_mpp, size, tissue, per_slide, seed)
-    place, done = _local(data, layout), progress or (lambda _: None)
+    cut = TileSettings(mpp, slide_mpp, size, tissue, per_slide, seed)
+    place, done = _find_local_path(data, layout), progress or (lambda _: None)
     if centres is not None and layout != "camelyon16":
         raise InputError(
             "centres", problem=f"goes with {arg('layout', 'camelyon16')}, not {layout!r}", remedy="leave it out"
@@ -111,7 +111,7 @@ def read_layout(
     return tiles
 
 
-def _local(data: str | os.PathLike[str], layout: str) -> str:
+def _find_local_path(data: str | os.PathLike[str], layout: str) -> str:
     """The path of data on this machine, a folder where there is no other way."""
     place = paths.as_text(data)
     if paths.is_remote(place):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError
 from crossfusion.io import check_file, show_path, translate_errors
 
-TUMOUR = ("_0", "_1", "Tumor")  # groups of outlines in the files of Camelyon16
+TUMOR = ("_0", "_1", "Tumor")  # groups of outlines in the files of Camelyon16
 NORMAL = ("_2", "Exclusion", "None")  # of tissue within those that is not tumour
 
 Points = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Lesions:
 
     def hold(self, points: Points) -> NDArray[np.bool_]:
         """Which points lie in a tumour and not in a hole."""
-        return _in_any(points, self.tumour) & ~_in_any(points, self.normal)
+        return _are_in_any(points, self.tumour) & ~_are_in_any(points, self.normal)
 
 
 def read_lesions(path: Path) -> Lesions:
@@ -40,15 +40,15 @@ def read_lesions(path: Path) -> Lesions:
         found: dict[str, list[Points]] = {"tumour": [], "normal": []}
         for entry in ElementTree.parse(path).getroot().iter("Annotation"):
             group = entry.get("PartOfGroup", "")
-            if group not in (*TUMOUR, *NORMAL):
+            if group not in (*TUMOR, *NORMAL):
                 raise FileError(
                     show_path(path), f"has outlines of the group {group!r}", "known are _0, _1, Tumor, _2, Exclusion"
                 )
-            found["tumour" if group in TUMOUR else "normal"].append(_outline(entry))
+            found["tumour" if group in TUMOR else "normal"].append(_read_outline(entry))
     return Lesions(**found)
 
 
-def _outline(entry: ElementTree.Element) -> Points:
+def _read_outline(entry: ElementTree.Element) -> Points:
     places = sorted(entry.iter("Coordinate"), key=lambda place: float(place.get("Order", "0")))
     points = np.array([[float(place.attrib[axis]) for axis in ("X", "Y")] for place in places], float).reshape(-1, 2)
     if not np.isfinite(points).all():
@@ -56,14 +56,14 @@ def _outline(entry: ElementTree.Element) -> Points:
     return points
 
 
-def _in_any(points: Points, outlines: Sequence[Points]) -> NDArray[np.bool_]:
+def _are_in_any(points: Points, outlines: Sequence[Points]) -> NDArray[np.bool_]:
     inside = np.zeros(len(points), bool)
     for outline in outlines:
-        inside |= _inside(points, outline)
+        inside |= _are_inside(points, outline)
     return inside
 
 
-def _inside(points: Points, outline: Points) -> NDArray[np.bool_]:
+def _are_inside(points: Points, outline: Points) -> NDArray[np.bool_]:
     """Whether a ray from each point to the right crosses the outline an odd number of times."""
     odd = np.zeros(len(points), bool)
     if not len(outline):

@@ -15,10 +15,10 @@ from typing import Any
 
 from crossfusion._base import FileError
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.file_layouts import Done, check_there
-from crossfusion.pathology.slide_files import open_picture
+from crossfusion.pathology.file_layouts import ReportProgress, check_exist
+from crossfusion.pathology.slide_files import open_slide_file
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import Cut
+from crossfusion.pathology.tissue import TileSettings
 
 # 151 to 200, of a Leica GT450, have no annotations
 SCANNERS = {range(1, 51): "Hamamatsu XR", range(51, 101): "Hamamatsu S360", range(101, 151): "Aperio CS2"}
@@ -34,31 +34,31 @@ class _Mark:
     middle: tuple[float, float]
 
 
-def read_midog(data: str, cut: Cut, done: Done) -> list[Tile]:
+def read_midog(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
     """Crops around all annotations, with the factors scanner, slide and label."""
     table = Path(data) / "MIDOG.json" if os.path.isdir(data) else Path(data)
     marks, names = _read_json(table)
     if not marks:
         raise FileError(paths.show_path(table), "has no annotations", "take the one of the training set")
-    files = {number: _place(table.parent, names[number]) for number in marks}
-    check_there(list(files.values()), [names[number] for number in marks], paths.show_path(table))
+    files = {number: _find_image(table.parent, names[number]) for number in marks}
+    check_exist(list(files.values()), [names[number] for number in marks], paths.show_path(table))
     tiles = []
     for number, file in files.items():
-        tiles += _crops(file, names[number], marks[number], cut)
+        tiles += _list_crops(file, names[number], marks[number], cut)
         done(1)
     return tiles
 
 
-def _place(folder: Path, name: str) -> str:
+def _find_image(folder: Path, name: str) -> str:
     """Where an image is: in `images`, or beside the annotations as it was downloaded."""
     beside = folder / name
     return str(beside if beside.is_file() else folder / "images" / name)
 
 
-def _crops(file: str, name: str, marks: list[_Mark], cut: Cut) -> list[Tile]:
+def _list_crops(file: str, name: str, marks: list[_Mark], cut: TileSettings) -> list[Tile]:
     stem = PurePath(name).stem
-    scanner = _scanner(int(stem))
-    picture = open_picture(file)
+    scanner = _find_scanner(int(stem))
+    picture = open_slide_file(file)
     try:
         side, limits = cut.side(picture, usual=None), picture.size
     finally:
@@ -82,7 +82,7 @@ def _crops(file: str, name: str, marks: list[_Mark], cut: Cut) -> list[Tile]:
     return cut.some(tiles, stem)
 
 
-def _scanner(number: int) -> str:
+def _find_scanner(number: int) -> str:
     return next(name for numbers, name in SCANNERS.items() if number in numbers)
 
 
@@ -98,15 +98,15 @@ def _read_json(path: Path) -> tuple[dict[int, list[_Mark]], dict[int, str]]:
             paths.show_path(path), "has no lists of images and annotations", "take MIDOG.json as distributed"
         )
     with paths.translate_errors(str(path), "is not as distributed"):
-        names = {_whole(image["id"]): _name(image["file_name"]) for image in found["images"]}
+        names = {_check_integer(image["id"]): _check_name(image["file_name"]) for image in found["images"]}
         marks: dict[int, list[_Mark]] = {}
         for entry in found["annotations"]:
-            marks.setdefault(_whole(entry["image_id"]), []).append(_mark(entry, path))
-    _check(marks, names, path)
+            marks.setdefault(_check_integer(entry["image_id"]), []).append(_read_mark(entry, path))
+    _check_marks(marks, names, path)
     return dict(sorted(marks.items())), names
 
 
-def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Path) -> None:
+def _check_marks(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Path) -> None:
     unknown = [number for number in marks if number not in names]
     if unknown:
         raise FileError(
@@ -114,7 +114,7 @@ def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Pat
             f"has annotations of images that it does not list ({list_some(unknown)})",
             "take MIDOG.json as distributed",
         )
-    other = [names[number] for number in marks if not any(_numbered(names[number]) in known for known in SCANNERS)]
+    other = [names[number] for number in marks if not any(_read_number(names[number]) in known for known in SCANNERS)]
     if other:
         raise FileError(
             paths.show_path(path),
@@ -127,8 +127,12 @@ def _check(marks: Mapping[int, list[_Mark]], names: Mapping[int, str], path: Pat
         raise FileError(paths.show_path(path), "has annotations with the same id", "number them apart")
 
 
-def _mark(entry: Mapping[str, Any], path: Path) -> _Mark:
-    number, label, box = _whole(entry["id"]), LABELS.get(entry["category_id"]), [float(edge) for edge in entry["bbox"]]
+def _read_mark(entry: Mapping[str, Any], path: Path) -> _Mark:
+    number, label, box = (
+        _check_integer(entry["id"]),
+        LABELS.get(entry["category_id"]),
+        [float(edge) for edge in entry["bbox"]],
+    )
     if label is None:
         raise FileError(
             paths.show_path(path),
@@ -144,12 +148,12 @@ def _mark(entry: Mapping[str, Any], path: Path) -> _Mark:
     return _Mark(number, label, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
 
 
-def _numbered(name: str) -> int:
+def _read_number(name: str) -> int:
     stem = PurePath(name).stem
     return int(stem) if stem.isascii() and stem.isdigit() else 0
 
 
-def _name(value: Any) -> str:
+def _check_name(value: Any) -> str:
     """The name of a file, without a way out of its folder."""
     name = str(value)
     if PurePath(name).name != name:
@@ -157,7 +161,7 @@ def _name(value: Any) -> str:
     return name
 
 
-def _whole(value: Any) -> int:
+def _check_integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"an id is {value!r}, not a whole number")
     return value

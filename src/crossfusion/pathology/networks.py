@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FileError, InputError, optional
 from crossfusion.pathology import devices
-from crossfusion.pathology.devices import first_line
+from crossfusion.pathology.devices import shorten_problem
 
 Array = NDArray[np.float32]
-TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
-FOR_CUDA = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+INPUT_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+CUDA_PROVIDERS = ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
 @dataclass(frozen=True)
-class Values:
+class ValueRange:
     """How numbers of 0 to 255 are passed to a network: (value / 255 − mean) / std."""
 
     mean: tuple[float, ...]
@@ -28,24 +28,24 @@ class Values:
     def to_network(self, image: NDArray[np.uint8]) -> Array:
         """Channels × rows × columns in the network's numbers."""
         numbers = image.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
-        return (numbers - _channels(self.mean)) / _channels(self.std)
+        return (numbers - _reshape_channels(self.mean)) / _reshape_channels(self.std)
 
     def to_image(self, numbers: Array) -> NDArray[np.uint8]:
         """And back, rounded, and clipped to what an image can hold."""
-        values = (numbers * _channels(self.std) + _channels(self.mean)) * np.float32(255)
+        values = (numbers * _reshape_channels(self.std) + _reshape_channels(self.mean)) * np.float32(255)
         return np.asarray(np.clip(np.rint(values), 0, 255).astype(np.uint8).transpose(1, 2, 0))
 
 
-def _channels(values: tuple[float, ...]) -> Array:
+def _reshape_channels(values: tuple[float, ...]) -> Array:
     return np.array(values, np.float32)[:, None, None]
 
 
-RANGES = {
-    "0..1": Values((0.0,) * 3, (1.0,) * 3),
-    "-1..1": Values((0.5,) * 3, (0.5,) * 3),
-    "0..255": Values((0.0,) * 3, (1 / 255,) * 3),
+VALUE_RANGES = {
+    "0..1": ValueRange((0.0,) * 3, (1.0,) * 3),
+    "-1..1": ValueRange((0.5,) * 3, (0.5,) * 3),
+    "0..255": ValueRange((0.0,) * 3, (1 / 255,) * 3),
 }
-IMAGENET = {"imagenet": Values((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
+IMAGENET = {"imagenet": ValueRange((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ class Network:
     width: int | None = None
 
 
-def split_values(text: str, values: str | None, known: dict[str, Values], name: str) -> tuple[Path, Values, str]:
+def split_values(
+    text: str, values: str | None, known: dict[str, ValueRange], name: str
+) -> tuple[Path, ValueRange, str]:
     """File and values of `FILE@VALUES`; the values may be given apart, and must be given."""
     head, at, tail = text.rpartition("@")
     path, said = (head, tail) if at and tail in known else (text, values)
@@ -69,36 +71,38 @@ def split_values(text: str, values: str | None, known: dict[str, Values], name: 
     return Path(path), known[said], said
 
 
-def onnx(path: Path, device: str) -> Network:
+def load_onnx(path: Path, device: str) -> Network:
     """A network in ONNX format; nothing of it is run but its operators."""
     runtime = optional.load("onnxruntime", "onnxruntime", "pathology", "running ONNX files")
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     try:
-        session = runtime.InferenceSession(str(path), options, providers=_providers(runtime, device))
+        session = runtime.InferenceSession(str(path), options, providers=_choose_providers(runtime, device))
     except InputError:
         raise
     except Exception as problem:
-        raise FileError(path, f"is not a readable ONNX file ({first_line(problem)})", "export it again") from problem
-    return _of_session(session, path)
+        raise FileError(
+            path, f"is not a readable ONNX file ({shorten_problem(problem)})", "export it again"
+        ) from problem
+    return _wrap_session(session, path)
 
 
-def _providers(runtime: Any, device: str) -> list[str]:
+def _choose_providers(runtime: Any, device: str) -> list[str]:
     """Who runs an ONNX file: CUDA where onnxruntime has it, else the CPU."""
-    has_cuda = FOR_CUDA[0] in runtime.get_available_providers()
+    has_cuda = CUDA_PROVIDERS[0] in runtime.get_available_providers()
     if device not in ("auto", "cpu", "cuda"):
         raise InputError("device", device, "is not a known device for ONNX files", "choose 'auto', 'cpu' or 'cuda'")
     if device == "cuda" and not has_cuda:
         raise InputError(
             "device", "cuda", "is not available for ONNX files", "install onnxruntime-gpu, or choose 'auto'"
         )
-    return FOR_CUDA if has_cuda and device != "cpu" else FOR_CUDA[1:]
+    return CUDA_PROVIDERS if has_cuda and device != "cpu" else CUDA_PROVIDERS[1:]
 
 
-def _of_session(session: Any, path: Path) -> Network:
+def _wrap_session(session: Any, path: Path) -> Network:
     inputs, outputs = session.get_inputs(), session.get_outputs()
     shape = inputs[0].shape if inputs else []
-    if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, None) or inputs[0].type not in TYPES:
+    if len(inputs) != 1 or len(shape) != 4 or shape[1] not in (3, None) or inputs[0].type not in INPUT_TYPES:
         said = ", ".join(f"{entry.name} {entry.type} {entry.shape}" for entry in inputs) or "nothing"
         raise InputError(
             problem=f"{path} takes {said}", remedy="export a network that takes images, n × 3 × height × width of float"
@@ -107,26 +111,26 @@ def _of_session(session: Any, path: Path) -> Network:
     one = shape[0] == 1  # exported without a free number of images
 
     def run(batch: Array) -> Array:
-        given = batch.astype(TYPES[inputs[0].type])
+        given = batch.astype(INPUT_TYPES[inputs[0].type])
         pieces = [given[k : k + 1] for k in range(len(given))] if one else [given]
         try:
             found = [session.run([outputs[0].name], {inputs[0].name: piece})[0] for piece in pieces]
         except Exception as problem:
-            raise _cannot(path, batch, problem) from problem
+            raise _make_run_error(path, batch, problem) from problem
         return np.concatenate(found).astype(np.float32)
 
     return Network(run, height, width)
 
 
-def torchscript(path: Path, device: str) -> Network:
+def load_torchscript(path: Path, device: str) -> Network:
     """A network in TorchScript format. It is a program: loading a file runs what it says."""
-    torch, place = devices.torch(), devices.choose(device)
+    torch, place = devices.load_torch(), devices.choose_device(device)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the format is an old one: people have such files
             model = torch.jit.load(str(path), map_location=place).eval()
     except Exception as problem:
-        said = first_line(problem)
+        said = shorten_problem(problem)
         raise FileError(path, f"is not a readable TorchScript file ({said})", "export it again") from problem
 
     def run(batch: Array) -> Array:
@@ -135,14 +139,14 @@ def torchscript(path: Path, device: str) -> Network:
                 found = model(torch.from_numpy(batch).to(place))
             return np.asarray(found.float().cpu().numpy())
         except Exception as problem:
-            raise _cannot(path, batch, problem) from problem
+            raise _make_run_error(path, batch, problem) from problem
 
     return Network(run)
 
 
-def _cannot(path: Path, batch: Array, problem: BaseException) -> InputError:
+def _make_run_error(path: Path, batch: Array, problem: BaseException) -> InputError:
     sides = f"{batch.shape[3]} × {batch.shape[2]}"
     return InputError(
-        problem=f"{path} cannot take images of {sides} pixels ({first_line(problem)})",
+        problem=f"{path} cannot take images of {sides} pixels ({shorten_problem(problem)})",
         remedy="read tiles of a size that it takes",
     )

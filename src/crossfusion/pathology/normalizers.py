@@ -7,10 +7,10 @@ import numpy as np
 
 from crossfusion._base import InputError, check_known
 from crossfusion.pathology import networks, stains
-from crossfusion.pathology.images import Image, as_image, digest, file_digest, has_tissue
+from crossfusion.pathology.images import Image, as_image, compute_digest, digest_file, has_tissue
 
-NAMES = ("none", "reinhard", "macenko")
-NETWORKS = {"onnx": networks.onnx, "torchscript": networks.torchscript}
+STAIN_NORMALIZERS = ("none", "reinhard", "macenko")
+NETWORKS = {"onnx": networks.load_onnx, "torchscript": networks.load_torchscript}
 
 
 class Normalizer:
@@ -120,17 +120,17 @@ def normalizer(name: str, reference: Any = None, *, values: str | None = None, d
     """
     kind, colon, rest = str(name).partition(":")
     if colon and kind in NETWORKS:
-        return _of_network(name, kind, rest, values, device)
-    check_known([name], [*NAMES, *(f"{kind}:FILE" for kind in NETWORKS)], "normalizer", "crossfusion")
+        return _load_network(name, kind, rest, values, device)
+    check_known([name], [*STAIN_NORMALIZERS, *(f"{kind}:FILE" for kind in NETWORKS)], "normalizer", "crossfusion")
     if name == "none":
         return Normalizer("none", lambda image: image)
     pixels = stains.as_reference(reference, name)
     maker = stains.macenko if name == "macenko" else stains.reinhard
-    return Normalizer(name, maker(pixels), digest([str(pixels.shape), np.ascontiguousarray(pixels)]))
+    return Normalizer(name, maker(pixels), compute_digest([str(pixels.shape), np.ascontiguousarray(pixels)]))
 
 
-def _of_network(name: str, kind: str, rest: str, values: str | None, device: str) -> Normalizer:
-    path, numbers, said = networks.split_values(rest, values, networks.RANGES, name)
+def _load_network(name: str, kind: str, rest: str, values: str | None, device: str) -> Normalizer:
+    path, numbers, said = networks.split_values(rest, values, networks.VALUE_RANGES, name)
     network = NETWORKS[kind](path, device)
 
     def apply(image: Image) -> Image | None:
@@ -155,4 +155,4 @@ def _of_network(name: str, kind: str, rest: str, values: str | None, device: str
             )
         return numbers.to_image(found[0])
 
-    return Normalizer(name, apply, digest([file_digest(path), said]))
+    return Normalizer(name, apply, compute_digest([digest_file(path), said]))

@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FileError, files
-from crossfusion.pathology.images import digest
+from crossfusion.pathology.images import compute_digest
 from crossfusion.pathology.tiles import Tile
 from crossfusion.summary import storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KEY = b"crossfusion.embedding"
+METADATA_KEY = b"crossfusion.embedding"
 FORMAT = 1
-VECTORS = "embedding"
-ROWS = 65_536  # of a row group at most
-Part = tuple[NDArray[np.float32], NDArray[np.bool_]]  # vectors, and which images were left as they are
+VECTOR_COLUMN = "embedding"
+ROW_GROUP_SIZE = 65_536  # of a row group at most
+OutputChunk = tuple[NDArray[np.float32], NDArray[np.bool_]]  # vectors, and which images were left as they are
 
 
-class Parts:
+class OutputChunks:
     """Vectors of the first tiles, in files of a folder beside the output.
 
     Parameters
@@ -70,7 +70,7 @@ class Parts:
         """How many of the first rows there are; parts that do not join them are removed."""
         rows = 0
         for path in self._files():
-            if int(path.stem) != rows or (part := _read(path, self._dim)) is None:
+            if int(path.stem) != rows or (part := _read_chunk(path, self._dim)) is None:
                 path.unlink()
             else:
                 rows += len(part[0])
@@ -84,15 +84,15 @@ class Parts:
 
         def write(temporary: str) -> None:
             with open(temporary, "wb") as file:
-                np.savez(file, vectors=vectors, unchanged=unchanged, checksum=digest([vectors, unchanged]))
+                np.savez(file, vectors=vectors, unchanged=unchanged, checksum=compute_digest([vectors, unchanged]))
 
         files.write_whole(self.folder / f"{self.rows:012d}.npz", write)
         self.rows += len(vectors)
 
-    def read(self) -> Iterator[Part]:
+    def read(self) -> Iterator[OutputChunk]:
         """All that is kept, in order."""
         for path in self._files():
-            part = _read(path, self._dim)
+            part = _read_chunk(path, self._dim)
             if part is None:
                 raise FileError(path, "was damaged while the output was made from it", "give the same command again")
             yield part
@@ -102,19 +102,22 @@ class Parts:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _read(path: Path, dim: int) -> Part | None:
+def _read_chunk(path: Path, dim: int) -> OutputChunk | None:
     """A part; None if it is damaged."""
     try:
         with np.load(path, allow_pickle=False) as kept:
             vectors, unchanged = kept["vectors"], kept["unchanged"]
-            whole = str(kept["checksum"]) == digest([vectors, unchanged]) and vectors.shape == (len(unchanged), dim)
+            whole = str(kept["checksum"]) == compute_digest([vectors, unchanged]) and vectors.shape == (
+                len(unchanged),
+                dim,
+            )
     except Exception:
         return None
     return (vectors, unchanged) if whole else None
 
 
 def write_output(
-    path: Path, tiles: Sequence[Tile], factors: Sequence[str], parts: Parts, facts: Mapping[str, Any], dim: int
+    path: Path, tiles: Sequence[Tile], factors: Sequence[str], parts: OutputChunks, facts: Mapping[str, Any], dim: int
 ) -> None:
     """Put tiles and vectors together in one Parquet file: all of it or nothing."""
     import pyarrow as pa
@@ -122,33 +125,35 @@ def write_output(
 
     about = dict(facts) | {"unchanged": sum(int(unchanged.sum()) for _, unchanged in parts.read())}
     names = [*factors, "key", "file"]
-    fields = [*((name, pa.string()) for name in names), (VECTORS, pa.list_(pa.float32(), dim))]
-    schema = pa.schema(fields, metadata={KEY: json.dumps(about).encode()})
+    fields = [*((name, pa.string()) for name in names), (VECTOR_COLUMN, pa.list_(pa.float32(), dim))]
+    schema = pa.schema(fields, metadata={METADATA_KEY: json.dumps(about).encode()})
 
     def write(temporary: str) -> None:
         with (
             open(temporary, "wb") as file,
             pq.ParquetWriter(file, schema, use_dictionary=names, write_page_checksum=True) as writer,
         ):
-            for start, vectors in _groups(parts):
-                writer.write_table(_table(tiles[start : start + len(vectors)], factors, vectors, schema))
+            for start, vectors in _regroup_rows(parts):
+                writer.write_table(_make_table(tiles[start : start + len(vectors)], factors, vectors, schema))
 
     files.write_whole(path, write)
 
 
-def _groups(parts: Parts) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _regroup_rows(parts: OutputChunks) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Vectors in groups of the same numbers of rows, wherever the work was interrupted."""
     start, held = 0, np.empty((0, 0), np.float32)
     for vectors, _ in parts.read():
         held = np.concatenate([held, vectors]) if len(held) else vectors
-        while len(held) >= ROWS:
-            yield start, held[:ROWS]
-            start, held = start + ROWS, held[ROWS:]
+        while len(held) >= ROW_GROUP_SIZE:
+            yield start, held[:ROW_GROUP_SIZE]
+            start, held = start + ROW_GROUP_SIZE, held[ROW_GROUP_SIZE:]
     if len(held) or not start:
         yield start, held
 
 
-def _table(tiles: Sequence[Tile], factors: Sequence[str], vectors: NDArray[np.float32], schema: "pa.Schema") -> Any:
+def _make_table(
+    tiles: Sequence[Tile], factors: Sequence[str], vectors: NDArray[np.float32], schema: "pa.Schema"
+) -> Any:
     import pyarrow as pa
 
     columns: list[Any] = [pa.array([tile.factors[name] for tile in tiles], pa.string()) for name in factors]
@@ -159,13 +164,13 @@ def _table(tiles: Sequence[Tile], factors: Sequence[str], vectors: NDArray[np.fl
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def facts_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What an output says of itself; None if the file is none that `embed` wrote."""
     import pyarrow.parquet as pq
 
     try:
         metadata = pq.read_schema(path).metadata or {}
-        facts = json.loads(metadata[KEY])
+        facts = json.loads(metadata[METADATA_KEY])
     except Exception:
         return None
     return facts if isinstance(facts, dict) else None
@@ -176,5 +181,5 @@ def check_target(path: Path) -> None:
     if path.suffix.lower() not in storage.FILE_ENDINGS:
         raise FileError(path, "has an ending that does not fit embeddings", f"use {' or '.join(storage.FILE_ENDINGS)}")
     files.check_folder(path)
-    if path.exists() and (not path.is_file() or (path.stat().st_size and facts_of(path) is None)):
+    if path.exists() and (not path.is_file() or (path.stat().st_size and read_facts(path) is None)):
         raise FileError(path, "exists and was not made by embed", "choose another name, or delete it first")

@@ -21,18 +21,18 @@ from crossfusion.io import show_path, translate_errors
 Box = tuple[int, int, int, int]  # left, top, width, height
 Pixels = NDArray[np.uint8]
 
-TIFF = (".tif", ".tiff")  # an image or a slide: the file tells
-SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".svslide", ".bif", ".vms", ".vmu", ".qptiff")
-IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
-DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
-MOST = 150_000_000  # pixels decoded in one go: half a gigabyte
-TILED = 322  # TIFF tag of the width of a tile
-OFFSETS = 324  # TIFF tag of the offsets of the tiles
-SIZES = 325  # TIFF tag of the sizes of the tiles
+TIFF_ENDINGS = (".tif", ".tiff")  # an image or a slide: the file tells
+SLIDE_ENDINGS = (".svs", ".ndpi", ".mrxs", ".scn", ".svslide", ".bif", ".vms", ".vmu", ".qptiff")
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
+PILLOW_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
+DEEP_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
+MOST_PIXELS = 150_000_000  # pixels decoded in one go: half a gigabyte
+TILE_WIDTH_TAG = 322  # TIFF tag of the width of a tile
+TILE_OFFSETS_TAG = 324  # TIFF tag of the offsets of the tiles
+TILE_SIZES_TAG = 325  # TIFF tag of the sizes of the tiles
 
 
-class Picture(ABC):
+class SlideFile(ABC):
     """A file that is open: its size in pixels, µm per pixel across and down if they are known, and its levels."""
 
     path: str
@@ -53,33 +53,36 @@ class Picture(ABC):
             self.close()
 
 
-def reading(path: str) -> AbstractContextManager[None]:
+def explain_read_errors(path: str) -> AbstractContextManager[None]:
     """Turn whatever goes wrong with an image into one sentence."""
     return translate_errors(path, "is damaged, or no image that can be read")
 
 
-def open_picture(path: str) -> Picture:
+def open_slide_file(path: str) -> SlideFile:
     """Open a slide or an image."""
-    with reading(path):
+    with explain_read_errors(path):
         os.stat(path)  # some libraries do not tell a file that is missing from one that is none of theirs
-        return _slide(path) if _in_parts(path) else _Image(path)
+        return _open_slide(path) if _is_tiled(path) else _Image(path)
 
 
-def _in_parts(path: str) -> bool:
+def _is_tiled(path: str) -> bool:
     """Whether a file is for a library of slides: by its ending, or a TIFF in tiles."""
     ending = PurePath(path).suffix.lower()
-    if ending not in TIFF:
-        return ending in SLIDES
+    if ending not in TIFF_ENDINGS:
+        return ending in SLIDE_ENDINGS
     plugin = optional.load("PIL.TiffImagePlugin", "Pillow", "pathology", f"reading {show_path(path)}")
     with open(path, "rb") as file, plugin.TiffImageFile(file) as image:  # not Image.open, which refuses large ones
         tags = image.tag_v2
-        ends = (start + size for start, size in zip(tags.get(OFFSETS, ()), tags.get(SIZES, ()), strict=False))
+        ends = (
+            start + size
+            for start, size in zip(tags.get(TILE_OFFSETS_TAG, ()), tags.get(TILE_SIZES_TAG, ()), strict=False)
+        )
         if max(ends, default=0) > os.stat(path).st_size:
             raise ValueError("it ends before its pixels do")
-        return TILED in tags
+        return TILE_WIDTH_TAG in tags
 
 
-def _slide(path: str) -> Picture:
+def _open_slide(path: str) -> SlideFile:
     """A slide by the first library that is installed and reads it."""
     problem: Exception = MissingDependencyError("OpenSlide or tiffslide", "pathology", f"reading {show_path(path)}")
     for reader in (_OpenSlide, _TiffSlide):
@@ -92,14 +95,14 @@ def _slide(path: str) -> Picture:
     raise problem
 
 
-class _Slide(Picture):
+class _Slide(SlideFile):
     """What OpenSlide and tiffslide have in common: levels, of which the finest that is needed is read."""
 
     def __init__(self, path: str, slide: Any, names: str) -> None:
         self.path, self.slide = path, slide
         self.size = slide.dimensions
         self.levels = slide.level_count
-        self.mpp = _resolution(slide.properties.get(f"{names}.mpp-x"), slide.properties.get(f"{names}.mpp-y"))
+        self.mpp = _check_resolution(slide.properties.get(f"{names}.mpp-x"), slide.properties.get(f"{names}.mpp-y"))
 
     def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
         left, top, width, height = box
@@ -112,7 +115,7 @@ class _Slide(Picture):
         _check_pixels(part, self.path)
         image = self.slide.read_region((round(x * scale), round(y * scale)), level, part)
         edges = left / scale - x, top / scale - y, min(right - x, part[0]), min(bottom - y, part[1])
-        return _scaled(image, edges, size)
+        return _crop_and_scale(image, edges, size)
 
     def close(self) -> None:
         self.slide.close()
@@ -120,56 +123,56 @@ class _Slide(Picture):
 
 class _OpenSlide(_Slide):
     def __init__(self, path: str) -> None:
-        super().__init__(path, _library("openslide").OpenSlide(path), "openslide")
+        super().__init__(path, _load_library("openslide").OpenSlide(path), "openslide")
 
 
 class _TiffSlide(_Slide):
     def __init__(self, path: str) -> None:
         logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what is wrong is said once, by us
-        super().__init__(path, _library("tiffslide").TiffSlide(path), "tiffslide")
+        super().__init__(path, _load_library("tiffslide").TiffSlide(path), "tiffslide")
 
 
-class _Image(Picture):
+class _Image(SlideFile):
     """An image that is decoded whole, when it is first looked at."""
 
     def __init__(self, path: str) -> None:
         images = optional.load("PIL.Image", "Pillow", "pathology", f"reading {show_path(path)}")
         try:
-            self.image = images.open(path, formats=FORMATS)
+            self.image = images.open(path, formats=PILLOW_FORMATS)
         except images.DecompressionBombError as problem:
-            raise _too_large(path, "more pixels than Pillow reads") from problem
+            raise _make_size_error(path, "more pixels than Pillow reads") from problem
         self.path, self.size = path, self.image.size
         _check_pixels(self.size, path)
-        if self.image.mode in DEEP:
+        if self.image.mode in DEEP_MODES:
             raise FileError(show_path(path), "has more than eight bits per channel", "convert it to RGB of eight bits")
-        self.mpp = _tagged(self.image)
+        self.mpp = _read_resolution_tags(self.image)
 
     def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
         left, top, width, height = box
-        return _scaled(self.image, (left, top, left + width, top + height), size)
+        return _crop_and_scale(self.image, (left, top, left + width, top + height), size)
 
     def close(self) -> None:
         self.image.close()
 
 
-def _library(name: str) -> Any:
+def _load_library(name: str) -> Any:
     try:
         return optional.load(name, name, "pathology", "reading slides")
     except OSError as problem:  # Python's part is there, the shared library is not
         raise MissingDependencyError(name, "pathology", "reading slides") from problem
 
 
-def _scaled(image: Any, edges: tuple[float, float, float, float], size: tuple[int, int]) -> Pixels:
+def _crop_and_scale(image: Any, edges: tuple[float, float, float, float], size: tuple[int, int]) -> Pixels:
     """The part of an image between edges, in RGB on white, at a size."""
     x, y = math.floor(edges[0]), math.floor(edges[1])
     part = edges[0] - x, edges[1] - y, edges[2] - x, edges[3] - y
-    image = _on_white(image.crop((x, y, math.ceil(edges[2]), math.ceil(edges[3]))))
+    image = _flatten_on_white(image.crop((x, y, math.ceil(edges[2]), math.ceil(edges[3]))))
     if part == (0.0, 0.0, float(size[0]), float(size[1])):
         return np.asarray(image)
     return np.asarray(image.resize(size, resample=1, box=part))  # 1: Lanczos
 
 
-def _on_white(image: Any) -> Any:
+def _flatten_on_white(image: Any) -> Any:
     """RGB; what is transparent is glass."""
     if image.mode == "RGB":
         return image
@@ -183,25 +186,25 @@ def _on_white(image: Any) -> Any:
 
 
 def _check_pixels(size: tuple[int, int], path: str) -> None:
-    if size[0] * size[1] > MOST:
-        raise _too_large(path, f"{size[0]:,} × {size[1]:,} pixels to decode in one go")
+    if size[0] * size[1] > MOST_PIXELS:
+        raise _make_size_error(path, f"{size[0]:,} × {size[1]:,} pixels to decode in one go")
 
 
-def _too_large(path: str, what: str) -> FileError:
+def _make_size_error(path: str, what: str) -> FileError:
     return FileError(
         show_path(path), f"has {what}", f"convert it to a tiled TIFF, and read it with {arg('layout', 'slides')}"
     )
 
 
-def _tagged(image: Any) -> tuple[float, float] | None:
+def _read_resolution_tags(image: Any) -> tuple[float, float] | None:
     """µm per pixel of a TIFF that is no slide, by its tags."""
     tags = getattr(image, "tag_v2", {})
     unit = {2: 25400.0, 3: 10000.0}.get(tags.get(296, 0))  # µm in an inch, in a centimetre
     across, down = (float(tags.get(tag) or 0) for tag in (282, 283))
-    return _resolution(unit / across, unit / down) if unit and across > 0 and down > 0 else None
+    return _check_resolution(unit / across, unit / down) if unit and across > 0 and down > 0 else None
 
 
-def _resolution(across: Any, down: Any) -> tuple[float, float] | None:
+def _check_resolution(across: Any, down: Any) -> tuple[float, float] | None:
     """µm per pixel, None where it is missing or cannot be that of a slide: printers and screens write theirs, too."""
     try:
         found = float(across), float(down)

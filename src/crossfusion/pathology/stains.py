@@ -8,11 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FileError, InputError, arg, check_known, check_whole, optional
-from crossfusion.pathology.images import LEAST_TISSUE, LIGHT, Image, as_image, densities, has_tissue, is_stained
+from crossfusion.pathology.images import (
+    LEAST_STAINED_SHARE,
+    LIGHT_INTENSITY,
+    Image,
+    as_image,
+    compute_densities,
+    has_tissue,
+    is_stained,
+)
 from crossfusion.pathology.tiles import Tile
 
-FLAT = 1e-3  # spread of the optical density below which an image has one colour
-GREY = 0.5  # and of the values of 0 to 255
+FLAT_SPREAD = 1e-3  # spread of the optical density below which an image has one colour
+GRAY_SPREAD = 0.5  # and of the values of 0 to 255
 FAINTEST = 0.1  # concentration of a stain below which it is not there, so that scaling it up scales noise
 OBLIQUE = 50.0  # condition of the two stains' directions beyond which they are one
 
@@ -21,29 +29,29 @@ Apply = Callable[[Image], Image | None]  # None: there is nothing to normalise
 
 def macenko(reference: Image) -> Apply:
     """Match the two stains' colours and concentrations with a reference."""
-    colours, most = _stains(reference) or _refuse("macenko")
+    colours, most = _find_stains(reference) or _refuse("macenko")
 
     def apply(image: Image) -> Image | None:
-        own = _stains(image)
+        own = _find_stains(image)
         if own is None:
             return None
-        concentrations = np.linalg.pinv(own[0]) @ densities(image).T
+        concentrations = np.linalg.pinv(own[0]) @ compute_densities(image).T
         concentrations *= (most / own[1])[:, None]
-        light = LIGHT * np.exp(-colours @ concentrations)
+        light = LIGHT_INTENSITY * np.exp(-colours @ concentrations)
         return np.minimum(light, 255).T.reshape(image.shape).astype(np.uint8)  # cut off, as torchstain does
 
     return apply
 
 
-def _stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _find_stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Colours of haematoxylin and eosin (3 × 2) and the most there is of each; None where there are no two stains."""
-    density = densities(image)
+    density = compute_densities(image)
     mask = is_stained(density)
-    if mask.mean() < LEAST_TISSUE or density[mask].std(axis=0).max() < FLAT:
+    if mask.mean() < LEAST_STAINED_SHARE or density[mask].std(axis=0).max() < FLAT_SPREAD:
         return None
-    fitted = _torchstain().NumpyMacenkoNormalizer()
+    fitted = _load_torchstain().NumpyMacenkoNormalizer()
     with np.errstate(all="ignore"):
-        fitted.fit(image, Io=LIGHT)
+        fitted.fit(image, Io=LIGHT_INTENSITY)
     colours, most = np.asarray(fitted.HERef), np.asarray(fitted.maxCRef)
     if not (np.isfinite(colours).all() and np.isfinite(most).all()) or most.min() < FAINTEST:
         return None
@@ -52,13 +60,13 @@ def _stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]] | N
 
 def reinhard(reference: Image) -> Apply:
     """Match mean and spread of lightness and both colour axes with a reference."""
-    fitted = _torchstain().NumpyReinhardNormalizer()
+    fitted = _load_torchstain().NumpyReinhardNormalizer()
     fitted.fit(reference)
-    if not _is_colourful(reference):
+    if not _is_colorful(reference):
         _refuse("reinhard")
 
     def apply(image: Image) -> Image | None:
-        if not _is_colourful(image):
+        if not _is_colorful(image):
             return None
         with np.errstate(all="ignore"):  # colours beyond those of a screen, which are clipped
             return np.asarray(fitted.normalize(image), np.uint8)
@@ -66,13 +74,13 @@ def reinhard(reference: Image) -> Apply:
     return apply
 
 
-def _is_colourful(image: Image) -> bool:
+def _is_colorful(image: Image) -> bool:
     """Whether there is tissue, and lightness and both colour axes vary: what does not vary cannot be rescaled."""
     red, green, blue = image.reshape(-1, 3).T.astype(np.int16)
-    return min(axis.std() for axis in (green, red - green, green - blue)) >= GREY and has_tissue(image)
+    return min(axis.std() for axis in (green, red - green, green - blue)) >= GRAY_SPREAD and has_tissue(image)
 
 
-def _torchstain() -> Any:
+def _load_torchstain() -> Any:
     # its NumPy side: the same on every device, and one image a thread
     return optional.load("torchstain.numpy.normalizers", "torchstain", "pathology", "stain normalisation")
 
@@ -129,7 +137,7 @@ def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
     """
     check_whole(sample, "sample")
     places = np.linspace(0, len(tiles) - 1, min(sample, len(tiles))).astype(int).tolist()
-    seen = [(tiles[k], _statistics(tiles[k].read())) for k in places]
+    seen = [(tiles[k], _compute_statistics(tiles[k].read())) for k in places]
     found = [(tile, numbers) for tile, numbers in seen if numbers is not None]
     if not found:
         raise InputError(
@@ -172,10 +180,10 @@ def find_reference(asked: str | None, tiles: Sequence[Tile]) -> Path | Tile:
     return choose_reference([tile for tile in tiles if tile.factors[factor] == value])
 
 
-def _statistics(image: Image) -> NDArray[np.float64] | None:
-    density = densities(image)
+def _compute_statistics(image: Image) -> NDArray[np.float64] | None:
+    density = compute_densities(image)
     mask = is_stained(density)
-    if mask.mean() < LEAST_TISSUE:
+    if mask.mean() < LEAST_STAINED_SHARE:
         return None
     stained = density[mask]
     return np.concatenate([stained.mean(axis=0), stained.std(axis=0)])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FileError
 from crossfusion.io import show_path
-from crossfusion.pathology.slide_files import Box, Picture, open_picture, reading
+from crossfusion.pathology.slide_files import Box, SlideFile, explain_read_errors, open_slide_file
 
-OPEN = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
+MOST_OPEN_FILES = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
 
 
 @dataclass(frozen=True)
@@ -61,42 +61,42 @@ class Tile:
         pixels : array
             Rows × columns × 3, red, green and blue.
         """
-        with reading(self.file):
+        with explain_read_errors(self.file):
             if self.box is None:
-                picture = open_picture(self.file)  # looked at once, so not kept
+                picture = open_slide_file(self.file)  # looked at once, so not kept
                 try:
                     return picture.inside((0, 0, *picture.size), self.size or picture.size)
                 finally:
                     picture.close()
-            return _region(_kept_open(self.file), self.box, self.size or self.box[2:])
+            return _read_region(_open_cached(self.file), self.box, self.size or self.box[2:])
 
 
-class _Local(threading.local):
+class _OpenFiles(threading.local):
     """Files that this thread has open, the one used last at the end."""
 
     def __init__(self) -> None:
-        self.files: OrderedDict[tuple[object, ...], Picture] = OrderedDict()
+        self.files: OrderedDict[tuple[object, ...], SlideFile] = OrderedDict()
 
 
-_local = _Local()
+_open_files = _OpenFiles()
 
 
-def _kept_open(path: str) -> Picture:
+def _open_cached(path: str) -> SlideFile:
     """A file of this thread: libraries of slides share what they read among threads, or are not made for them."""
     found = os.stat(path)
     name = (os.getpid(), path, found.st_mtime_ns, found.st_size)  # a process that was forked opens its own
-    files = _local.files
+    files = _open_files.files
     if name not in files:
-        while len(files) >= OPEN:
+        while len(files) >= MOST_OPEN_FILES:
             files.popitem(last=False)[1].close()
-        files[name] = open_picture(path)
+        files[name] = open_slide_file(path)
     files.move_to_end(name)
     return files[name]
 
 
-def _region(picture: Picture, box: Box, size: tuple[int, int]) -> NDArray[np.uint8]:
+def _read_region(picture: SlideFile, box: Box, size: tuple[int, int]) -> NDArray[np.uint8]:
     """A region of a picture at a size, mirrored where it reaches over the edge."""
-    spans = [_span(*span) for span in zip(box[:2], box[2:], picture.size, size, strict=True)]
+    spans = [_clip_span(*span) for span in zip(box[:2], box[2:], picture.size, size, strict=True)]
     if None in spans:
         raise FileError(
             show_path(picture.path),
@@ -112,7 +112,7 @@ def _region(picture: Picture, box: Box, size: tuple[int, int]) -> NDArray[np.uin
     return np.pad(part, ((before[1], after[1]), (before[0], after[0]), (0, 0)), mode="symmetric")
 
 
-def _span(start: int, length: int, limit: int, size: int) -> tuple[int, int, int, int] | None:
+def _clip_span(start: int, length: int, limit: int, size: int) -> tuple[int, int, int, int] | None:
     """What of a stretch lies within the picture: its start and length, its length scaled, and what lacks before."""
     first, last = max(start, 0), min(start + length, limit)
     if first >= last:

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from crossfusion._base import InputError, arg, check_positive, check_whole, warn
 from crossfusion.io import show_path
-from crossfusion.pathology.slide_files import Box, Picture, Pixels
+from crossfusion.pathology.slide_files import Box, Pixels, SlideFile
 from crossfusion.pathology.tiles import Tile
 
-USUAL = 0.5  # µm per pixel at which most encoders of tissue were trained, 20×
-LONGEST = 4096  # pixels of the picture in which tissue is looked for
-BAND = 64_000_000  # pixels of a band of a picture that has no smaller level
-PALE = 13  # saturation of 255 that is never tissue
-VIVID = 51  # saturation of 255 that is always tissue
-DARK = 25  # brightness below which colour is noise, such as the black around a scan
+DEFAULT_MPP = 0.5  # µm per pixel at which most encoders of tissue were trained, 20×
+OVERVIEW_SIDE = 4096  # pixels of the picture in which tissue is looked for
+BAND_PIXELS = 64_000_000  # pixels of a band of a picture that has no smaller level
+LEAST_SATURATION = 13  # saturation of 255 that is never tissue
+MOST_SATURATION = 51  # saturation of 255 that is always tissue
+DARK_BRIGHTNESS = 25  # brightness below which colour is noise, such as the black around a scan
 
 
 @dataclass(frozen=True)
-class Cut:
+class TileSettings:
     """How slides are cut into tiles, as `read_layout` explains."""
 
     mpp: float | None = None
@@ -43,7 +43,7 @@ class Cut:
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
             raise InputError("tissue", share, "must be a share of the tile from 0 to 1")
 
-    def side(self, picture: Picture, usual: float | None = USUAL) -> tuple[int, int]:
+    def side(self, picture: SlideFile, usual: float | None = DEFAULT_MPP) -> tuple[int, int]:
         """Width and height in pixels of the full resolution that a tile covers; full resolution without `usual`."""
         wanted = self.mpp if self.mpp is not None else usual
         if wanted is None:
@@ -59,7 +59,7 @@ class Cut:
             warn(f"{show_path(picture.path)} has {max(own):.3g} µm per pixel", f"its tiles are enlarged to {wanted}")
         return max(1, round(self.size * wanted / own[0])), max(1, round(self.size * wanted / own[1]))
 
-    def all(self) -> "Cut":
+    def all(self) -> "TileSettings":
         """The same without a limit on the number of tiles."""
         return replace(self, per_slide=None)
 
@@ -71,10 +71,10 @@ class Cut:
         return [tiles[k] for k in sorted(draw.choice(len(tiles), self.per_slide, replace=False))]
 
 
-def cut_slide(picture: Picture, key: str, factors: Mapping[str, str], cut: Cut) -> list[Tile]:
+def cut_slide(picture: SlideFile, key: str, factors: Mapping[str, str], cut: TileSettings) -> list[Tile]:
     """All tiles on a grid that hold enough tissue; a warning where there are none."""
     width, height = cut.side(picture)
-    boxes = tissue_boxes(picture, (width, height), cut.tissue)
+    boxes = find_tissue_boxes(picture, (width, height), cut.tissue)
     if not boxes:
         warn(
             f"{show_path(picture.path)} has no tile of {width} × {height} pixels with {cut.tissue:.0%} tissue",
@@ -84,23 +84,23 @@ def cut_slide(picture: Picture, key: str, factors: Mapping[str, str], cut: Cut) 
     return [Tile(picture.path, f"{key}@{box[0]},{box[1]}", factors, box, size) for box in boxes]
 
 
-def tissue_boxes(picture: Picture, side: tuple[int, int], share: float) -> list[Box]:
+def find_tissue_boxes(picture: SlideFile, side: tuple[int, int], share: float) -> list[Box]:
     """Boxes of a grid, row by row, of which at least this share is tissue."""
     columns, rows = picture.size[0] // side[0], picture.size[1] // side[1]
     if not columns or not rows:
         return []
-    scale = max(1.0, max(picture.size) / LONGEST)
+    scale = max(1.0, max(picture.size) / OVERVIEW_SIDE)
     small = max(1, round(picture.size[0] / scale)), max(1, round(picture.size[1] / scale))
-    mask = tissue_mask(_overview(picture, small))
-    shares = _shares(mask, (rows, columns), [side[k] * small[k] / picture.size[k] for k in (1, 0)])
+    mask = find_tissue(_read_overview(picture, small))
+    shares = _measure_tissue_shares(mask, (rows, columns), [side[k] * small[k] / picture.size[k] for k in (1, 0)])
     found = np.argwhere(shares >= share) if share > 0 else np.argwhere(np.ones_like(shares, bool))
     return [(int(column) * side[0], int(row) * side[1], *side) for row, column in found]
 
 
-def _overview(picture: Picture, size: tuple[int, int]) -> Pixels:
+def _read_overview(picture: SlideFile, size: tuple[int, int]) -> Pixels:
     """The whole picture at a small size; one without smaller levels is read in bands."""
     width, height = picture.size
-    bands = 1 if picture.levels > 1 else min(size[1], 1 + width * height // BAND)
+    bands = 1 if picture.levels > 1 else min(size[1], 1 + width * height // BAND_PIXELS)
     edges = np.linspace(0, size[1], bands + 1).round().astype(int).tolist()
     tops = [round(edge * height / size[1]) for edge in edges]
     parts = [
@@ -110,7 +110,7 @@ def _overview(picture: Picture, size: tuple[int, int]) -> Pixels:
     return np.concatenate(parts)
 
 
-def tissue_mask(pixels: Pixels) -> NDArray[np.bool_]:
+def find_tissue(pixels: Pixels) -> NDArray[np.bool_]:
     """Which pixels are tissue: those whose saturation is above Otsu's threshold, kept within sensible limits.
 
     The limits decide where Otsu cannot: a slide without tissue has noise that it would split, and one that is all
@@ -118,13 +118,15 @@ def tissue_mask(pixels: Pixels) -> NDArray[np.bool_]:
     """
     bright = pixels.max(axis=2).astype(np.float32)
     saturation = np.zeros(bright.shape, np.uint8)
-    coloured = bright > DARK
+    coloured = bright > DARK_BRIGHTNESS
     spread = bright - pixels.min(axis=2)
     saturation[coloured] = 255 * spread[coloured] / bright[coloured]
-    return np.asarray((saturation > min(max(otsu(saturation), PALE), VIVID)) & coloured)
+    return np.asarray(
+        (saturation > min(max(find_otsu_threshold(saturation), LEAST_SATURATION), MOST_SATURATION)) & coloured
+    )
 
 
-def otsu(values: Pixels) -> int:
+def find_otsu_threshold(values: Pixels) -> int:
     """The value up to which the lower of two classes goes, so that the variance between them is largest.
 
     N. Otsu, A threshold selection method from gray-level histograms, IEEE Trans. SMC 9, 1979.
@@ -138,17 +140,19 @@ def otsu(values: Pixels) -> int:
     return int(np.argmax(np.nan_to_num(between)))
 
 
-def _shares(mask: NDArray[np.bool_], grid: tuple[int, int], side: Sequence[float]) -> NDArray[np.float64]:
+def _measure_tissue_shares(
+    mask: NDArray[np.bool_], grid: tuple[int, int], side: Sequence[float]
+) -> NDArray[np.float64]:
     """Share of tissue in each cell of a grid, by sums over the mask up to its corners."""
     total = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1))
     total[1:, 1:] = mask.cumsum(axis=0, dtype=float).cumsum(axis=1)
-    (top, bottom), (left, right) = (_edges(*span) for span in zip(grid, side, mask.shape, strict=True))
+    (top, bottom), (left, right) = (_find_edges(*span) for span in zip(grid, side, mask.shape, strict=True))
     corners = [total[np.ix_(down, across)] for down in (top, bottom) for across in (left, right)]
     inside = corners[3] - corners[2] - corners[1] + corners[0]
     return np.asarray(inside / np.outer(bottom - top, right - left))
 
 
-def _edges(number: int, side: float, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _find_edges(number: int, side: float, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the cells of a grid begin and end in a mask: at least one pixel each."""
     starts = np.minimum(np.floor(np.arange(number) * side + 1e-6).astype(np.int64), limit - 1)
     stops = np.ceil(np.arange(1, number + 1) * side - 1e-6).astype(np.int64)

@@ -41,22 +41,22 @@ def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -
     ends = np.cumsum(finite)
     starts = np.concatenate([[0.0], ends[:-1]])
     whole = float(found.sum())
-    with style.on(axes, 0.55 + 0.24 * (len(found) + 1)) as own:
+    with style.open_axes(axes, 0.55 + 0.24 * (len(found) + 1)) as own:
         own.barh(range(len(found)), finite, left=starts, color=style.NEAR, height=0.6)
         own.barh(len(found), ends[-1], color=style.INK, height=0.6)
         for k in range(len(found) - 1):
             own.plot([ends[k]] * 2, [k + 0.3, k + 0.7], color=style.MUTED, linewidth=0.6)
         for k, (value, end) in enumerate(zip([*found, whole], [*ends, ends[-1]], strict=True)):
             share = f" ({percent(value / whole)})" if k < len(found) and 0 < whole < np.inf else ""
-            _beside(own, end, k, f"{number_text(value)}{share}")
-        style.rows_of_names(own, [*map(style.name, names), "whole"])
+            _annotate_bar(own, end, k, f"{number_text(value)}{share}")
+        style.label_rows(own, [*map(style.format_name, names), "whole"])
         own.set_xlim(min(0.0, float(starts.min()), float(ends.min())), 1.55 * max(float(ends.max()), 1e-12))
         own.set_xlabel("Cross-Fusion Distance")
         own.locator_params(axis="x", nbins=6)
-    return style.figure_of(own)
+    return style.find_figure(own)
 
 
-def _beside(axes: Any, end: float, place: int, text: str) -> None:
+def _annotate_bar(axes: Any, end: float, place: int, text: str) -> None:
     """A text to the right of where a bar ends."""
     axes.annotate(text, (end, place), (3, 0), textcoords="offset points", va="center", fontsize="small")
 
@@ -93,19 +93,19 @@ def contributions(
     """
     found = np.asarray(shares, np.float64)
     some = of is not None and of > len(labels)
-    with style.on(axes, 0.6 + 0.17 * max(len(found), 2) + 0.17 * some) as own:
+    with style.open_axes(axes, 0.6 + 0.17 * max(len(found), 2) + 0.17 * some) as own:
         known = np.nan_to_num(found)
         own.barh(range(len(found)), known, color=np.where(known < 0, style.FAR, style.NEAR), height=0.66)
-        style.zero_line(own)
-        style.rows_of_names(own, [*map(style.name, labels)])
+        style.draw_zero_line(own)
+        style.label_rows(own, [*map(style.format_name, labels)])
         own.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}".rstrip() if value == 0 else f"{100 * value:.3g}%")
         own.set_xlabel("share of the variance between groups")
-        own.set_ylabel(style.name(over))
+        own.set_ylabel(style.format_name(over))
         own.locator_params(axis="x", nbins=6)
         style.keep_label_inside(own)
         if some:
             own.set_title(f"{len(found)} of {of:,}, together {percent(float(found.sum()))}")
-    return style.figure_of(own)
+    return style.find_figure(own)
 
 
 def parts(
@@ -145,9 +145,9 @@ def parts(
     """
     whole = float(np.sum(values))
     first = float(values[0]) / whole if whole > 0 else 0.0
-    with style.on(axes, 1.15) as own:
+    with style.open_axes(axes, 1.15) as own:
         own.barh(0, first, color=style.FAR, height=0.5, label=f"{names[0]} {percent(first)}")
-        own.barh(0, 1 - first, left=first, color=style.COLOURS[5], height=0.5, label=f"{names[1]} {percent(1 - first)}")
+        own.barh(0, 1 - first, left=first, color=style.COLORS[5], height=0.5, label=f"{names[1]} {percent(1 - first)}")
         if limits is not None:
             own.plot(np.clip(limits, 0, 1), [0, 0], color=style.INK, marker="|", markersize=6, label="interval")
         own.set_xlim(0, 1)
@@ -158,4 +158,4 @@ def parts(
         own.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
         own.set_title(title)
         own.legend(loc="upper center", bbox_to_anchor=(0.5, -0.38), ncols=3)
-    return style.figure_of(own)
+    return style.find_figure(own)

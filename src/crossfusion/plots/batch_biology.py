@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Limits = FloatArray | None
-SHORT = 10  # characters of names of which three fit side by side
+SHORT_NAME_LENGTH = 10  # characters of names of which three fit side by side
 
 
 def plane(
@@ -52,10 +52,10 @@ def plane(
     >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title(loc="left")
     '← groups fused, ↑ biology kept'
     """
-    columns = 3 if max((len(style.name(entry, 16)) for entry in names), default=0) <= SHORT else 2
+    columns = 3 if max((len(style.format_name(entry, 16)) for entry in names), default=0) <= SHORT_NAME_LENGTH else 2
     lines = -(-len(names) // columns)
-    with style.on(axes, 2.7 + 0.16 * lines) as own:
-        spread = [_lengths(batch, batch_limits), _lengths(biology, biology_limits)]
+    with style.open_axes(axes, 2.7 + 0.16 * lines) as own:
+        spread = [_measure_error_bars(batch, batch_limits), _measure_error_bars(biology, biology_limits)]
         for k, entry in enumerate(names):
             ends = [None if own_ends is None else own_ends[:, [k]] for own_ends in spread]
             own.errorbar(
@@ -68,11 +68,11 @@ def plane(
                 markeredgecolor="white",
                 markeredgewidth=0.6,
                 elinewidth=1.0,
-                label=style.name(entry, 16),
+                label=style.format_name(entry, 16),
                 zorder=3,
-                **style.look(k),
+                **style.pick_look(k),
             )
-        style.zero_line(own)
+        style.draw_zero_line(own)
         own.margins(0.12)
         own.set_ylim(bottom=min(0.0, own.get_ylim()[0]))  # half of the biology is half as high
         own.locator_params(nbins=6)
@@ -82,11 +82,11 @@ def plane(
         if axes is None:
             handles = [bars.lines[0] for bars in own.containers]
             texts = [bars.get_label() for bars in own.containers]
-            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=columns)
-    return style.figure_of(own)
+            style.find_figure(own).legend(handles, texts, loc="outside lower center", ncols=columns)
+    return style.find_figure(own)
 
 
-def _lengths(values: FloatArray, limits: Limits) -> Limits:
+def _measure_error_bars(values: FloatArray, limits: Limits) -> Limits:
     """How far limits are from their values, to either side."""
     if limits is None:
         return None

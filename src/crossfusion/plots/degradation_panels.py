@@ -38,11 +38,11 @@ def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping
     """
     across = min(3 if len(titles) <= style.MANY_PANELS else 4, len(titles))
     down = -(-len(titles) // across)
-    with style.matplotlib().rc_context(style.WIDE):
-        drawn = style.styled(4.2 * across, 3.6 * down + 0.5, style.WIDE)
+    with style.load_matplotlib().rc_context(style.WIDE):
+        drawn = style.make_styled_figure(4.2 * across, 3.6 * down + 0.5, style.WIDE)
         grid = drawn.subplots(down, across, squeeze=False, sharey=True).ravel()
         for axes, (name, title) in zip(grid, titles.items(), strict=False):
-            _panel(axes, corrections, name)
+            _draw_panel(axes, corrections, name)
             axes.set_title(title)
         for axes in grid[len(titles) :]:
             axes.set_axis_off()
@@ -54,17 +54,20 @@ def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping
     return found
 
 
-def _panel(axes: Any, corrections: Mapping[str, Sequence[Mapping[str, float]]], name: str) -> None:
+def _draw_panel(axes: Any, corrections: Mapping[str, Sequence[Mapping[str, float]]], name: str) -> None:
     for k, (correction, points) in enumerate(corrections.items()):
         columns: dict[str, FloatArray] = {
             column: np.array([point[column] for point in points]) for column in (name, "cddr", "lower", "upper")
         }
         x, y = columns[name], columns["cddr"]
         limits = np.abs(np.array([columns["lower"], columns["upper"]]) - y)
-        color, marker = style.PANEL_COLORS[k % len(style.PANEL_COLORS)], style.PANEL_MARKERS[k % len(style.PANEL_MARKERS)]
+        color, marker = (
+            style.PANEL_COLORS[k % len(style.PANEL_COLORS)],
+            style.PANEL_MARKERS[k % len(style.PANEL_MARKERS)],
+        )
         axes.errorbar(x, y, limits, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.4)
         looks = {"color": color, "marker": marker, "edgecolors": "white", "linewidths": 0.4}
-        axes.scatter(x, y, s=26, label=style.name(correction), zorder=3, **looks)
+        axes.scatter(x, y, s=26, label=style.format_name(correction), zorder=3, **looks)
     axes.set_xlabel(name)
     axes.locator_params(axis="x", nbins=6)
     axes.axhline(0, color="#9aa3ad", linewidth=0.8)

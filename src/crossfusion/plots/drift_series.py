@@ -11,7 +11,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = 8  # periods that are named below the axis
+MOST_NAMED_PERIODS = 8  # periods that are named below the axis
 
 
 def series(
@@ -63,9 +63,9 @@ def series(
     """
     values, place = np.asarray(distance, np.float64), np.arange(len(periods))
     alarms = np.zeros(len(values), bool) if alarm is None else np.asarray(alarm, bool)
-    with style.on(axes, 2.3) as own:
+    with style.open_axes(axes, 2.3) as own:
         if limits is not None:
-            style.band(own, place, limits, style.NEAR, 0.2, label="interval")
+            style.draw_band(own, place, limits, style.NEAR, 0.2, label="interval")
         own.plot(place, values, color=style.NEAR, marker="o", markersize=2.5, label="distance")
         if threshold is not None:
             label = "alarm line" if rate is None else f"alarm at {rate:g}"
@@ -74,27 +74,27 @@ def series(
             own.plot(place[alarms], values[alarms], "D", color=style.FAR, markersize=4, label="alarm")
         if change is not None:
             own.axvline(change - 0.5, color=style.INK, linestyle=":", linewidth=0.9, label="change")
-        own.set_ylim(bottom=min(0.0, float(np.nanmin(_finite(values)))), top=_top(values, limits, threshold))
-        shown = place[:: -(-len(place) // NAMES)]
-        names = [style.name(periods[k], 12) for k in shown]
+        own.set_ylim(bottom=min(0.0, float(np.nanmin(_keep_finite(values)))), top=_find_top(values, limits, threshold))
+        shown = place[:: -(-len(place) // MOST_NAMED_PERIODS)]
+        names = [style.format_name(periods[k], 12) for k in shown]
         turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 4 else {}
         own.set_xticks(shown, names, **turned)
-        own.set_xlabel(style.name(time))
+        own.set_xlabel(style.format_name(time))
         own.set_ylabel("Cross-Fusion Distance")
         own.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1.02))
-    return style.figure_of(own)
+    return style.find_figure(own)
 
 
-def _finite(values: Any) -> FloatArray:
+def _keep_finite(values: Any) -> FloatArray:
     found = np.asarray(values, np.float64).ravel()
     found = found[np.isfinite(found)]
     return found if len(found) else np.zeros(1)
 
 
-def _top(values: FloatArray, limits: FloatArray | None, threshold: FloatArray | None) -> float:
+def _find_top(values: FloatArray, limits: FloatArray | None, threshold: FloatArray | None) -> float:
     """The upper end of the figure; a line of alarm far above everything is left outside."""
-    highest = _finite(values).max()
-    ends = [highest] + ([] if limits is None else [_finite(limits).max()])
+    highest = _keep_finite(values).max()
+    ends = [highest] + ([] if limits is None else [_keep_finite(limits).max()])
     if threshold is not None:
-        ends.append(min(float(np.median(_finite(threshold))), 4 * highest))
+        ends.append(min(float(np.median(_keep_finite(threshold))), 4 * highest))
     return 1.08 * float(max(ends)) or 1.0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINES = 40  # lines of a figure
-HALF = 13  # characters of either name of a pair
+PAIR_NAME_LENGTH = 13  # characters of either name of a pair
 
 
 def forest(
@@ -58,19 +58,19 @@ def forest(
     """
     shown = np.asarray(values, np.float64)[:LINES]
     limits = None if lower is None or upper is None else np.array([lower[:LINES], upper[:LINES]], np.float64)
-    with style.on(axes, 0.55 + 0.17 * max(len(shown), 2) + 0.17 * bool(title)) as own:
+    with style.open_axes(axes, 0.55 + 0.17 * max(len(shown), 2) + 0.17 * bool(title)) as own:
         for place, value in enumerate(shown.tolist()):
-            _line(own, place, value, None if limits is None else limits[:, place])
-        style.zero_line(own)
-        style.rows_of_names(own, [line_name(entry) for entry in names[:LINES]])
+            _draw_line(own, place, value, None if limits is None else limits[:, place])
+        style.draw_zero_line(own)
+        style.label_rows(own, [format_line_name(entry) for entry in names[:LINES]])
         own.set_xlabel(what)
         own.set_title(title)
         own.locator_params(axis="x", nbins=6)
         style.keep_label_inside(own)
-    return style.figure_of(own)
+    return style.find_figure(own)
 
 
-def _line(axes: Any, place: int, value: float, limits: FloatArray | None) -> None:
+def _draw_line(axes: Any, place: int, value: float, limits: FloatArray | None) -> None:
     if limits is not None and np.isfinite(limits).all():
         axes.plot(limits, [place, place], color=style.NEAR, linewidth=1.2, solid_capstyle="butt", zorder=2)
         filled = bool(limits[0] > 0 or limits[1] < 0)
@@ -83,8 +83,8 @@ def _line(axes: Any, place: int, value: float, limits: FloatArray | None) -> Non
         axes.annotate("∞", (0.99, place), xycoords=("axes fraction", "data"), ha="right", va="center")
 
 
-def line_name(entry: Any) -> str:
+def format_line_name(entry: Any) -> str:
     """A name, or the two of a pair, neither of which crowds out the other."""
     if isinstance(entry, tuple) and len(entry) == 2:
-        return " – ".join(style.name(part, HALF) for part in entry)
-    return style.name(entry, 2 * HALF + 3)
+        return " – ".join(style.format_name(part, PAIR_NAME_LENGTH) for part in entry)
+    return style.format_name(entry, 2 * PAIR_NAME_LENGTH + 3)

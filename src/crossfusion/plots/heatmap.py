@@ -11,10 +11,10 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUMBERED = 7  # groups up to which cells hold their number
-ONE_COLUMN = 18  # groups that fit on one column
-NAMED = 50  # groups that are all named
-DARK = 0.55  # share of the largest distance from which on numbers are white
+MOST_NUMBERED_GROUPS = 7  # groups up to which cells hold their number
+MOST_COLUMN_GROUPS = 18  # groups that fit on one column
+MOST_NAMED_GROUPS = 50  # groups that are all named
+DARK_SHARE = 0.55  # share of the largest distance from which on numbers are white
 
 
 def matrix(
@@ -49,44 +49,46 @@ def matrix(
     number = len(labels)
     finite = values[np.isfinite(values)]
     low, high = 0.0, max(finite.max(initial=0.0), 1e-12)  # what is below zero is as close as can be
-    width = style.COLUMN if number <= ONE_COLUMN else style.PAGE
-    with style.on(axes, 0.85 * width, width) as own:
+    width = style.COLUMN if number <= MOST_COLUMN_GROUPS else style.PAGE
+    with style.open_axes(axes, 0.85 * width, width) as own:
         own.set_facecolor(style.FAINT)
-        colours = style.matplotlib().colormaps["Blues"]
+        colours = style.load_matplotlib().colormaps["Blues"]
         shown = np.where(np.isposinf(values), high, values)
         image = own.imshow(np.ma.masked_invalid(shown), cmap=colours, vmin=low, vmax=high)
-        _names(own, labels)
+        _draw_names(own, labels)
         own.grid(visible=False)
         own.spines[:].set_visible(False)
-        if number <= NUMBERED:
-            _numbers(own, values, low, high)
-        scale = style.figure_of(own).colorbar(image, ax=own, label=what, fraction=0.05, pad=0.03, aspect=25)
+        if number <= MOST_NUMBERED_GROUPS:
+            _draw_numbers(own, values, low, high)
+        scale = style.find_figure(own).colorbar(image, ax=own, label=what, fraction=0.05, pad=0.03, aspect=25)
         scale.outline.set_visible(False)
         if axes is None:
-            style.figure_of(own).set_layout_engine("compressed")  # squares leave room at the sides
-    return style.figure_of(own)
+            style.find_figure(own).set_layout_engine("compressed")  # squares leave room at the sides
+    return style.find_figure(own)
 
 
-def _names(axes: Any, labels: Sequence[Hashable]) -> None:
+def _draw_names(axes: Any, labels: Sequence[Hashable]) -> None:
     """Names along both sides; of very many, some."""
-    places = np.arange(len(labels))[:: -(-len(labels) // NAMED)]
-    names = [style.name(labels[k], 14 if len(labels) <= ONE_COLUMN else style.LONGEST) for k in places]
-    short = max(map(len, names)) <= 3 and len(labels) <= ONE_COLUMN
+    places = np.arange(len(labels))[:: -(-len(labels) // MOST_NAMED_GROUPS)]
+    names = [
+        style.format_name(labels[k], 14 if len(labels) <= MOST_COLUMN_GROUPS else style.NAME_LENGTH) for k in places
+    ]
+    short = max(map(len, names)) <= 3 and len(labels) <= MOST_COLUMN_GROUPS
     turned = {} if short else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(places, names, **turned)
     axes.set_yticks(places, names)
     axes.tick_params(length=0)
 
 
-def _numbers(axes: Any, values: FloatArray, low: float, high: float) -> None:
+def _draw_numbers(axes: Any, values: FloatArray, low: float, high: float) -> None:
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
-            light = not np.isfinite(value) or (value - low) / (high - low) > DARK
+            light = not np.isfinite(value) or (value - low) / (high - low) > DARK_SHARE
             colour = "white" if light else style.INK
-            axes.text(column, row, brief(value), ha="center", va="center", color=colour, fontsize="small")
+            axes.text(column, row, format_brief(value), ha="center", va="center", color=colour, fontsize="small")
 
 
-def brief(value: float) -> str:
+def format_brief(value: float) -> str:
     """A number in few characters."""
     if np.isinf(value):
         return "∞"

@@ -11,7 +11,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMED = 24  # layers, beyond which the axis has numbers for names
+MOST_NAMED_LAYERS = 24  # layers, beyond which the axis has numbers for names
 
 
 def depth(
@@ -47,19 +47,19 @@ def depth(
     """
     place = np.arange(1, len(names) + 1)
     width = style.COLUMN if len(names) <= 12 else style.PAGE
-    with style.on(axes, 2.6, width) as own:
+    with style.open_axes(axes, 2.6, width) as own:
         for k, (label, found) in enumerate(values.items()):
-            looks = style.look(k)
+            looks = style.pick_look(k)
             if limits is not None and label in limits:
-                style.band(own, place, limits[label], looks["color"], 0.18)
-            size = 3.5 if len(names) <= NAMED else 2
-            own.plot(place, found, markersize=size, label=style.name(label, 40), zorder=3, **looks)
-        style.zero_line(own, vertical=False)
+                style.draw_band(own, place, limits[label], looks["color"], 0.18)
+            size = 3.5 if len(names) <= MOST_NAMED_LAYERS else 2
+            own.plot(place, found, markersize=size, label=style.format_name(label, 40), zorder=3, **looks)
+        style.draw_zero_line(own, vertical=False)
         own.set_ylabel("Cross-Fusion Distance")
         own.set_xlabel("layer, in the order of calls")
         own.set_xlim(0.5, len(names) + 0.5)
-        if len(names) <= NAMED:
-            shown = [style.name(entry) for entry in names]
+        if len(names) <= MOST_NAMED_LAYERS:
+            shown = [style.format_name(entry) for entry in names]
             own.set_xticks(place, shown, rotation=45, ha="right", rotation_mode="anchor")
         own.legend(loc="lower left", bbox_to_anchor=(0, 1.02), ncols=2)
-    return style.figure_of(own)
+    return style.find_figure(own)

@@ -10,7 +10,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BINS = 40
+MOST_BINS = 40
 
 
 def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = None) -> "Figure":
@@ -41,10 +41,10 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
     """
     finite = np.asarray(by_chance, np.float64)
     finite = finite[np.isfinite(finite)]
-    with style.on(axes, 2.0) as own:
+    with style.open_axes(axes, 2.0) as own:
         if len(finite):
-            edges = np.histogram_bin_edges(finite, min(BINS, max(5, round(len(finite) ** 0.5))))
-            own.hist(finite, edges, color=style.COLOURS[5], edgecolor="white", linewidth=0.3, label="by chance")
+            edges = np.histogram_bin_edges(finite, min(MOST_BINS, max(5, round(len(finite) ** 0.5))))
+            own.hist(finite, edges, color=style.COLORS[5], edgecolor="white", linewidth=0.3, label="by chance")
         if np.isfinite(statistic):
             own.axvline(statistic, color=style.FAR, linewidth=1.5, label=f"found {number_text(statistic)}")
         else:
@@ -55,4 +55,4 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
         own.grid(axis="x", visible=False)
         own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} rearrangements")
         own.legend(loc="upper center", ncols=2)
-    return style.figure_of(own)
+    return style.find_figure(own)

@@ -11,8 +11,8 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURED = 7  # groups that have a colour of their own
-MANY = 2000  # points, beyond which they are one picture inside a vector file
+MOST_COLORED_GROUPS = 7  # groups that have a colour of their own
+MOST_VECTOR_POINTS = 2000  # points, beyond which they are one picture inside a vector file
 
 
 def cloud(
@@ -56,15 +56,21 @@ def cloud(
     >>> plots.cloud(["A", "B"], np.array([[-1.0, 0.0], [1.0, 0.0]]), shown=1.0).axes[0].get_title(loc="left")
     '100.0% of the variance between groups'
     """
-    few = len(labels) <= COLOURED
-    with style.on(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:
+    few = len(labels) <= MOST_COLORED_GROUPS
+    with style.open_axes(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:
         if points is not None:
-            _points(own, np.asarray(points), np.asarray(codes, int), few)
+            _draw_points(own, np.asarray(points), np.asarray(codes, int), few)
         for k, (entry, (x, y)) in enumerate(zip(labels, np.asarray(means).tolist(), strict=True)):
-            looks = style.look(k) if few else {"color": style.INK, "marker": "o"}
+            looks = style.pick_look(k) if few else {"color": style.INK, "marker": "o"}
             size = 7.5 if few else 3.5
             own.plot(
-                x, y, markersize=size, markeredgecolor="white", linestyle="none", label=style.name(entry, 14), **looks
+                x,
+                y,
+                markersize=size,
+                markeredgecolor="white",
+                linestyle="none",
+                label=style.format_name(entry, 14),
+                **looks,
             )
         if not few:
             own.annotate(f"● means of {len(labels):,} groups", (0.02, 0.98), xycoords="axes fraction", va="top")
@@ -75,15 +81,21 @@ def cloud(
             own.set_title(f"{percent(shown)} of the variance between groups")
         if few and axes is None:
             handles, texts = own.get_legend_handles_labels()
-            style.figure_of(own).legend(handles, texts, loc="outside lower center", ncols=min(len(labels), 4))
-    return style.figure_of(own)
+            style.find_figure(own).legend(handles, texts, loc="outside lower center", ncols=min(len(labels), 4))
+    return style.find_figure(own)
 
 
-def _points(axes: Any, points: FloatArray, codes: Any, few: bool) -> None:
+def _draw_points(axes: Any, points: FloatArray, codes: Any, few: bool) -> None:
     """Rows, in the colours of their groups; in a fixed disorder, so that none hides the others."""
     order = np.random.default_rng(0).permutation(len(points))
-    colours = np.array(style.COLOURS)[codes % len(style.COLOURS)] if few else np.full(len(points), style.FAINT)
+    colours = np.array(style.COLORS)[codes % len(style.COLORS)] if few else np.full(len(points), style.FAINT)
     size = float(np.clip(2000 / max(len(points), 1), 0.8, 8))
     axes.scatter(
-        *points[order].T, s=size, c=colours[order], alpha=0.45, linewidths=0, rasterized=len(points) > MANY, zorder=1
+        *points[order].T,
+        s=size,
+        c=colours[order],
+        alpha=0.45,
+        linewidths=0,
+        rasterized=len(points) > MOST_VECTOR_POINTS,
+        zorder=1,
     )

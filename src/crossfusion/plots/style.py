@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and two
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2127")  # Okabe and Ito's
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2127")  # Okabe and Ito's
 MARKERS = "osD^vPX"
-PANEL_COLORS = (COLOURS[-1], *COLOURS[:-1], "#8a2be2")  # of several panels: the uncorrected points come first, in ink
+PANEL_COLORS = (COLORS[-1], *COLORS[:-1], "#8a2be2")  # of several panels: the uncorrected points come first, in ink
 PANEL_MARKERS = "osD^vPX*"
 INK, MUTED, GRID, FAINT = "#1c2127", "#6b7580", "#e3e6ea", "#c3cad1"
-NEAR, FAR = COLOURS[0], COLOURS[1]
-LONGEST = 22  # characters of a name
-BASE = {
+NEAR, FAR = COLORS[0], COLORS[1]
+NAME_LENGTH = 22  # characters of a name
+BASE_STYLE = {
     "font.family": ["DejaVu Sans", "sans-serif"],  # the first comes with Matplotlib: the same figure everywhere
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -29,8 +29,8 @@ BASE = {
     "svg.hashsalt": "crossfusion",  # else the names inside an SVG change from run to run
 }
 MANY_PANELS = 9  # beyond which panels stand closer
-WIDE = BASE | {"font.size": 11, "axes.titlesize": 12}  # of studies, which have panels
-STYLE = BASE | {
+WIDE = BASE_STYLE | {"font.size": 11, "axes.titlesize": 12}  # of studies, which have panels
+STYLE = BASE_STYLE | {
     "font.size": 8.4,  # so that "small" is 7
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -64,25 +64,25 @@ STYLE = BASE | {
 }
 
 
-def nameless(ending: str) -> dict[str, None]:
+def make_metadata(ending: str) -> dict[str, None]:
     """Metadata of a file without date and maker, so that the same numbers give the same bytes."""
     return dict.fromkeys({"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate"]}.get(ending, []))
 
 
-def matplotlib() -> Any:
+def load_matplotlib() -> Any:
     """The library, or what installs it."""
     return optional.load("matplotlib", "matplotlib", "plots", "drawing a figure")
 
 
-def figure(width: float, height: float) -> Any:
+def make_figure(width: float, height: float) -> Any:
     """An empty figure in inches, in the style that holds when it is drawn."""
     module = optional.load("matplotlib.figure", "matplotlib", "plots", "drawing a figure")
     return module.Figure(figsize=(width, height), layout="constrained")
 
 
-def styled(width: float, height: float, look: dict[str, Any] = STYLE) -> Any:
+def make_styled_figure(width: float, height: float, look: dict[str, Any] = STYLE) -> Any:
     """An empty figure in inches, which keeps its style."""
-    matplotlib()
+    load_matplotlib()
     from crossfusion.plots.styled_figure import StyledFigure
 
     drawn = StyledFigure(figsize=(width, height), layout="constrained")
@@ -91,16 +91,16 @@ def styled(width: float, height: float, look: dict[str, Any] = STYLE) -> Any:
 
 
 @contextmanager
-def on(axes: Any, height: float, width: float = COLUMN) -> Iterator[Any]:
+def open_axes(axes: Any, height: float, width: float = COLUMN) -> Iterator[Any]:
     """The axes that were given, as they are; or those of a new figure, while the style holds."""
     if axes is not None:
         yield axes
         return
-    with matplotlib().rc_context(STYLE):
-        yield styled(width, height).subplots()
+    with load_matplotlib().rc_context(STYLE):
+        yield make_styled_figure(width, height).subplots()
 
 
-def figure_of(axes: Any) -> "Figure":
+def find_figure(axes: Any) -> "Figure":
     """The whole figure that axes belong to."""
     found: Any = axes.figure
     while found is not found.figure:  # a part of a figure knows its whole
@@ -109,23 +109,23 @@ def figure_of(axes: Any) -> "Figure":
     return drawn
 
 
-def name(label: Any, longest: int = LONGEST) -> str:
+def format_name(label: Any, longest: int = NAME_LENGTH) -> str:
     """A name that fits beside an axis, of a long one both ends; a dollar is a dollar, and no formula begins there."""
     text, tail = label_text(label), longest // 3
     return (text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}").replace("$", r"\$")
 
 
-def look(k: int) -> dict[str, Any]:
+def pick_look(k: int) -> dict[str, Any]:
     """Colour and marker of the k-th of several; marker and colour both tell."""
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]}
+    return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[(k + k // len(COLORS)) % len(MARKERS)]}
 
 
-def zero_line(axes: Any, vertical: bool = True) -> None:
+def draw_zero_line(axes: Any, vertical: bool = True) -> None:
     """A line at no distance."""
     (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
 
 
-def band(axes: Any, place: Any, limits: Any, colour: Any, alpha: float, **more: Any) -> None:
+def draw_band(axes: Any, place: Any, limits: Any, colour: Any, alpha: float, **more: Any) -> None:
     """Intervals along a line: an area, or a bar where there is one place only."""
     if len(place) == 1:
         axes.vlines(place, *limits, color=colour, alpha=2 * alpha, linewidth=4, **more)
@@ -135,13 +135,13 @@ def band(axes: Any, place: Any, limits: Any, colour: Any, alpha: float, **more: 
 
 def keep_label_inside(axes: Any) -> None:
     """Move the words below a narrow axis to the left, where they would leave the figure."""
-    figure = figure_of(axes)
+    figure = find_figure(axes)
     figure.draw_without_rendering()
     if axes.xaxis.label.get_window_extent().x1 > figure.bbox.x1:
         axes.set_xlabel(axes.get_xlabel(), loc="right")
 
 
-def rows_of_names(axes: Any, names: list[str]) -> None:
+def label_rows(axes: Any, names: list[str]) -> None:
     """Names at the left, the first one at the top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)

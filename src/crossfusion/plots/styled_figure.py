@@ -10,13 +10,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from crossfusion.plots.style import nameless
+from crossfusion.plots.style import make_metadata
 
-SCREEN = 144  # dots an inch in a notebook
+NOTEBOOK_DPI = 144  # dots an inch in a notebook
 
 
 @contextmanager
-def _styled(style: dict[str, Any]) -> Iterator[None]:
+def _apply_style(style: dict[str, Any]) -> Iterator[None]:
     """The style while something is drawn; letters that no font has become boxes, without a word about each."""
     with mpl.rc_context(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
@@ -30,17 +30,17 @@ class StyledFigure(Figure):
 
     def draw(self, renderer: Any) -> None:
         """Draw in its style."""
-        with _styled(self.style):
+        with _apply_style(self.style):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write to a file in its style; `Figure.savefig` says what options there are."""
         ending = options.get("format") or Path(str(fname)).suffix[1:]
-        with _styled(self.style):
-            super().savefig(fname, **{"metadata": nameless(ending.lower())} | options)
+        with _apply_style(self.style):
+            super().savefig(fname, **{"metadata": make_metadata(ending.lower())} | options)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows, without pyplot."""
         written = io.BytesIO()
-        self.savefig(written, format="png", dpi=SCREEN)
+        self.savefig(written, format="png", dpi=NOTEBOOK_DPI)
         return written.getvalue()

@@ -1,21 +1,21 @@
 """The HTML report, and the HTML kit that it shares with the study."""
 
-from crossfusion.report.data import Data, drawn
-from crossfusion.report.html.document import document
-from crossfusion.report.html.markup import Table, element, escaped, table
-from crossfusion.report.question import Question, asked
+from crossfusion.report.data import ReportData, summarize_and_sample
+from crossfusion.report.html.document import make_document
+from crossfusion.report.html.markup import PageTable, escape, make_element, make_table
+from crossfusion.report.question import Question, make_question
 from crossfusion.report.report import Report, check_page
 
 __all__ = [
-    "Data",
+    "PageTable",
     "Question",
     "Report",
-    "Table",
-    "asked",
+    "ReportData",
     "check_page",
-    "document",
-    "drawn",
-    "element",
-    "escaped",
-    "table",
+    "escape",
+    "make_document",
+    "make_element",
+    "make_question",
+    "make_table",
+    "summarize_and_sample",
 ]

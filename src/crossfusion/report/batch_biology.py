@@ -8,31 +8,31 @@ import numpy as np
 from crossfusion._base import InputError, check_known, factors, label_text, plain_value
 from crossfusion.fusion import Fusion
 from crossfusion.io import Rows
-from crossfusion.report.cautions import value
-from crossfusion.report.data import Data
+from crossfusion.report.cautions import choose_estimate
+from crossfusion.report.data import ReportData
 from crossfusion.report.evidence import Evidence
 from crossfusion.summary import Summary, compare_corrections
 
 
-def reference(data: Data) -> tuple[str | None, Evidence]:
+def choose_reference(data: ReportData) -> tuple[str | None, Evidence]:
     """The version that all sections but one are about, the first if none is named, and the evidence on it."""
     asked, summary, rows = data.question, data.summary, data.rows
     if asked.method is None:
         kept = summary.rollup(asked.factors)
         return None, Evidence(kept, asked, rows, data.whole)
-    names = list(_versions(data))
+    names = list(_split_versions(data))
     if asked.reference is not None:
         check_known([asked.reference], names, "reference", asked.method)
     chosen = names[0] if asked.reference is None else asked.reference
-    own = _versions(data)[chosen]
+    own = _split_versions(data)[chosen]
     single = replace(asked, method=None, reference=chosen)
     if rows is None:
         return chosen, Evidence(own, single)
-    mine = _rows_of(rows, asked.method, chosen)
+    mine = _select_rows(rows, asked.method, chosen)
     return chosen, Evidence(own, single, mine, data.whole)
 
 
-def _versions(data: Data) -> dict[str, Summary]:
+def _split_versions(data: ReportData) -> dict[str, Summary]:
     """A summary of each version of the rows."""
     asked, summary = data.question, data.summary.rollup(data.question.factors)
     assert asked.method is not None
@@ -45,14 +45,14 @@ def _versions(data: Data) -> dict[str, Summary]:
     return {label_text(version): summary.select(**{asked.method: [version]}).rollup(others) for version in values}
 
 
-def _rows_of(rows: Rows, method: str, chosen: str) -> Rows | None:
+def _select_rows(rows: Rows, method: str, chosen: str) -> Rows | None:
     """The rows of one version."""
     own = np.flatnonzero([label_text(entry) == chosen for entry in rows.keys.column(method).to_pylist()])
     others = [name for name in rows.keys.column_names if name != method]
     return Rows(rows.x[own], rows.keys.select(others).take(own)) if len(own) else None
 
 
-def methods(data: Data, evidence: Evidence, chosen: str | None) -> dict[str, Any] | None:
+def compare_versions(data: ReportData, evidence: Evidence, chosen: str | None) -> dict[str, Any] | None:
     """Distances of all versions, beside those of the reference."""
     asked = data.question
     if chosen is None:
@@ -60,29 +60,29 @@ def methods(data: Data, evidence: Evidence, chosen: str | None) -> dict[str, Any
     options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "seed": asked.seed, "reference": chosen}
     try:
         found = compare_corrections(
-            _versions(data), between=asked.between, given=asked.given, units=asked.units, **options
+            _split_versions(data), between=asked.between, given=asked.given, units=asked.units, **options
         )
     except InputError as problem:
         if not asked.units:
             raise
-        found = compare_corrections(_versions(data), between=asked.between, given=asked.given, **options)
+        found = compare_corrections(_split_versions(data), between=asked.between, given=asked.given, **options)
         evidence.missing["intervals of versions"] = str(problem)
-    return _points(found.to_dict(), found.batch, found.biology)
+    return _convert_points(found.to_dict(), found.batch, found.biology)
 
 
-def _points(plain: dict[str, Any], batch: Any, biology: Any) -> dict[str, Any]:
+def _convert_points(plain: dict[str, Any], batch: Any, biology: Any) -> dict[str, Any]:
     """Names, ranks and differences, with the distances alone of each fusion."""
     return plain | {
-        "batch": [_point(fusion) for fusion in batch],
-        "biology": None if biology is None else [_point(fusion) for fusion in biology],
+        "batch": [_convert_point(fusion) for fusion in batch],
+        "biology": None if biology is None else [_convert_point(fusion) for fusion in biology],
     }
 
 
-def _point(fusion: Fusion) -> dict[str, Any]:
-    return {"value": plain_value(value(fusion)), "interval": plain_value(fusion.interval)}
+def _convert_point(fusion: Fusion) -> dict[str, Any]:
+    return {"value": plain_value(choose_estimate(fusion)), "interval": plain_value(fusion.interval)}
 
 
-def batches(evidence: Evidence) -> list[dict[str, Any]] | None:
+def compare_batches(evidence: Evidence) -> list[dict[str, Any]] | None:
     """Each batch factor against what is held fixed: alone, given it, and the other way round."""
     asked, summary = evidence.question, evidence.summary
     if not asked.given or len(summary.rollup(asked.given)) < 2:
@@ -98,6 +98,8 @@ def batches(evidence: Evidence) -> list[dict[str, Any]] | None:
             evidence.distance((name,), asked.given),
             evidence.distance(asked.given, (name,)),
         )
-        plain, batch, biology = map(_point, fusions)
-        found.append({"name": name, "plain": plain, "labels": _point(labels), "batch": batch, "biology": biology})
+        plain, batch, biology = map(_convert_point, fusions)
+        found.append(
+            {"name": name, "plain": plain, "labels": _convert_point(labels), "batch": batch, "biology": biology}
+        )
     return found

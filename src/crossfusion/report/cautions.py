@@ -9,19 +9,19 @@ import numpy as np
 from crossfusion._base import factors, label_text
 from crossfusion.fusion import SPREAD_CAUTION, Attribution, Fusion, Record
 from crossfusion.io import Rows
-from crossfusion.report.evidence import Evidence, Tested
-from crossfusion.report.html.markup import isolated, number, percent
-from crossfusion.report.name_text import crossed, listed
+from crossfusion.report.evidence import Evidence, TestOutcome
+from crossfusion.report.html.markup import format_number, format_percent, isolate
+from crossfusion.report.name_text import format_factors, format_list
 from crossfusion.summary import Summary
 
-IMBALANCE = 5  # times as many rows in the largest group as in the smallest
+IMBALANCE_RATIO = 5  # times as many rows in the largest group as in the smallest
 FEW_ROWS = 30  # in a group
 FEW_UNITS = 5  # in a group
-CONFOUNDED = 0.3  # Cramér's V of the compared factor and the one that is held fixed
-SHARED = 0.9  # of the weight in strata that several groups share
-FLAT = 1e-6  # of the median variance of features
-DOMINANT = 0.5  # of the variance between the groups, by one unit
-DUPLICATED = 0.001  # of the rows
+CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one that is held fixed
+SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
+FLAT_SHARE = 1e-6  # of the median variance of features
+DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
+DUPLICATED_SHARE = 0.001  # of the rows
 
 
 @dataclass(frozen=True)
@@ -35,50 +35,50 @@ class Concern(Record):
     advice: str
 
 
-def concerns(
+def find_concerns(
     evidence: Evidence,
     main: Fusion,
     balanced: Fusion,
-    tested: Tested | None,
+    tested: TestOutcome | None,
     units: Attribution | None,
     lost: Sequence[str] = (),
 ) -> list[Concern]:
     """All that is found, what is serious first; what was said of lost groups is repeated."""
     found = [
-        *_confounded(evidence, main),
-        *_no_units(evidence),
-        *_crossed_units(evidence, tested),
-        *_nameless(evidence),
-        *_small(evidence),
-        *_imbalance(evidence, main, balanced),
-        *_shape(main),
-        *_dominant(units, main),
-        *_duplicates(evidence),
-        *_flat(evidence.summary),
-        *_dropped(evidence.summary),
-        *_lost(lost),
+        *_find_confounding(evidence, main),
+        *_find_missing_units(evidence),
+        *_find_crossed_units(evidence, tested),
+        *_find_missing_values(evidence),
+        *_find_small_groups(evidence),
+        *_find_imbalance(evidence, main, balanced),
+        *_find_shape(main),
+        *_find_dominant_unit(units, main),
+        *_find_duplicates(evidence),
+        *_find_flat_features(evidence.summary),
+        *_find_dropped_rows(evidence.summary),
+        *_find_lost_groups(lost),
     ]
     return sorted(found, key=lambda concern: not concern.serious)
 
 
-def _confounded(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
+def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
     """Strata that hold one group only, and groups of a different mix of them."""
     asked = evidence.question
     if not asked.given:
         return
-    between, given = crossed(asked.between), crossed(asked.given)
-    if main.overlap < SHARED:
-        share = percent(main.overlap)
+    between, given = format_factors(asked.between), format_factors(asked.given)
+    if main.overlap < SHARED_WEIGHT:
+        share = format_percent(main.overlap)
         yield Concern(
             "overlap",
-            main.overlap < SHARED / 2,
+            main.overlap < SHARED_WEIGHT / 2,
             f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
             f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
             " nothing.",
             f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
         )
-    association = _association(evidence.summary, asked.between, asked.given)
-    if association >= CONFOUNDED and main.overlap > 0:
+    association = _measure_association(evidence.summary, asked.between, asked.given)
+    if association >= CONFOUNDED_ASSOCIATION and main.overlap > 0:
         yield Concern(
             "mix",
             False,
@@ -88,7 +88,7 @@ def _confounded(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
         )
 
 
-def _association(summary: Summary, between: Sequence[str], given: Sequence[str]) -> float:
+def _measure_association(summary: Summary, between: Sequence[str], given: Sequence[str]) -> float:
     """Cramér's V of two sets of factors, by rows."""
     cells = summary.rollup([*between, *given])
     row, rows = factors.encode(cells.keys.select(list(between)))
@@ -100,7 +100,7 @@ def _association(summary: Summary, between: Sequence[str], given: Sequence[str])
     return float(np.sqrt(np.sum((table - expected) ** 2 / expected) / least)) if least else 0.0
 
 
-def _no_units(evidence: Evidence) -> Iterator[Concern]:
+def _find_missing_units(evidence: Evidence) -> Iterator[Concern]:
     if not evidence.question.units:
         yield Concern(
             "units",
@@ -112,11 +112,11 @@ def _no_units(evidence: Evidence) -> Iterator[Concern]:
         )
 
 
-def _crossed_units(evidence: Evidence, tested: Tested | None) -> Iterator[Concern]:
+def _find_crossed_units(evidence: Evidence, tested: TestOutcome | None) -> Iterator[Concern]:
     """Units that have several groups, among units that do not."""
     if tested is None or not tested.partial:
         return
-    between, units = crossed(evidence.question.between), crossed(evidence.question.units)
+    between, units = format_factors(evidence.question.between), format_factors(evidence.question.units)
     yield Concern(
         "crossed units",
         True,
@@ -127,7 +127,7 @@ def _crossed_units(evidence: Evidence, tested: Tested | None) -> Iterator[Concer
     )
 
 
-def _nameless(evidence: Evidence) -> Iterator[Concern]:
+def _find_missing_values(evidence: Evidence) -> Iterator[Concern]:
     """Rows without a value of a factor, which make up a group of their own."""
     asked, summary = evidence.question, evidence.summary
     for name in dict.fromkeys([*asked.between, *asked.given]):
@@ -136,13 +136,13 @@ def _nameless(evidence: Evidence) -> Iterator[Concern]:
             yield Concern(
                 "missing",
                 True,
-                f"{count:,.0f} of {evidence.total:,} rows have no {isolated(name)}",
+                f"{count:,.0f} of {evidence.total:,} rows have no {isolate(name)}",
                 f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
-                f"Find out where they belong, or leave rows without {isolated(name)} out.",
+                f"Find out where they belong, or leave rows without {isolate(name)} out.",
             )
 
 
-def _small(evidence: Evidence) -> Iterator[Concern]:
+def _find_small_groups(evidence: Evidence) -> Iterator[Concern]:
     """Groups of few rows, or of few units."""
     asked, summary = evidence.question, evidence.summary
     groups = summary.rollup(asked.between)
@@ -155,7 +155,7 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
     for what, (count, least) in numbers.items():
         few = np.flatnonzero(count < least).tolist()
         if few:
-            said = listed([f"{isolated(labels[k])} ({int(count[k]):,})" for k in few])
+            said = format_list([f"{isolate(labels[k])} ({int(count[k]):,})" for k in few])
             yield Concern(
                 f"small {what}",
                 what == "units",
@@ -165,30 +165,30 @@ def _small(evidence: Evidence) -> Iterator[Concern]:
             )
 
 
-def _imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
+def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
     count = main.counts
     largest, smallest = max(count, key=lambda name: count[name]), min(count, key=lambda name: count[name])
     ratio = count[largest] / count[smallest]
-    if ratio >= IMBALANCE and evidence.question.weights == "pooled":
+    if ratio >= IMBALANCE_RATIO and evidence.question.weights == "pooled":
         yield Concern(
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{isolated(largest)} has {count[largest]:,.0f} rows, {isolated(smallest)} {count[smallest]:,.0f}. Pooled"
-            f" weights follow the rows: the distance is {number(value(main))} as weighted here and"
-            f" {number(value(balanced))} with the same weight for every group.",
+            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Pooled"
+            f" weights follow the rows: the distance is {format_number(choose_estimate(main))} as weighted here and"
+            f" {format_number(choose_estimate(balanced))} with the same weight for every group.",
             "Use balanced weights where the sizes of the groups are an accident of sampling.",
         )
 
 
-def value(fusion: Fusion) -> float | None:
+def choose_estimate(fusion: Fusion) -> float | None:
     """The unbiased distance, or the plug-in where that is undefined; None where nothing is compared."""
     if fusion.overlap == 0:
         return None
     return fusion.distance if fusion.unbiased is None else fusion.unbiased
 
 
-def _shape(main: Fusion) -> Iterator[Concern]:
+def _find_shape(main: Fusion) -> Iterator[Concern]:
     if main.caution:
         what = "spread" if main.caution.startswith(SPREAD_CAUTION) else "shape"
         yield Concern(
@@ -201,59 +201,61 @@ def _shape(main: Fusion) -> Iterator[Concern]:
         )
 
 
-def _dominant(units: Attribution | None, main: Fusion) -> Iterator[Concern]:
-    if units is None or len(units.share) < 3 or not (value(main) or 0) > 0:
+def _find_dominant_unit(units: Attribution | None, main: Fusion) -> Iterator[Concern]:
+    if units is None or len(units.share) < 3 or not (choose_estimate(main) or 0) > 0:
         return
     top = units.top(1)[0]
-    if abs(units.share[top]) > DOMINANT:
+    if abs(units.share[top]) > DOMINANT_SHARE:
         yield Concern(
             "one unit",
             False,
-            f"One {isolated(units.over)} makes up {percent(units.share[top])} of the variance between the groups",
-            f"Without {isolated(units.labels[top])} the distance is {number(units.without[top])}.",
+            f"One {isolate(units.over)} makes up {format_percent(units.share[top])} of the variance between the groups",
+            f"Without {isolate(units.labels[top])} the distance is {format_number(units.without[top])}.",
             "Look at this one: is it mislabelled, or of another kind?",
         )
 
 
-def _duplicates(evidence: Evidence) -> Iterator[Concern]:
+def _find_duplicates(evidence: Evidence) -> Iterator[Concern]:
     """Rows that are there twice, among those that were looked at."""
     if evidence.rows is None:
         return
-    repeated, looked_at, total = _repeated(evidence.rows), len(evidence.rows.x), evidence.total
-    if repeated and repeated >= DUPLICATED * looked_at * looked_at / total:  # a copy is seen if both are looked at
+    repeated, looked_at, total = _count_repeated(evidence.rows), len(evidence.rows.x), evidence.total
+    if (
+        repeated and repeated >= DUPLICATED_SHARE * looked_at * looked_at / total
+    ):  # a copy is seen if both are looked at
         more = "" if evidence.whole else f" Of all {total:,} rows it is a larger share: copies of these were not seen."
         yield Concern(
             "duplicates",
-            repeated >= 10 * DUPLICATED * looked_at * looked_at / total,
+            repeated >= 10 * DUPLICATED_SHARE * looked_at * looked_at / total,
             "Some rows are there more than once",
             f"Of {looked_at:,} rows looked at, {repeated:,} repeat another one exactly.{more}",
             "Remove copies: they make groups look better known than they are.",
         )
 
 
-def _repeated(rows: Rows) -> int:
+def _count_repeated(rows: Rows) -> int:
     """Rows that are equal to an earlier one in every feature."""
     plain = np.ascontiguousarray(rows.x) + np.zeros(1, rows.x.dtype)  # of two zeros, the plain one
     seen = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
     return len(seen) - len(np.unique(seen))
 
 
-def _flat(summary: Summary) -> Iterator[Concern]:
+def _find_flat_features(summary: Summary) -> Iterator[Concern]:
     """Features that hardly vary."""
     whole = summary.moments.merge(np.zeros(len(summary), int), 1)
     variance = whole.sumsq[0] / whole.count[0]
-    flat = np.flatnonzero(variance <= FLAT * np.median(variance)).tolist()
+    flat = np.flatnonzero(variance <= FLAT_SHARE * np.median(variance)).tolist()
     if flat and len(flat) < len(variance) + (np.median(variance) == 0):
         yield Concern(
             "variance",
             False,
             f"{len(flat):,} of {len(variance):,} features hardly vary",
-            f"Features {listed(flat)} have no variance to speak of, so they add nothing to any distance.",
+            f"Features {format_list(flat)} have no variance to speak of, so they add nothing to any distance.",
             "Check that the encoder and the file are whole; leave these features out if they are known to be empty.",
         )
 
 
-def _dropped(summary: Summary) -> Iterator[Concern]:
+def _find_dropped_rows(summary: Summary) -> Iterator[Concern]:
     if summary.dropped:
         yield Concern(
             "dropped",
@@ -264,7 +266,7 @@ def _dropped(summary: Summary) -> Iterator[Concern]:
         )
 
 
-def _lost(said: Sequence[str]) -> Iterator[Concern]:
+def _find_lost_groups(said: Sequence[str]) -> Iterator[Concern]:
     for text in said:
         yield Concern(
             "lost groups",

@@ -10,84 +10,89 @@ import numpy as np
 from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
 from crossfusion.fusion import FEATURES, Attribution, Fusion, Pairwise
 from crossfusion.report import batch_biology, headline
-from crossfusion.report.cautions import concerns
-from crossfusion.report.data import Data
-from crossfusion.report.drift import as_data, in_words, over_time
-from crossfusion.report.evidence import Evidence, Tested, group_labels
-from crossfusion.report.group_order import clustered
-from crossfusion.report.name_text import crossed
-from crossfusion.report.projection import projection
+from crossfusion.report.cautions import find_concerns
+from crossfusion.report.data import ReportData
+from crossfusion.report.drift import convert_drift, describe_drift, measure_drift
+from crossfusion.report.evidence import Evidence, TestOutcome, list_groups
+from crossfusion.report.group_order import order_by_clusters
+from crossfusion.report.name_text import format_factors
+from crossfusion.report.projection import project_groups
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
 
 FORMAT = 1
-GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
-TOP = 40  # features or units that are listed
-COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
-DIGITS = 6  # of distances of pairs
+MOST_GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
+MOST_CONTRIBUTIONS = 40  # features or units that are listed
+PAIR_COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
+PAIR_DIGITS = 6  # of distances of pairs
 
 
-def contents(data: Data) -> dict[str, Any]:
+def build_contents(data: ReportData) -> dict[str, Any]:
     """Every number and sentence of a report; it says itself what warnings would say."""
     check_known(data.question.factors, data.summary.factors, "factor", "the summary")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossfusionWarning)
-        return _contents(data)
+        return _build_contents(data)
 
 
-def _contents(data: Data) -> dict[str, Any]:
-    reference, evidence = batch_biology.reference(data)
+def _build_contents(data: ReportData) -> dict[str, Any]:
+    reference, evidence = batch_biology.choose_reference(data)
     asked, summary = evidence.question, evidence.summary
-    distances = _distances(evidence)
+    distances = _measure_distances(evidence)
     main = distances.get("adjusted", distances["plain"])
     strata = () if main.overlap == 0 else asked.given
-    chosen, few = _largest(summary, asked)
+    chosen, few = _select_largest(summary, asked)
     pairs = {"plain": evidence.pairs(few, ())} | ({"adjusted": evidence.pairs(few, strata)} if strata else {})
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
-    by_feature, by_unit = _attributions(summary, asked, strata)
+    by_feature, by_unit = _attribute(summary, asked, strata)
     same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
     balanced = same_weight.distance(asked.between, asked.given)
-    batches, methods = batch_biology.batches(evidence), batch_biology.methods(data, evidence, reference)
-    drift = over_time(evidence)
-    said = headline.headline(asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total)
+    batches, methods = (
+        batch_biology.compare_batches(evidence),
+        batch_biology.compare_versions(data, evidence, reference),
+    )
+    drift = measure_drift(evidence)
+    said = headline.write_headline(
+        asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total
+    )
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
-        "about": _about(data, evidence),
-        "verdict": headline.verdict(main, tested, asked.level),
-        "headline": [*said, *in_words(drift), *headline.of_methods(methods)],
-        "tiles": headline.tiles(asked, list(distances.items())),
-        "distances": {name: _fusion(fusion) for name, fusion in distances.items()},
-        "groups": _groups(chosen, few, asked, leading, len(main.counts)),
-        "pairs": {name: _pairs(result) for name, result in pairs.items()},
-        "levels": _levels(summary, asked),
+        "about": _describe_data(data, evidence),
+        "verdict": headline.choose_verdict(main, tested, asked.level),
+        "headline": [*said, *describe_drift(drift), *headline.describe_corrections(methods)],
+        "tiles": headline.make_tiles(asked, list(distances.items())),
+        "distances": {name: _convert_fusion(fusion) for name, fusion in distances.items()},
+        "groups": _describe_groups(chosen, few, asked, leading, len(main.counts)),
+        "pairs": {name: _convert_pairs(result) for name, result in pairs.items()},
+        "levels": _split_levels(summary, asked),
         "batches": batches,
         "methods": methods,
         "plane": "methods" if methods else "batches" if batches else None,
-        "projection": projection(summary, asked, evidence.rows),
-        "features": _attribution(by_feature, data.features),
-        "units": None if by_unit is None else _attribution(by_unit),
-        "test": None if tested is None else _test(tested),
-        "warnings": [entry.to_dict() for entry in concerns(evidence, main, balanced, tested, by_unit, data.lost)],
+        "projection": project_groups(summary, asked, evidence.rows),
+        "features": _convert_attribution(by_feature, data.features),
+        "units": None if by_unit is None else _convert_attribution(by_unit),
+        "test": None if tested is None else _convert_test(tested),
+        "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, balanced, tested, by_unit, data.lost)],
         "missing": dict(evidence.missing),
-        "drift": as_data(drift, data.features),
+        "drift": convert_drift(drift, data.features),
     }
 
 
-def _distances(evidence: Evidence) -> dict[str, Fusion]:
+def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
     """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
-        fixed = f"interval within one {crossed(asked.given)}"
+        fixed = f"interval within one {format_factors(asked.given)}"
         found["adjusted"] = evidence.distance(asked.between, asked.given, fixed)
         if len(evidence.summary.rollup(asked.given)) > 1:
             found["biology"] = evidence.distance(asked.given, asked.between)
     return found
 
 
-def _about(data: Data, evidence: Evidence) -> dict[str, Any]:
+def _describe_data(data: ReportData, evidence: Evidence) -> dict[str, Any]:
     summary = evidence.summary
     return {
         "rows": evidence.total,
@@ -103,12 +108,12 @@ def _about(data: Data, evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _fusion(fusion: Fusion) -> dict[str, Any]:
+def _convert_fusion(fusion: Fusion) -> dict[str, Any]:
     """A distance; rows and weights of the groups are told once, with the groups."""
     return {name: entry for name, entry in fusion.to_dict().items() if name not in ("counts", "weights")}
 
 
-def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
+def _select_largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
     """The groups that are shown, those with the most rows, and a summary of these."""
     code, groups = factors.encode(summary.keys.select(list(question.between)))
     count = np.bincount(code, weights=summary.moments.count)
@@ -116,17 +121,19 @@ def _largest(summary: Summary, question: Question) -> tuple[list[int], Summary]:
         raise InputError(
             "between", problem=f"has one group only, {factors.list_labels(groups)[0]!r}", remedy="compare at least two"
         )
-    chosen = sorted(np.argsort(-count, kind="stable")[:GROUPS].tolist())
+    chosen = sorted(np.argsort(-count, kind="stable")[:MOST_GROUPS].tolist())
     if len(chosen) == len(count):
         return chosen, summary
     kept = np.flatnonzero(np.isin(code, chosen))
     return chosen, replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept], batches=())
 
 
-def _groups(chosen: Sequence[int], few: Summary, question: Question, pairs: Pairwise, total: int) -> dict[str, Any]:
+def _describe_groups(
+    chosen: Sequence[int], few: Summary, question: Question, pairs: Pairwise, total: int
+) -> dict[str, Any]:
     """Name, rows, units, variance and mean distance of each group, and an order that puts close ones together."""
     moments = few.rollup(question.between).moments
-    found = headline.shown(pairs)
+    found = headline.select_estimates(pairs)
     np.fill_diagonal(found, np.nan)
     defined = np.isfinite(found)
     mean = np.divide(
@@ -142,45 +149,43 @@ def _groups(chosen: Sequence[int], few: Summary, question: Question, pairs: Pair
     return {
         "number": len(chosen),
         "all": total,
-        "names": [label_text(label) for label in group_labels(few, question.between)],
+        "names": [label_text(label) for label in list_groups(few, question.between)],
         "rows": plain_value(moments.count),
         "units": units,
-        "dispersion": _rounded(moments.dispersion),
-        "distance": _rounded(mean),
-        "cluster": clustered(found),
+        "dispersion": _round_values(moments.dispersion),
+        "distance": _round_values(mean),
+        "cluster": order_by_clusters(found),
     }
 
 
-def _pairs(pairs: Pairwise) -> dict[str, Any]:
+def _convert_pairs(pairs: Pairwise) -> dict[str, Any]:
     """The upper triangle of each matrix, row by row."""
     upper = np.triu_indices(len(pairs.labels), 1)
-    columns = {name: _rounded(values[upper]) for name, values in pairs.columns.items() if name in COLUMNS}
+    columns = {name: _round_values(values[upper]) for name, values in pairs.columns.items() if name in PAIR_COLUMNS}
     return columns | {"level": pairs.level, "permutations": pairs.permutations, "adjust": pairs.adjust}
 
 
-def _rounded(values: FloatArray) -> list[Any]:
-    return [plain_value(float(f"{value:.{DIGITS}g}")) for value in np.asarray(values, float)]
+def _round_values(values: FloatArray) -> list[Any]:
+    return [plain_value(float(f"{value:.{PAIR_DIGITS}g}")) for value in np.asarray(values, float)]
 
 
-def _test(tested: Tested) -> dict[str, Any]:
+def _convert_test(tested: TestOutcome) -> dict[str, Any]:
     """The outcome of a test; the rearrangements in the units of the distance, plug-in, which grows with F."""
     test = tested.result
     finite = 0 < test.distance < np.inf
     freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
     found = test.to_dict() | told
-    return found | {"null": _rounded(np.log1p(test.null / freedom)) if finite else []}
+    return found | {"null": _round_values(np.log1p(test.null / freedom)) if finite else []}
 
 
-def _levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
+def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
     """Hierarchies that add up: the levels as the rows come, and below what is held fixed."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
     return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
 
 
-def _attributions(
-    summary: Summary, question: Question, given: tuple[str, ...]
-) -> tuple[Attribution, Attribution | None]:
+def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> tuple[Attribution, Attribution | None]:
     options: dict[str, Any] = {"given": given, "weights": question.weights}
     by_unit = None
     if question.units:
@@ -192,16 +197,16 @@ def _attributions(
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 
 
-def _attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
+def _convert_attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
     """The largest contributions, and what all others add up to."""
-    top = found.top(TOP)
+    top = found.top(MOST_CONTRIBUTIONS)
     labels = [names[k] if names else label_text(found.labels[k]) for k in top]
     rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
     return {
         "over": found.over,
         "number": len(found.labels),
         "labels": labels,
-        "share": _rounded(found.share[top]),
-        "without": _rounded(found.without[top]),
+        "share": _round_values(found.share[top]),
+        "without": _round_values(found.without[top]),
         "rest": plain_value(rest),
     }

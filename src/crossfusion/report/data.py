@@ -13,7 +13,7 @@ from crossfusion.summary import Summary, read_summary, storage
 
 
 @dataclass(frozen=True)
-class Data:
+class ReportData:
     """A summary by all factors of a question, and what else is known."""
 
     summary: Summary
@@ -29,7 +29,7 @@ class Data:
         return self.rows is not None and len(self.rows.x) == self.seen - self.summary.dropped
 
 
-def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors: Any, nan: str) -> Data:
+def read_data(source: Any, question: Question, by: Mapping[str, Any] | None, vectors: Any, nan: str) -> ReportData:
     """A summary, and some of the rows if there are any."""
     if isinstance(source, str | os.PathLike) and storage.is_summary(source):
         source = read_summary(source)
@@ -39,7 +39,7 @@ def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors:
                 problem=f"{arg('by')} and {arg('vectors')} go with rows",
                 remedy="leave them out where source is a summary",
             )
-        return Data(source, question)
+        return ReportData(source, question)
     if by is not None:
         missing = [name for name in question.factors if name not in by]
         if missing:
@@ -48,19 +48,21 @@ def read(source: Any, question: Question, by: Mapping[str, Any] | None, vectors:
             )
         by = {name: by[name] for name in question.factors}
     sources, _ = open_sources(source, list(question.factors) if by is None else by, vectors)
-    return drawn(sources, question, lambda watched: collect(watched, nan=nan))
+    return summarize_and_sample(sources, question, lambda watched: collect(watched, nan=nan))
 
 
-def drawn(sources: Sequence[Any], question: Question, reduce: Callable[[Sequence[Any]], Summary]) -> Data:
+def summarize_and_sample(
+    sources: Sequence[Any], question: Question, reduce: Callable[[Sequence[Any]], Summary]
+) -> ReportData:
     """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
     sample = Sample(question.seed)
     here = all(isinstance(source, Source) for source in sources)
-    summary, lost = _watched(lambda: reduce(sample.watch(sources) if here else sources))
+    summary, lost = _record_lost_groups(lambda: reduce(sample.watch(sources) if here else sources))
     features = next((source.features for source in sources if getattr(source, "features", ())), ())
-    return Data(summary, question, sample.rows(), sample.seen, features, lost)
+    return ReportData(summary, question, sample.rows(), sample.seen, features, lost)
 
 
-def _watched(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:
+def _record_lost_groups(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:
     """What some work gives, and its warnings of lost groups, which the page repeats."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CrossfusionWarning)

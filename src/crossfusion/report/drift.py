@@ -6,26 +6,26 @@ from typing import Any
 
 from crossfusion._base import InputError, label_text
 from crossfusion.report.evidence import Evidence
-from crossfusion.report.html.markup import isolated, number
+from crossfusion.report.html.markup import format_number, isolate
 from crossfusion.summary import Drift, list_periods
 
-RATE = 0.01  # of false alarms of a period
-LEAST = 3  # periods that an alarm needs to know what is usual
-FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm", "level", "rate")
+FALSE_ALARM_RATE = 0.01  # of false alarms of a period
+LEAST_PERIODS = 3  # periods that an alarm needs to know what is usual
+DRIFT_FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm", "level", "rate")
 
 
-def over_time(evidence: Evidence) -> Drift | None:
+def measure_drift(evidence: Evidence) -> Drift | None:
     """Drift from the first third of the periods, or None, and then what is missing and why."""
     asked, summary = evidence.question, evidence.summary
     if asked.time is None:
         return None
     try:
         number_of_periods = len(list_periods(summary, asked.time)[1])
-        first = min(max(LEAST, number_of_periods // 3), number_of_periods - 1)
+        first = min(max(LEAST_PERIODS, number_of_periods // 3), number_of_periods - 1)
         options: dict[str, Any] = {
             "reference": f"first:{first}",
             "given": asked.given,
-            "alarm": RATE if first >= LEAST else None,
+            "alarm": FALSE_ALARM_RATE if first >= LEAST_PERIODS else None,
             "weights": asked.weights,
             "seed": asked.seed,
         }
@@ -39,7 +39,7 @@ def over_time(evidence: Evidence) -> Drift | None:
         return None
 
 
-def as_data(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any] | None:
+def convert_drift(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any] | None:
     """What the page draws; features by name, where they have any."""
     if drift is None:
         return None
@@ -47,7 +47,7 @@ def as_data(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any]
         parts = {name: replace(part, labels=tuple(features)) for name, part in drift.attributions.items()}
         drift = replace(drift, attributions=parts)
     plain = drift.to_dict()
-    return {name: plain[name] for name in FIELDS} | {
+    return {name: plain[name] for name in DRIFT_FIELDS} | {
         "time": drift.time,
         "periods": [drift.window(k) for k in range(len(drift.periods))],
         "reference": [label_text(period) for period in drift.reference],
@@ -56,18 +56,19 @@ def as_data(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any]
     }
 
 
-def in_words(drift: Drift | None) -> list[str]:
+def describe_drift(drift: Drift | None) -> list[str]:
     """Whether and when there is an alarm."""
     if drift is None:
         return []
-    time, judged = isolated(drift.time), len(drift.periods)
+    time, judged = isolate(drift.time), len(drift.periods)
     compared = f"first {len(drift.reference)}"
     if drift.rate is None:
         far = int(drift.distance.argmax())
-        most = f"{isolated(drift.window(far))} lies farthest from the {compared} ({number(float(drift.distance[far]))})"
+        distance = format_number(float(drift.distance[far]))
+        most = f"{isolate(drift.window(far))} lies farthest from the {compared} ({distance})"
         return [f"Over {time}, {most}; there are too few periods for an alarm."]
     alarms = [k for k in range(judged) if drift.alarm[k]]
     if not alarms:
         return [f"Over {time}, none of {judged:,} periods is an alarm against the {compared}."]
-    when = isolated(drift.window(alarms[0]))
+    when = isolate(drift.window(alarms[0]))
     return [f"Over {time}, {len(alarms):,} of {judged:,} periods are alarms against the {compared}, from {when} on."]

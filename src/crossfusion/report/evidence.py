@@ -21,16 +21,19 @@ from crossfusion.summary import (
 )
 
 T = TypeVar("T")
-TESTED = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
-LIMITS = {"units": 8000, "rows": 2000}  # pairs up to which each has an interval, by units or by rows, which take longer
-ADJUST = "holm"
-ESTIMATE = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
+MOST_TESTED_PAIRS = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
+MOST_INTERVAL_PAIRS = {
+    "units": 8000,
+    "rows": 2000,
+}  # pairs up to which each has an interval, by units or by rows, which take longer
+ADJUSTMENT = "holm"
+ESTIMATE_FIELDS = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
-TOO_MANY = "there are more rows than are held in memory: name in units what is independent, such as the patient"
+TOO_MANY_ROWS = "there are more rows than are held in memory: name in units what is independent, such as the patient"
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestOutcome:
     """A test, and what it exchanged: `number` of `total` rows or units, or labels within units."""
 
     result: TestResult
@@ -71,7 +74,7 @@ class Evidence:
         """Why there are no intervals at all, if there are none."""
         if self.question.units or self.by_rows:
             return None
-        return NO_UNITS if self.rows is None else TOO_MANY
+        return NO_UNITS if self.rows is None else TOO_MANY_ROWS
 
     def distance(self, between: tuple[str, ...], given: tuple[str, ...], what: str | None = None) -> Fusion:
         """Distance with its interval, where there can be one, and a look at the shape of the groups in the rows.
@@ -92,7 +95,7 @@ class Evidence:
         if self.rows is not None and not found.caution and not self.by_rows:
             looked = self._tried(None, lambda: self._of_rows(between, given))
             return replace(found, caution=looked.caution if looked else None)
-        return replace(plain, **{name: getattr(found, name) for name in ESTIMATE})
+        return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 
     def _of_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
         assert self.rows is not None
@@ -116,14 +119,14 @@ class Evidence:
         number = count_pairs(plain)
         if not number or self.why_not is not None:
             return plain
-        if number > LIMITS["units" if asked.units else "rows"]:
+        if number > MOST_INTERVAL_PAIRS["units" if asked.units else "rows"]:
             self.missing["intervals of pairs"] = (
                 f"there are {number:,} pairs, which would take long: select groups first"
             )
             return plain
-        tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUST}
-        tests["permutations"] = asked.permutations if number <= TESTED else None
-        if number > TESTED:
+        tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUSTMENT}
+        tests["permutations"] = asked.permutations if number <= MOST_TESTED_PAIRS else None
+        if number > MOST_TESTED_PAIRS:
             self.missing["tests of pairs"] = f"there are {number:,} pairs, too many for tests to say anything"
 
         def ask() -> Pairwise:
@@ -142,12 +145,12 @@ class Evidence:
     def _codes(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
         """Codes of the rows' groups as the summary numbers them (-1: not among them), and of their strata."""
         assert self.rows is not None
-        places = {label: k for k, label in enumerate(group_labels(summary, self.question.between))}
+        places = {label: k for k, label in enumerate(list_groups(summary, self.question.between))}
         code, groups = factors.encode(self.rows.keys.select(list(self.question.between)))
         own = np.array([places.get(label, -1) for label in factors.list_labels(groups)])
         return own[code], factors.encode(self.rows.keys.select(list(given)))[0] if given else None
 
-    def test(self, given: tuple[str, ...]) -> Tested | None:
+    def test(self, given: tuple[str, ...]) -> TestOutcome | None:
         """Outcome of the permutation test, and what was exchanged."""
         asked = self.question
         tests: dict[str, Any] = {"permutations": asked.permutations, "seed": asked.seed}
@@ -162,15 +165,15 @@ class Evidence:
                 describe_exchange(self.summary, asked.between, asked.units),
                 len(self.summary.rollup(asked.units)),
             )
-            return Tested(found, said, number, total, by_units=True, within=within)
+            return TestOutcome(found, said, number, total, by_units=True, within=within)
         if self.rows is None:
             self.missing["test"] = NO_UNITS
             return None
         rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
         tested = self._tried("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
-        return None if tested is None else Tested(tested, "single rows", len(rows), self.total)
+        return None if tested is None else TestOutcome(tested, "single rows", len(rows), self.total)
 
 
-def group_labels(summary: Summary, between: tuple[str, ...]) -> list[Any]:
+def list_groups(summary: Summary, between: tuple[str, ...]) -> list[Any]:
     """The compared groups, in the order of all results."""
     return factors.list_labels(summary.rollup(between).keys.select(list(between)))

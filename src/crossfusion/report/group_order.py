@@ -5,7 +5,7 @@ import numpy as np
 from crossfusion._base import FloatArray
 
 
-def clustered(distance: FloatArray) -> list[int]:
+def order_by_clusters(distance: FloatArray) -> list[int]:
     """Leaves of an average-linkage tree, each joined to the side of the other cluster that it is closer to.
 
     Undefined distances count as the largest, so that groups which nothing compares stand apart.
@@ -19,13 +19,13 @@ def clustered(distance: FloatArray) -> list[int]:
         a, b = sorted(int(k) for k in np.unravel_index(np.argmin(linkage), linkage.shape))
         sizes = len(leaves[a]), len(leaves[b])
         merged = (sizes[0] * linkage[a] + sizes[1] * linkage[b]) / sum(sizes)
-        leaves[a], leaves[b] = _joined(leaves[a], leaves[b], apart), []
+        leaves[a], leaves[b] = _join_leaves(leaves[a], leaves[b], apart), []
         linkage[a], linkage[:, a] = merged, merged
         linkage[b] = linkage[:, b] = linkage[a, a] = np.inf
     return max(leaves, key=len)
 
 
-def _joined(first: list[int], second: list[int], apart: FloatArray) -> list[int]:
+def _join_leaves(first: list[int], second: list[int], apart: FloatArray) -> list[int]:
     """Two rows of leaves end to end, turned so that the ends which meet are the closest."""
     turned = [(a, b) for a in (first, first[::-1]) for b in (second, second[::-1])]
     a, b = min(turned, key=lambda pair: apart[pair[0][-1], pair[1][0]])

@@ -7,121 +7,122 @@ from typing import Any
 import numpy as np
 
 from crossfusion.fusion import Fusion, Pairwise
-from crossfusion.report.cautions import value
-from crossfusion.report.evidence import Tested
-from crossfusion.report.html.markup import isolated, number, percent
-from crossfusion.report.name_text import crossed
+from crossfusion.report.cautions import choose_estimate
+from crossfusion.report.evidence import TestOutcome
+from crossfusion.report.html.markup import format_number, format_percent, isolate
+from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
-SIZES = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))
+SEPARATION_WORDS = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))
 
 
-def of_variance(distance: float | None) -> str:
+def format_share(distance: float | None) -> str:
     """A distance as a share of the variance, 1 − exp(−CFD)."""
     share = 0.0 if distance is None else max(0.0, -math.expm1(-distance))
-    return f"{percent(share)} of the variance"
+    return f"{format_percent(share)} of the variance"
 
 
-def with_interval(fusion: Fusion) -> str:
+def format_estimate(fusion: Fusion) -> str:
     """A distance for people, with its interval."""
-    return ", ".join(filter(None, [number(value(fusion)), interval_of(fusion)]))
+    return ", ".join(filter(None, [format_number(choose_estimate(fusion)), format_interval(fusion)]))
 
 
-def interval_of(fusion: Fusion) -> str | None:
+def format_interval(fusion: Fusion) -> str | None:
     """An interval for people."""
     if fusion.interval is None or fusion.level is None:
         return None
-    low, high = map(number, fusion.interval)
+    low, high = map(format_number, fusion.interval)
     return f"{100 * fusion.level:.4g}\u202f% interval {low} to {high}"
 
 
-def by_chance(main: Fusion, tested: Tested | None, level: float) -> bool | None:
+def could_be_chance(main: Fusion, tested: TestOutcome | None, level: float) -> bool | None:
     """Whether chance would separate the groups as far, by a test or else by the interval; None without either."""
     if tested is not None and not tested.partial:
         return tested.result.pvalue > 1 - level
     return None if main.interval is None else main.interval[0] <= 0
 
 
-def verdict(main: Fusion, tested: Tested | None, level: float) -> str:
+def choose_verdict(main: Fusion, tested: TestOutcome | None, level: float) -> str:
     """Two or three words."""
-    found = value(main)
-    if found is None or _single(main):
+    found = choose_estimate(main)
+    if found is None or _has_single_rows(main):
         return "cannot be told"
-    share, chance = -math.expm1(-found), by_chance(main, tested, level)
-    if found <= 0 or (chance and share < SIZES[0][0]):
+    share, chance = -math.expm1(-found), could_be_chance(main, tested, level)
+    if found <= 0 or (chance and share < SEPARATION_WORDS[0][0]):
         return "together, as far as one can tell"
     if chance:
         return "not surely apart"
     if chance is None:
         return "apart, if not by chance"
-    return next(word for edge, word in SIZES if share < edge or edge == math.inf)
+    return next(word for edge, word in SEPARATION_WORDS if share < edge or edge == math.inf)
 
 
-def _single(fusion: Fusion) -> bool:
+def _has_single_rows(fusion: Fusion) -> bool:
     """Whether every group is a single row, so that nothing is known of the variance within."""
     return max(fusion.counts.values()) < 2
 
 
-def headline(
+def write_headline(
     question: Question,
     plain: Fusion,
     adjusted: Fusion | None,
     pairs: Pairwise,
-    tested: Tested | None,
+    tested: TestOutcome | None,
     rows: int,
 ) -> list[str]:
     """Which groups are apart and by how much, given the label, beyond chance, by which units."""
     return [
-        _apart(question, plain, adjusted, tested),
-        *_given(question, plain, adjusted),
-        *_extremes(pairs, len(plain.counts)),
-        *_chance(tested, question, adjusted),
-        _counted(question, tested, plain if adjusted is None else adjusted, rows),
+        _describe_separation(question, plain, adjusted, tested),
+        *_describe_adjustment(question, plain, adjusted),
+        *_describe_extremes(pairs, len(plain.counts)),
+        *_describe_test(tested, question, adjusted),
+        _describe_counting(question, tested, plain if adjusted is None else adjusted, rows),
     ]
 
 
-def _apart(question: Question, plain: Fusion, adjusted: Fusion | None, tested: Tested | None) -> str:
-    between, main = crossed(question.between), plain if adjusted is None else adjusted
-    said = verdict(main, tested, question.level)
-    if value(main) is None:
+def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | None, tested: TestOutcome | None) -> str:
+    between, main = format_factors(question.between), plain if adjusted is None else adjusted
+    said = choose_verdict(main, tested, question.level)
+    if choose_estimate(main) is None:
+        given, distance = format_factors(question.given), format_number(choose_estimate(plain))
         return (
-            f"No {crossed(question.given)} is found in two {between} groups: what separates the {between} groups (a"
-            f" distance of {number(value(plain))}) cannot be told from {crossed(question.given)}."
+            f"No {given} is found in two {between} groups: what separates the {between} groups (a"
+            f" distance of {distance}) cannot be told from {given}."
         )
-    if _single(main):
+    if _has_single_rows(main):
         return f"Every {between} group is a single row, so how far groups are apart cannot be told."
-    within = f" with {crossed(question.given)} held fixed" if adjusted is not None else ""
+    within = f" with {format_factors(question.given)} held fixed" if adjusted is not None else ""
     return (
-        f"The {len(plain.counts):,} {between} groups are {said}{within}: {of_variance(value(main))} lies between them"
-        f" (distance {with_interval(main)})."
+        f"The {len(plain.counts):,} {between} groups are {said}{within}: {format_share(choose_estimate(main))} lies"
+        f" between them (distance {format_estimate(main)})."
     )
 
 
-def _given(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[str]:
+def _describe_adjustment(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[str]:
     """Whether the distance survives adjustment."""
     if adjusted is None:
         return []
-    before, after = value(plain), value(adjusted)
-    given = crossed(question.given)
+    before, after = choose_estimate(plain), choose_estimate(adjusted)
+    given = format_factors(question.given)
     if before is None or after is None:
         return []
-    looks = f"As the rows come, {of_variance(before)} lies between them (distance {with_interval(plain)})"
+    looks = f"As the rows come, {format_share(before)} lies between them (distance {format_estimate(plain)})"
     if not 0 < before < math.inf or after >= before:
         return [f"{looks}; with {given} held fixed it is not smaller."]
-    share = percent(min(1.0, 1 - after / before))
+    share = format_percent(min(1.0, 1 - after / before))
     return [f"{looks}; with {given} held fixed it is {share} smaller."]
 
 
-def _extremes(pairs: Pairwise, groups: int) -> list[str]:
+def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
     """The farthest and the closest pair, of those that are shown."""
     first, second = np.triu_indices(len(pairs.labels), 1)
-    found = shown(pairs)[first, second]
+    found = select_estimates(pairs)[first, second]
     defined = np.flatnonzero(np.isfinite(found))
     if len(defined) < 2 or np.ptp(found[defined]) == 0:
         return []
 
     def pair(k: int) -> str:
-        return f"{isolated(pairs.labels[first[k]])} and {isolated(pairs.labels[second[k]])} ({number(found[k])})"
+        return f"{isolate(pairs.labels[first[k]])} and {isolate(pairs.labels[second[k]])} ({format_number(found[k])})"
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
     few = len(pairs.labels)
@@ -129,46 +130,48 @@ def _extremes(pairs: Pairwise, groups: int) -> list[str]:
     return [f"{farthest} apart are {pair(int(most))}, closest {pair(int(least))}."]
 
 
-def shown(pairs: Pairwise) -> Any:
+def select_estimates(pairs: Pairwise) -> Any:
     """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
     values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
     return np.where(pairs.overlap == 0, np.nan, values)
 
 
-def of_methods(found: dict[str, Any] | None) -> list[str]:
+def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     """Which version of the rows leaves the groups closest, and which one all else is about."""
     if found is None:
         return []
     best = found["names"][found["rank"].index(1)]
     closest = found["batch"][found["names"].index(best)]["value"]
-    about = f"All sections but “batch versus biology” are about the version {isolated(found['reference'])}"
+    about = f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}"
     if best == found["reference"]:
         return [f"{about}; no other version leaves the groups closer."]
     kept = (
-        "" if found["best"] is None else f", first in {percent(found['best'][found['names'].index(best)])} of resamples"
+        ""
+        if found["best"] is None
+        else f", first in {format_percent(found['best'][found['names'].index(best)])} of resamples"
     )
-    return [f"{about}; {isolated(best)} leaves the groups closest ({number(closest)}{kept})."]
+    return [f"{about}; {isolate(best)} leaves the groups closest ({format_number(closest)}{kept})."]
 
 
-def exchanged(tested: Tested, question: Question) -> str:
+def describe_exchanged(tested: TestOutcome, question: Question) -> str:
     """What a test exchanged, for people."""
     if not tested.by_units:
         return "single rows" if tested.number == tested.total else f"{tested.number:,} rows drawn at random"
-    units = crossed(question.units)
-    return f"{crossed(question.between)} within {units}" if tested.within else units
+    units = format_factors(question.units)
+    return f"{format_factors(question.between)} within {units}" if tested.within else units
 
 
-def _chance(tested: Tested | None, question: Question, adjusted: Fusion | None) -> list[str]:
+def _describe_test(tested: TestOutcome | None, question: Question, adjusted: Fusion | None) -> list[str]:
     if tested is None:
         return []
     test = tested.result
     number_of = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,} random"
-    found = f"p = {pvalue(test.pvalue)}"
-    source = f"{number_of} rearrangements of {exchanged(tested, question)}"
+    found = f"p = {format_pvalue(test.pvalue)}"
+    source = f"{number_of} rearrangements of {describe_exchanged(tested, question)}"
     if tested.partial:
-        several = f"{tested.number:,} of {tested.total:,} {crossed(question.units)} units"
+        several = f"{tested.number:,} of {tested.total:,} {format_factors(question.units)} units"
         return [f"A test sees only the {several} that have several groups: {found}, from {source}."]
-    start = "" if adjusted is None or value(adjusted) is not None else "As the rows come: "
+    start = "" if adjusted is None or choose_estimate(adjusted) is not None else "As the rows come: "
     if test.pvalue <= 1 - question.level:
         return [f"{start}Chance alone would hardly have done that: {found}, from {source}."]
     if test.null.min() < test.statistic and test.null.max() <= test.statistic:
@@ -176,12 +179,12 @@ def _chance(tested: Tested | None, question: Question, adjusted: Fusion | None) 
     return [f"{start}Chance could have done that: {found}, from {source}."]
 
 
-def pvalue(probability: float) -> str:
+def format_pvalue(probability: float) -> str:
     """A p-value for people."""
     return f"{probability:.3g}"
 
 
-def _counted(question: Question, tested: Tested | None, main: Fusion, rows: int) -> str:
+def _describe_counting(question: Question, tested: TestOutcome | None, main: Fusion, rows: int) -> str:
     """By what the evidence is counted, if anything is."""
     if tested is None and main.interval is None:
         return "Neither an interval nor a test could be had, so chance is not ruled out: see “what could mislead”."
@@ -189,13 +192,13 @@ def _counted(question: Question, tested: Tested | None, main: Fusion, rows: int)
         number_of = f"{tested.total:,} " if tested else ""
         some = tested is not None and tested.number < tested.total and not tested.within
         fewer = f", of which {tested.number:,} are in strata of several groups" if tested and some else ""
-        return f"Counted by {number_of}{crossed(question.units)} units{fewer}, not by the {rows:,} rows."
+        return f"Counted by {number_of}{format_factors(question.units)} units{fewer}, not by the {rows:,} rows."
     return f"No units are named, so the {rows:,} rows count as independent, which they seldom are."
 
 
-def tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[str, Any]]:
+def make_tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[str, Any]]:
     """Distances that are shown large: name, value, and what each is about."""
-    between, given = crossed(question.between), crossed(question.given)
+    between, given = format_factors(question.between), format_factors(question.given)
     names = {
         "plain": (f"CFD({between})", f"between {between} groups, as the rows come"),
         "adjusted": (f"CFD({between} | {given})", f"between {between} groups of the same {given}"),
@@ -204,9 +207,14 @@ def tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[
     return [
         {
             "name": names[kind][0],
-            "value": number(value(fusion)),
-            "interval": interval_of(fusion),
-            "text": f"{'nothing to compare' if value(fusion) is None else of_variance(value(fusion))} {names[kind][1]}",
+            "value": format_number(choose_estimate(fusion)),
+            "interval": format_interval(fusion),
+            "text": f"{_format_tile_share(fusion)} {names[kind][1]}",
         }
         for kind, fusion in found
     ]
+
+
+def _format_tile_share(fusion: Fusion) -> str:
+    distance = choose_estimate(fusion)
+    return "nothing to compare" if distance is None else format_share(distance)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from crossfusion._version import __version__
-from crossfusion.report.html.markup import element, written
-from crossfusion.report.name_text import crossed
+from crossfusion.report.html.markup import escape_sentence, make_element
+from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
 CITATION = (
@@ -28,7 +28,7 @@ WEIGHTS = {
 }
 
 
-def made(command: str) -> dict[str, Any]:
+def describe_environment(command: str) -> dict[str, Any]:
     """What a report was made with."""
     return {
         "crossfusion": __version__,
@@ -40,30 +40,30 @@ def made(command: str) -> dict[str, Any]:
     }
 
 
-def methods_section(question: Question, found: Mapping[str, Any]) -> str:
+def render_methods(question: Question, found: Mapping[str, Any]) -> str:
     """HTML of formulas, choices and versions."""
     made_with = found["made"]
     formulas = files("crossfusion.report").joinpath("methods.html").read_text(encoding="utf-8")
-    choices = "".join(element("li", written(text)) for text in _choices(question, found))
+    choices = "".join(make_element("li", escape_sentence(text)) for text in _describe_choices(question, found))
     programs = f"crossfusion {made_with['crossfusion']}, NumPy {made_with['numpy']}, Python {made_with['python']}"
     return (
         formulas
-        + element("ul", choices)
-        + element("p", f"Made with {written(programs)}, seed {question.seed}, by")
-        + element("pre", element("code", written(made_with["command"])), tabindex=0)
+        + make_element("ul", choices)
+        + make_element("p", f"Made with {escape_sentence(programs)}, seed {question.seed}, by")
+        + make_element("pre", make_element("code", escape_sentence(made_with["command"])), tabindex=0)
     )
 
 
-def _choices(question: Question, found: Mapping[str, Any]) -> list[str]:
+def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]:
     """What was chosen for this report, in sentences."""
     level, about = f"{100 * question.level:g} %", found["about"]
     intervals = any("interval" in fusion for fusion in found["distances"].values())
     said = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
     if question.units and intervals:
         said.append(
-            f"Intervals are at {level} confidence; they and the unbiased distances count {crossed(question.units)}"
-            " units. They are of single distances, each at its level, and invert a test of every distance that might be"
-            " true."
+            f"Intervals are at {level} confidence; they and the unbiased distances count"
+            f" {format_factors(question.units)} units. They are of single distances, each at its level, and invert a"
+            " test of every distance that might be true."
         )
     elif question.units:
         said.append("Unbiased distances count rows, as there could be no interval by units.")

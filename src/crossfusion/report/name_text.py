@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from crossfusion.report.html.markup import ISOLATED, isolated
+from crossfusion.report.html.markup import ISOLATES, isolate
 
-LISTED = 6
-PLAIN = str.maketrans({ISOLATED[0]: "", ISOLATED[-1]: "", "\u202f": "", "−": "-"})
+MOST_LISTED = 6
+PLAIN_CHARACTERS = str.maketrans({ISOLATES[0]: "", ISOLATES[-1]: "", "\u202f": "", "−": "-"})
 
 
-def crossed(names: Sequence[str]) -> str:
+def format_factors(names: Sequence[str]) -> str:
     """The name of a factor in a sentence, or of the combinations of several."""
-    return " × ".join(map(isolated, names))
+    return " × ".join(map(isolate, names))
 
 
-def listed(names: Sequence[Any]) -> str:
+def format_list(names: Sequence[Any]) -> str:
     """The first of some names, and how many more there are."""
-    shown = ", ".join(map(str, names[:LISTED]))
-    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED:,} more"
+    shown = ", ".join(map(str, names[:MOST_LISTED]))
+    return shown if len(names) <= MOST_LISTED else f"{shown} and {len(names) - MOST_LISTED:,} more"
 
 
-def plain_text(sentence: str) -> str:
+def strip_marks(sentence: str) -> str:
     """A sentence for a terminal: without the marks that keep names apart, numbers as everywhere else there."""
-    return sentence.translate(PLAIN)
+    return sentence.translate(PLAIN_CHARACTERS)

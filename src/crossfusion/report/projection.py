@@ -7,17 +7,17 @@ import numpy as np
 from crossfusion._base import FloatArray, factors, label_text
 from crossfusion.fusion import find_plane
 from crossfusion.io import Rows
-from crossfusion.report.html.markup import shortened
+from crossfusion.report.html.markup import shorten
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
 
-POINTS = 3000  # rows that are drawn one by one
-BINS = 60  # of the density, along the wider side
-NAME = 200  # characters of a name that are kept: groups have theirs in full elsewhere
-UNITS = 1000  # coordinates are whole numbers of this part of the extent
+MOST_POINTS = 3000  # rows that are drawn one by one
+DENSITY_BINS = 60  # of the density, along the wider side
+PROJECTED_NAME_LENGTH = 200  # characters of a name that are kept: groups have theirs in full elsewhere
+COORDINATE_STEPS = 1000  # coordinates are whole numbers of this part of the extent
 
 
-def projection(summary: Summary, question: Question, rows: Rows | None) -> dict[str, Any]:
+def project_groups(summary: Summary, question: Question, rows: Rows | None) -> dict[str, Any]:
     """Means of all groups, and if there are rows some of them, on the plane."""
     groups = summary.rollup(question.between).moments
     centre, axes, shown, second = find_plane(groups, summary.moments.mean, None if rows is None else rows.x)
@@ -26,30 +26,31 @@ def projection(summary: Summary, question: Question, rows: Rows | None) -> dict[
     placed = np.concatenate([*means.values(), *([] if cloud is None else [cloud])])
     extent = float(np.quantile(np.abs(placed), 0.9995)) or 1.0
     found: dict[str, Any] = {"shown": shown, "second": second, "points": None, "density": None, "of": None}
-    codes = {name: _codes(summary, name, rows) for name in question.factors}
+    codes = {name: _encode_rows(summary, name, rows) for name in question.factors}
     found["factors"] = [
-        {"name": name, "labels": codes[name][0], "means": _whole(means[name], extent)} for name in question.factors
+        {"name": name, "labels": codes[name][0], "means": _round_coordinates(means[name], extent)}
+        for name in question.factors
     ]
     if cloud is not None:
         found["of"] = len(cloud)
         found["points"] = {
-            "at": _whole(cloud[:POINTS], extent),
-            "codes": {name: codes[name][1][:POINTS] for name in question.factors},
+            "at": _round_coordinates(cloud[:MOST_POINTS], extent),
+            "codes": {name: codes[name][1][:MOST_POINTS] for name in question.factors},
         }
-        found["density"] = _density(cloud / extent) if len(cloud) > POINTS else None
+        found["density"] = _count_density(cloud / extent) if len(cloud) > MOST_POINTS else None
     return found
 
 
-def _whole(places: FloatArray, extent: float) -> list[list[int]]:
+def _round_coordinates(places: FloatArray, extent: float) -> list[list[int]]:
     """Coordinates as whole numbers; what lies far outside is put on the edge."""
-    found: list[list[int]] = np.rint(np.clip(places / extent, -1.05, 1.05) * UNITS).astype(int).tolist()
+    found: list[list[int]] = np.rint(np.clip(places / extent, -1.05, 1.05) * COORDINATE_STEPS).astype(int).tolist()
     return found
 
 
-def _codes(summary: Summary, name: str, rows: Rows | None) -> tuple[list[str], list[int]]:
+def _encode_rows(summary: Summary, name: str, rows: Rows | None) -> tuple[list[str], list[int]]:
     """Names of a factor's values, and of each row its code among them."""
     values = factors.list_labels(summary.rollup([name]).keys.select([name]))
-    names = [shortened(value, NAME) for value in values]
+    names = [shorten(value, PROJECTED_NAME_LENGTH) for value in values]
     if rows is None:
         return names, []
     code, present = factors.encode(rows.keys.select([name]))
@@ -58,14 +59,14 @@ def _codes(summary: Summary, name: str, rows: Rows | None) -> tuple[list[str], l
     return names, own[code].tolist()
 
 
-def _density(places: FloatArray) -> dict[str, Any]:
+def _count_density(places: FloatArray) -> dict[str, Any]:
     """How many rows lie in each cell of a grid, those that have any."""
     low, high = places.min(axis=0).clip(-1.05), places.max(axis=0).clip(max=1.05)
-    step = float((high - low).max()) / BINS or 1.0
+    step = float((high - low).max()) / DENSITY_BINS or 1.0
     place = np.floor((np.clip(places, low, high) - low) / step).astype(int)
     cells, count = np.unique(place, axis=0, return_counts=True)
     return {
-        "low": [round(float(value) * UNITS, 1) for value in low],
-        "step": round(step * UNITS, 2),
+        "low": [round(float(value) * COORDINATE_STEPS, 1) for value in low],
+        "step": round(step * COORDINATE_STEPS, 2),
         "cells": np.column_stack([cells, count]).tolist(),
     }

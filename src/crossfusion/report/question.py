@@ -35,7 +35,7 @@ class Question(Record):
         return tuple(dict.fromkeys([*self.between, *self.given, *self.levels, *self.units, *single]))
 
 
-def asked(
+def make_question(
     between: Factors,
     given: Factors | None,
     units: Factors | None,
@@ -54,7 +54,7 @@ def asked(
     check_option(weights, WEIGHTS, "weights")
     compared = as_names(between, "between", needed=True)
     held, counted = as_names(given, "given"), as_names(units, "units")
-    single = {name: _one(value, name) for name, value in (("time", time), ("method", method))}
+    single = {name: _check_single(value, name) for name, value in (("time", time), ("method", method))}
     _check_apart(compared, held, counted, single)
     if reference is not None and method is None:
         raise InputError(
@@ -83,7 +83,7 @@ def asked(
     )
 
 
-def _one(value: Any, name: str) -> str | None:
+def _check_single(value: Any, name: str) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise InputError(name, value, "is not the name of one factor", "pass a name, or leave it out")

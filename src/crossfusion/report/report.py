@@ -8,17 +8,17 @@ from typing import Any
 
 from crossfusion._base import FileError, files
 from crossfusion.fusion import Content, DisplayMixin
-from crossfusion.report.contents import contents
-from crossfusion.report.data import Data, read
-from crossfusion.report.methods_text import made
-from crossfusion.report.name_text import crossed, plain_text
-from crossfusion.report.page import page
-from crossfusion.report.question import Question, asked
+from crossfusion.report.contents import build_contents
+from crossfusion.report.data import ReportData, read_data
+from crossfusion.report.methods_text import describe_environment
+from crossfusion.report.name_text import format_factors, strip_marks
+from crossfusion.report.page import render_page
+from crossfusion.report.question import Question, make_question
 from crossfusion.summary import Factors
 
 __all__ = ["Report"]
 
-ENDINGS = (".html", ".htm")
+PAGE_ENDINGS = (".html", ".htm")
 SANDBOX = "allow-scripts allow-downloads"
 FRAME = "width: 100%; height: 42rem; border: 1px solid #8884; border-radius: 6px"  # a screen of a notebook
 
@@ -105,22 +105,24 @@ class Report(DisplayMixin):
         vectors: str | Sequence[str] | None = None,
         nan: str = "raise",
     ) -> None:
-        question = asked(between, given, units, time, method, reference, levels, weights, level, permutations, seed)
-        data = read(source, question, by, vectors, nan)
-        self._finish(data, title, _call(question))
+        question = make_question(
+            between, given, units, time, method, reference, levels, weights, level, permutations, seed
+        )
+        data = read_data(source, question, by, vectors, nan)
+        self._finish(data, title, _format_call(question))
 
     @classmethod
-    def _of(cls, data: Data, title: str | None, command: str) -> "Report":
+    def _of(cls, data: ReportData, title: str | None, command: str) -> "Report":
         """A report on what was read elsewhere, by a command."""
         report = cls.__new__(cls)
         report._finish(data, title, command)
         return report
 
-    def _finish(self, data: Data, title: str | None, command: str) -> None:
+    def _finish(self, data: ReportData, title: str | None, command: str) -> None:
         self._question = data.question
-        between = plain_text(crossed(data.question.between))
+        between = strip_marks(format_factors(data.question.between))
         self._title = f"How far apart are the {between} groups?" if title is None else str(title)
-        self._found = contents(data) | {"title": self._title, "made": made(command)}
+        self._found = build_contents(data) | {"title": self._title, "made": describe_environment(command)}
 
     def to_dict(self) -> dict[str, Any]:
         """What the page says, ready for JSON: the same that is inside the page.
@@ -140,7 +142,7 @@ class Report(DisplayMixin):
         str
             A whole document that needs nothing else, neither files nor network.
         """
-        return page(self._found, self._title, self._question)
+        return render_page(self._found, self._title, self._question)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page, whole or not at all.
@@ -154,7 +156,7 @@ class Report(DisplayMixin):
         files.write_text(path, self.to_html())
 
     def _contents(self) -> list[Content]:
-        return [plain_text(sentence) for sentence in self._found["headline"]]
+        return [strip_marks(sentence) for sentence in self._found["headline"]]
 
     def _repr_html_(self) -> str:
         """The page in a frame of the notebook, which its script cannot leave."""
@@ -164,16 +166,16 @@ class Report(DisplayMixin):
 
 def check_page(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
-    if not os.fspath(path).lower().endswith(ENDINGS):
-        raise FileError(os.fspath(path), "has an ending that does not fit a page", f"use {' or '.join(ENDINGS)}")
+    if not os.fspath(path).lower().endswith(PAGE_ENDINGS):
+        raise FileError(os.fspath(path), "has an ending that does not fit a page", f"use {' or '.join(PAGE_ENDINGS)}")
     files.check_folder(path)
     if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
         raise FileError(os.fspath(path), "cannot be written", "choose a file in a folder of your own")
 
 
-def _call(question: Question) -> str:
+def _format_call(question: Question) -> str:
     """The call that made a report, as far as the question goes."""
-    default = asked(question.between, None, None, None, None, None, None, "pooled", 0.95, 999, 0)
+    default = make_question(question.between, None, None, None, None, None, None, "pooled", 0.95, 999, 0)
     found = question.to_dict()
     if found["levels"] == [*question.between, *question.units]:
         del found["levels"]

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.report.html.markup import number, percent, written
-from crossfusion.report.name_text import crossed
+from crossfusion.report.html.markup import escape_sentence, format_number, format_percent
+from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
 Found = Mapping[str, Any]
 
 
-def _always(_found: Found) -> bool:
+def _is_always_wanted(_found: Found) -> bool:
     return True
 
 
@@ -23,10 +23,10 @@ class Section:
     short: str
     title: str
     text: Callable[[Found, Question], str]
-    wanted: Callable[[Found], bool] = _always
+    wanted: Callable[[Found], bool] = _is_always_wanted
 
 
-def _warnings(found: Found, _question: Question) -> str:
+def _explain_warnings(found: Found, _question: Question) -> str:
     number = len(found["warnings"])
     if not number:
         return (
@@ -35,7 +35,7 @@ def _warnings(found: Found, _question: Question) -> str:
     return "Look at these before trusting the numbers." if number > 1 else "Look at this before trusting the numbers."
 
 
-def _matrix(found: Found, _question: Question) -> str:
+def _explain_matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
     more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
     return (
@@ -44,28 +44,30 @@ def _matrix(found: Found, _question: Question) -> str:
     )
 
 
-def _forest(found: Found, _question: Question) -> str:
+def _explain_forest(found: Found, _question: Question) -> str:
     level = found["pairs"]["plain"]["level"]
     if level is None:
         return "The pairs, farthest first. There are no intervals: see “what could mislead”."
     return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}\u202f% interval."
 
 
-def _levels(_found: Found, question: Question) -> str:
-    held = f" In the second bar {written(crossed(question.given))} comes first." if question.given else ""
+def _explain_levels(_found: Found, question: Question) -> str:
+    held = (
+        f" In the second bar {escape_sentence(format_factors(question.given))} comes first." if question.given else ""
+    )
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it."
-        f" The parts add up to the whole, exactly.{held}{_by_rows(question)}"
+        f" The parts add up to the whole, exactly.{held}{_explain_row_counts(question)}"
     )
 
 
-def _by_rows(question: Question) -> str:
+def _explain_row_counts(question: Question) -> str:
     """Why unbiased distances of levels are not those of the headline."""
     return " Unbiased distances count rows here, above they count units." if question.units else ""
 
 
-def _plane(found: Found, question: Question) -> str:
-    given = written(crossed(question.given))
+def _explain_plane(found: Found, question: Question) -> str:
+    given = escape_sentence(format_factors(question.given))
     what = "version of the rows" if found["methods"] else "batch factor"
     if not _has_points(found):
         why = "a distance of each is undefined" if given else "nothing is named that should stay"
@@ -85,14 +87,13 @@ def _has_points(found: Found) -> bool:
     return any(all(isinstance(end["value"], float) for end in pair) for pair in points)  # infinity is a text
 
 
-def _cloud(found: Found, question: Question) -> str:
+def _explain_cloud(found: Found, question: Question) -> str:
     view = found["projection"]
     if view["shown"] is None:
         return "The groups’ means agree, so no plane separates them."
     come = " as the rows come" if question.given else ""
-    text = (
-        f"This plane separates the groups most{come}: it shows {percent(view['shown'])} of the variance between them."
-    )
+    shown = format_percent(view["shown"])
+    text = f"This plane separates the groups most{come}: it shows {shown} of the variance between them."
     if view["second"] != "between":
         text += " One direction is enough for that; upwards is the direction of the largest variance of what is left."
     if view["points"] is None:
@@ -102,30 +103,30 @@ def _cloud(found: Found, question: Question) -> str:
     return f"{text} Dots are {drawn}, large ones the means of groups."
 
 
-def _features(found: Found, _question: Question) -> str:
+def _explain_features(found: Found, _question: Question) -> str:
     main = found["distances"]["adjusted" if "adjusted" in found["pairs"] else "plain"]["distance"]
-    whole = "∞" if isinstance(main, str) else number(main)
+    whole = "∞" if isinstance(main, str) else format_number(main)
     return (
         "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of"
         f" them it is {whole}."
     )
 
 
-def _null(found: Found, question: Question) -> str:
+def _explain_null(found: Found, question: Question) -> str:
     test = found["test"]
     start = f"The distance under {test['permutations']:,} rearrangements of the labels"
     if not test["by_units"]:
         drawn = "" if test["number"] == test["total"] else ", drawn at random"
         return f"{start} of {test['number']:,} rows{drawn}."
-    units = written(crossed(question.units))
-    what = f"{written(crossed(question.between))} within {units}" if test["within"] else units
+    units = escape_sentence(format_factors(question.units))
+    what = f"{escape_sentence(format_factors(question.between))} within {units}" if test["within"] else units
     of_all = "" if test["number"] == test["total"] else f" of {test['total']:,}"
     return f"{start}, exchanging {what} ({test['number']:,}{of_all} units)."
 
 
-def _drift(found: Found, question: Question) -> str:
+def _explain_drift(found: Found, question: Question) -> str:
     drift = found["drift"]
-    fixed = f", within one {written(crossed(question.given))}" if question.given else ""
+    fixed = f", within one {escape_sentence(format_factors(question.given))}" if question.given else ""
     text = f"Distance (plug-in) of each period to the first {len(drift['reference'])} taken together{fixed}."
     if drift["lower"] is not None:
         text += " Lines are intervals of the unbiased distance."
@@ -137,32 +138,40 @@ def _drift(found: Found, question: Question) -> str:
     )
 
 
-def _fixed(text: str) -> Callable[[Found, Question], str]:
+def _return_text(text: str) -> Callable[[Found, Question], str]:
     return lambda _found, _question: text
 
 
 SECTIONS = (
-    Section("warnings", "Warnings", "What could mislead", _warnings),
-    Section("matrix", "Matrix", "Which groups lie apart", _matrix),
-    Section("forest", "Pairs", "Pairs with intervals", _forest),
-    Section("pair", "One pair", "The chosen pair", _fixed("Choose another one in the matrix or in the list of pairs.")),
-    Section("levels", "Levels", "Where the variance lies", _levels),
-    Section("plane", "Batch or biology", "Batch versus biology", _plane, lambda found: bool(found["plane"])),
-    Section("cloud", "Cloud", "The fused cloud", _cloud),
+    Section("warnings", "Warnings", "What could mislead", _explain_warnings),
+    Section("matrix", "Matrix", "Which groups lie apart", _explain_matrix),
+    Section("forest", "Pairs", "Pairs with intervals", _explain_forest),
+    Section(
+        "pair", "One pair", "The chosen pair", _return_text("Choose another one in the matrix or in the list of pairs.")
+    ),
+    Section("levels", "Levels", "Where the variance lies", _explain_levels),
+    Section("plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: bool(found["plane"])),
+    Section("cloud", "Cloud", "The fused cloud", _explain_cloud),
     Section(
         "drift",
         "Drift",
         "Over time",
-        _drift,
+        _explain_drift,
         lambda found: found["drift"] is not None,
     ),
-    Section("attribution", "Attribution", "What separates the groups", _features),
-    Section("null", "Chance", "Could it be chance?", _null, lambda found: found["test"] is not None),
+    Section("attribution", "Attribution", "What separates the groups", _explain_features),
+    Section("null", "Chance", "Could it be chance?", _explain_null, lambda found: found["test"] is not None),
     Section(
-        "methods", "Methods", "How this was computed", _fixed("Moments of the groups from one pass over all rows.")
+        "methods",
+        "Methods",
+        "How this was computed",
+        _return_text("Moments of the groups from one pass over all rows."),
     ),
     Section(
-        "download", "Data", "Data of this page", _fixed("All numbers are inside this file. Save them to go on with.")
+        "download",
+        "Data",
+        "Data of this page",
+        _return_text("All numbers are inside this file. Save them to go on with."),
     ),
-    Section("citation", "Citation", "Citation", _fixed("The distance is due to")),
+    Section("citation", "Citation", "Citation", _return_text("The distance is due to")),
 )

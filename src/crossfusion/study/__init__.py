@@ -7,8 +7,8 @@ package, use the same functions.
 from crossfusion._base import number_text, plain_value
 from crossfusion.evaluation import Association
 from crossfusion.inference import compute_half_width
-from crossfusion.report import Table, document, element, escaped
-from crossfusion.report import table as html_table
+from crossfusion.report import PageTable, escape, make_document, make_element
+from crossfusion.report import make_table as html_table
 from crossfusion.study import histopathology, published
 from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.evaluation import evaluate, evaluate_all
@@ -24,14 +24,12 @@ __all__ = [
     "Association",
     "Dataset",
     "Evaluation",
+    "PageTable",
     "Plan",
-    "Table",
     "compute_all",
     "compute_half_width",
     "digest",
-    "document",
-    "element",
-    "escaped",
+    "escape",
     "evaluate",
     "evaluate_all",
     "figure",
@@ -39,6 +37,8 @@ __all__ = [
     "histopathology",
     "html_table",
     "main_tables",
+    "make_document",
+    "make_element",
     "make_folder",
     "markdown_table",
     "number_text",

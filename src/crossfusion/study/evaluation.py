@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion._base import label_text, make_folder
-from crossfusion.evaluation import Ratio, Rdr, Study, associations
+from crossfusion.evaluation import Ratio, Rdr, Study, correlate_distances
 from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.result_files import write_files
 from crossfusion.study.resume import run_tasks
@@ -129,5 +129,5 @@ def _merge_studies(studies: Sequence[Found], plan: Plan) -> Study:
     outcomes = tuple(parse_outcome(entry) for study in studies for entry in study["outcomes"])
     first = studies[0]
     domains = tuple(first["domains"])
-    linked = associations(outcomes, domains, level=plan.level, permutations=plan.permutations, seed=plan.seed)
+    linked = correlate_distances(outcomes, domains, level=plan.level, permutations=plan.permutations, seed=plan.seed)
     return Study(outcomes, linked, domains, plan.metric, plan.level, first["rows"], first["repeats"])

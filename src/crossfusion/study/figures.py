@@ -23,7 +23,7 @@ def figure_style(**settings: Any) -> AbstractContextManager[None]:
         Sets the style; the settings of the caller come back at its end.
     """
     own = {name.replace("_", ".", 1): value for name, value in settings.items()}
-    context: AbstractContextManager[None] = style.matplotlib().rc_context(style.WIDE | own)
+    context: AbstractContextManager[None] = style.load_matplotlib().rc_context(style.WIDE | own)
     return context
 
 
@@ -40,7 +40,7 @@ def figure(width: float, height: float) -> Any:
     matplotlib.figure.Figure
         In the style that holds while it is drawn.
     """
-    return style.figure(width, height)
+    return style.make_figure(width, height)
 
 
 def save_figure(drawn: Any, folder: Path, name: str) -> list[Path]:
@@ -63,9 +63,9 @@ def save_figure(drawn: Any, folder: Path, name: str) -> list[Path]:
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")  # the layout is computed once, for both files
     paths = []
-    with style.matplotlib().rc_context({"svg.hashsalt": style.WIDE["svg.hashsalt"]}):
+    with style.load_matplotlib().rc_context({"svg.hashsalt": style.WIDE["svg.hashsalt"]}):
         for ending in ("png", "svg"):
             path = folder / f"{name}.{ending}"
-            write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=style.nameless(ending)))
+            write_whole(path, partial(drawn.savefig, format=ending, dpi=150, metadata=style.make_metadata(ending)))
             paths.append(path)
     return paths

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crossfusion._base import files as storage
 from crossfusion._version import __version__
-from crossfusion.report import Table, document, element, escaped, table
+from crossfusion.report import PageTable, escape, make_document, make_element, make_table
 from crossfusion.study import published, tables
 from crossfusion.study.dataset import Evaluation
 
@@ -27,7 +27,7 @@ def write_page(
     lead: Sequence[str] = (),
     points: Sequence[str] = (),
     figures: Mapping[str, str] | None = None,
-    extra: Mapping[str, Sequence[Table]] | None = None,
+    extra: Mapping[str, Sequence[PageTable]] | None = None,
     paper: str = PAPER,
 ) -> Path:
     """Write a page of what was found.
@@ -63,46 +63,46 @@ def write_page(
     """
     more = extra or {}
     names = [result.name for result in found]
-    header = element("h1", escaped(title)) + "".join(element("p", escaped(text)) for text in lead)
-    header += element("ul", "".join(element("li", escaped(text)) for text in points)) if points else ""
+    header = make_element("h1", escape(title)) + "".join(make_element("p", escape(text)) for text in lead)
+    header += make_element("ul", "".join(make_element("li", escape(text)) for text in points)) if points else ""
     header += "".join(_figure(out / name, caption) for name, caption in (figures or {}).items())
     header += _tables(more.get("", ()))
-    parts = [element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]
+    parts = [make_element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]
     parts += [_plain(name, own) for name, own in more.items() if name and name not in names]
     source = paper.format(source=published.tables()["source"])
-    footer = element(
-        "footer", f"{escaped(source)} Made by {element('code', escaped(command))}, crossfusion {__version__}."
+    footer = make_element(
+        "footer", f"{escape(source)} Made by {make_element('code', escape(command))}, crossfusion {__version__}."
     )
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     path = out / file
-    storage.write_text(path, document(title, parts, footer, style=style))
+    storage.write_text(path, make_document(title, parts, footer, style=style))
     return path
 
 
-def _section(result: Evaluation, own: Sequence[Table]) -> str:
+def _section(result: Evaluation, own: Sequence[PageTable]) -> str:
     rows = ", ".join(f"{name} {count:,}" for name, count in result.counts.items())
-    text = element("p", escaped(f"{result.note} Rows: {rows}.".strip()))
-    text += "".join(element("p", escaped(f"Caution: {said}."), class_="note") for said in result.cautions)
+    text = make_element("p", escape(f"{result.note} Rows: {rows}.".strip()))
+    text += "".join(make_element("p", escape(f"Caution: {said}."), class_="note") for said in result.cautions)
     text += _tables([*own, *tables.main_tables(result)])
     if result.study is not None:
         caption = "Distance against CDDR: a point a directed pair, a colour a correction, bars 95 % intervals"
         text += _figure(result.folder / "scatter.svg", caption.replace("95", f"{100 * result.study.level:g}"))
     rest = tables.other_tables(result)
     if rest:
-        text += element("details", element("summary", f"{len(rest)} further tables") + _tables(rest))
-    return element("section", element("h2", escaped(result.name)) + text, id=result.name)
+        text += make_element("details", make_element("summary", f"{len(rest)} further tables") + _tables(rest))
+    return make_element("section", make_element("h2", escape(result.name)) + text, id=result.name)
 
 
-def _plain(name: str, own: Sequence[Table]) -> str:
-    return element("section", element("h2", escaped(name)) + _tables(own))
+def _plain(name: str, own: Sequence[PageTable]) -> str:
+    return make_element("section", make_element("h2", escape(name)) + _tables(own))
 
 
-def _tables(entries: Sequence[Table]) -> str:
+def _tables(entries: Sequence[PageTable]) -> str:
     found = []
     for entry in entries:
-        header, *rows = [[escaped(cell) for cell in row] for row in (entry.header, *entry.rows)]
-        shown = table(escaped(entry.caption), header, rows)
-        found.append(element("h3", escaped(entry.title)) + shown)
+        header, *rows = [[escape(cell) for cell in row] for row in (entry.header, *entry.rows)]
+        shown = make_table(escape(entry.caption), header, rows)
+        found.append(make_element("h3", escape(entry.title)) + shown)
     return "".join(found)
 
 
@@ -110,5 +110,5 @@ def _figure(path: Path, caption: str) -> str:
     """A picture inside of the page, so that its names and styles are its own."""
     kind = "svg+xml" if path.suffix == ".svg" else "png"
     content = base64.b64encode(path.read_bytes()).decode("ascii")
-    picture = f'<img src="data:image/{kind};base64,{content}" alt="{escaped(caption)}">'
-    return element("figure", picture + element("figcaption", escaped(caption)))
+    picture = f'<img src="data:image/{kind};base64,{content}" alt="{escape(caption)}">'
+    return make_element("figure", picture + make_element("figcaption", escape(caption)))

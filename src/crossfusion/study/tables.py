@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from crossfusion._base import label_text, number_text
-from crossfusion.evaluation import SCORES
-from crossfusion.report import Table
+from crossfusion.evaluation import SCORE_NAMES
+from crossfusion.report import PageTable
 from crossfusion.study import published_tables
 from crossfusion.study.dataset import Evaluation
 
@@ -16,26 +16,28 @@ SCALES = {
 }
 
 
-def ratio_tables(found: Evaluation) -> list[Table]:
+def ratio_tables(found: Evaluation) -> list[PageTable]:
     """Relative distance ratios of each version, as they stand, as roots and as squares."""
     tables = []
     for version, ratios in found.rdr.items():
         for what, (short, scale) in SCALES.items():
             cells = published_tables.rdr_cells if len(ratios.sides) <= WIDEST else published_tables.rdr_columns
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
-            tables.append(Table(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what)))
+            tables.append(PageTable(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what)))
     return tables
 
 
-def within_tables(found: Evaluation) -> list[Table]:
+def within_tables(found: Evaluation) -> list[PageTable]:
     """Distances of halves of one domain and of two domains, of each version."""
     return [
-        Table(f"Distances within and across domains, {version}", "mean ± sd", *published_tables.distances_cells(ratios))
+        PageTable(
+            f"Distances within and across domains, {version}", "mean ± sd", *published_tables.distances_cells(ratios)
+        )
         for version, ratios in found.rdr.items()
     ]
 
 
-def degradation_table(found: Evaluation) -> Table:
+def degradation_table(found: Evaluation) -> PageTable:
     """Scores and degradation of every directed pair after every correction."""
     study = found.study
     assert study is not None
@@ -51,19 +53,21 @@ def degradation_table(found: Evaluation) -> Table:
         ]
         for outcome in study.outcomes
     ]
-    return Table("Degradation of a model", f"{SCORES[study.metric]} within a domain and on another", header, rows)
+    return PageTable(
+        "Degradation of a model", f"{SCORE_NAMES[study.metric]} within a domain and on another", header, rows
+    )
 
 
-def study_table(found: Evaluation) -> Table:
+def study_table(found: Evaluation) -> PageTable:
     """The paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
     study = found.study
     assert study is not None
     pairs = len({(outcome.train, outcome.test) for outcome in study.outcomes})
     caption = f"averages over {pairs} directed pairs, {study.rows:,} rows a domain in every distance"
-    return Table("Distances and degradation", caption, *published_tables.study_cells(study))
+    return PageTable("Distances and degradation", caption, *published_tables.study_cells(study))
 
 
-def correlation_tables(found: Evaluation) -> list[Table]:
+def correlation_tables(found: Evaluation) -> list[PageTable]:
     """Correlations with degradation: over pairs of each version, over versions, over both."""
     study = found.study
     assert study is not None
@@ -76,12 +80,12 @@ def correlation_tables(found: Evaluation) -> list[Table]:
     if len(study.domains) < 3:  # two points, between which everything correlates
         asked = [entry for entry in asked if entry[0] != "pairs"]
     return [
-        Table(f"Correlation with CDDR {text}", study.caution, *study.correlations(over, name))
+        PageTable(f"Correlation with CDDR {text}", study.caution, *study.correlations(over, name))
         for over, name, text in asked
     ]
 
 
-def main_tables(found: Evaluation) -> list[Table]:
+def main_tables(found: Evaluation) -> list[PageTable]:
     """What a page shows at once."""
     first = ratio_tables(found)[: len(SCALES)]
     if found.study is None:
@@ -89,7 +93,7 @@ def main_tables(found: Evaluation) -> list[Table]:
     return [study_table(found), *correlation_tables(found)[:2], *first]
 
 
-def other_tables(found: Evaluation) -> list[Table]:
+def other_tables(found: Evaluation) -> list[PageTable]:
     """What a page shows when it is asked for."""
     rest = [*ratio_tables(found)[len(SCALES) :], *within_tables(found)]
     if found.study is None:
@@ -97,7 +101,7 @@ def other_tables(found: Evaluation) -> list[Table]:
     return [*correlation_tables(found)[2:], degradation_table(found), *rest]
 
 
-def render_markdown(tables: Sequence[Table], level: int = 2) -> str:
+def render_markdown(tables: Sequence[PageTable], level: int = 2) -> str:
     """Tables as Markdown, under headings of a level."""
     return "\n".join(
         f"{'#' * level} {table.title}\n\n"

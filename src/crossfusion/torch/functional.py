@@ -7,7 +7,7 @@ from torch import Tensor
 
 from crossfusion._base import InputError, arg, check_option, check_whole
 from crossfusion.fusion import WEIGHTS, array_api
-from crossfusion.torch.moments import CellMoments, Total, alone, cell_moments
+from crossfusion.torch.moments import CellMoments, Total, compute_cell_moments, keep_local
 
 
 def cfd(
@@ -67,11 +67,11 @@ def cfd(
     check_option(weights, WEIGHTS, "weights")
     array_api.check_eps(eps)
     array_api.check_strata(given, num_given)
-    moments, parts = batch_moments(x, labels, given, num_groups, num_given)
-    return distance(moments, parts, weights, unbiased, eps)
+    moments, parts = compute_batch_moments(x, labels, given, num_groups, num_given)
+    return compute_distance(moments, parts, weights, unbiased, eps)
 
 
-def batch_moments(
+def compute_batch_moments(
     x: Tensor,
     labels: Tensor,
     given: Tensor | None,
@@ -79,23 +79,23 @@ def batch_moments(
     num_given: int | None,
     *,
     names: tuple[str, str | None] = ("labels", "given"),
-    total: Total = alone,
+    total: Total = keep_local,
 ) -> tuple[CellMoments, int]:
     """Moments of the groups within each stratum, side by side, and how many strata there are; errors use `names`."""
-    group, groups = coded(labels, num_groups, x, names[0], "num_groups")
+    group, groups = encode_labels(labels, num_groups, x, names[0], "num_groups")
     if given is None:
-        return cell_moments(x, group, groups, total), 1
-    part, parts = coded(given, num_given, x, str(names[1]), "num_given")
-    return cell_moments(x, crossed(group, groups, part, parts), parts * groups, total), parts
+        return compute_cell_moments(x, group, groups, total), 1
+    part, parts = encode_labels(given, num_given, x, str(names[1]), "num_given")
+    return compute_cell_moments(x, cross_codes(group, groups, part, parts), parts * groups, total), parts
 
 
-def crossed(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
+def cross_codes(group: Tensor, groups: int, part: Tensor, parts: int) -> Tensor:
     """Codes of groups within parts; a code beyond the last stays beyond the last and is not another cell."""
     cell = torch.where((group < 0) | (part < 0), -1, part * groups + group)
     return torch.where((group >= groups) | (part >= parts), parts * groups, cell)
 
 
-def coded(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
+def encode_labels(labels: Tensor, number: int | None, x: Tensor, name: str, option: str) -> tuple[Tensor, int]:
     """Codes from 0 of each row, negative where it is left out, and how many codes there are, at least 1."""
     check_rows(x)
     _check_labels(labels, x, name)
@@ -119,7 +119,7 @@ def check_rows(x: Any) -> None:
     if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[1] == 0 or not x.is_floating_point():
         raise InputError(
             "x",
-            problem=f"must be floating point of shape (rows, dim), not {_shown(x)}",
+            problem=f"must be floating point of shape (rows, dim), not {_describe(x)}",
             remedy="pass one vector per row",
         )
     if x.layout is not torch.strided:
@@ -128,10 +128,10 @@ def check_rows(x: Any) -> None:
 
 def _check_labels(labels: Any, x: Tensor, name: str) -> None:
     """Refuse what is not a whole number for each row."""
-    if not isinstance(labels, Tensor) or labels.shape != x.shape[:1] or not _is_whole(labels):
+    if not isinstance(labels, Tensor) or labels.shape != x.shape[:1] or not _is_integer(labels):
         wanted = f"whole numbers of shape ({x.shape[0]},)"
         raise InputError(
-            name, problem=f"must be {wanted}, not {_shown(labels)}", remedy="pass one number for each row of x"
+            name, problem=f"must be {wanted}, not {_describe(labels)}", remedy="pass one number for each row of x"
         )
     if labels.device != x.device:
         raise InputError(
@@ -139,7 +139,7 @@ def _check_labels(labels: Any, x: Tensor, name: str) -> None:
         )
 
 
-def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
+def compute_distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
     """Distance from the moments of cells, the groups of a part standing side by side."""
 
     def crosswise(values: Tensor) -> Tensor:
@@ -151,11 +151,11 @@ def distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool,
     return value
 
 
-def _shown(values: Any) -> str:
+def _describe(values: Any) -> str:
     """Type and shape for a message."""
     return f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else repr(values)[:40]
 
 
-def _is_whole(values: Tensor) -> bool:
+def _is_integer(values: Tensor) -> bool:
     """Whether a type holds whole numbers only."""
     return not values.is_floating_point() and not values.is_complex()

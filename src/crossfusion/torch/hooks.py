@@ -11,14 +11,14 @@ from torch.compiler import disable
 from torch.nn import Module
 
 from crossfusion._base import InputError, arg, as_names, check_known, check_option
-from crossfusion.torch.moments import accumulating
+from crossfusion.torch.moments import widen
 
-Where = str | int | Callable[[Any], Any]
+Selector = str | int | Callable[[Any], Any]
 Pool = str | Callable[[Tensor], Tensor]
 POOLS = ("mean", "flatten")
 
 
-def picked(batch: Any, where: Where, name: str) -> Any:
+def pick(batch: Any, where: Selector, name: str) -> Any:
     """What a batch has under a key or at a position, or what a function finds in it."""
     if callable(where):
         return where(batch)
@@ -27,10 +27,10 @@ def picked(batch: Any, where: Where, name: str) -> Any:
     try:
         return batch[where]
     except (KeyError, IndexError, TypeError, ValueError) as problem:
-        raise InputError(name, where, f"is not in the batches, which {_told(batch)}") from problem
+        raise InputError(name, where, f"is not in the batches, which {_describe_batch(batch)}") from problem
 
 
-def _told(batch: Any) -> str:
+def _describe_batch(batch: Any) -> str:
     """What a batch is, for a message."""
     if isinstance(batch, Mapping):
         return f"have the keys {', '.join(map(repr, batch))}: name one of these, or pass a function of a batch"
@@ -70,17 +70,19 @@ def check_pool(pool: Any) -> None:
         check_option(pool, POOLS, "pool")
 
 
-def vectors(output: Any, pool: Pool) -> Tensor | None:
+def pool_output(output: Any, pool: Pool) -> Tensor | None:
     """One vector a row of what a layer gives, without gradient; None if it gives no floating-point tensor of rows."""
-    values = _first_tensor(output)
+    values = _find_tensor(output)
     if values is None or values.ndim == 0:
         return None
-    values = accumulating(values.detach())
+    values = widen(values.detach())
     if callable(pool):
         rows = pool(values)
         if not isinstance(rows, Tensor) or rows.ndim != 2:
             raise InputError(
-                "pool", problem=f"gave {_shape(rows)} for {_shape(values)}", remedy="it must give one vector per row"
+                "pool",
+                problem=f"gave {_describe_shape(rows)} for {_describe_shape(values)}",
+                remedy="it must give one vector per row",
             )
         return rows
     if values.ndim == 1:
@@ -90,14 +92,14 @@ def vectors(output: Any, pool: Pool) -> Tensor | None:
     return values.mean(dim=1 if values.ndim == 3 else tuple(range(2, values.ndim)))
 
 
-def misfit(rows: Tensor | None, number: int) -> str:
+def explain_misfit(rows: Tensor | None, number: int) -> str:
     """Why vectors are not those of a batch of so many rows; empty if they are."""
     if rows is not None and len(rows) == number:
         return ""
     return f"gave {'no tensor of rows' if rows is None else f'{len(rows)} rows'} for a batch of {number}"
 
 
-def unusable(name: str, why: str) -> InputError:
+def make_layer_error(name: str, why: str) -> InputError:
     """The error of a named layer that cannot be used."""
     return InputError(
         problem=f"layer {name!r} {why}",
@@ -105,20 +107,20 @@ def unusable(name: str, why: str) -> InputError:
     )
 
 
-def _first_tensor(output: Any) -> Tensor | None:
+def _find_tensor(output: Any) -> Tensor | None:
     """A floating-point tensor, or the first one in a tuple, list or mapping of them."""
     if isinstance(output, Tensor):
         return output if output.is_floating_point() else None
     entries = output.values() if isinstance(output, Mapping) else output if isinstance(output, tuple | list) else ()
-    found = (_first_tensor(entry) for entry in entries)
+    found = (_find_tensor(entry) for entry in entries)
     return next((tensor for tensor in found if tensor is not None), None)
 
 
-def _shape(values: Any) -> str:
+def _describe_shape(values: Any) -> str:
     return f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
 
 
-class Watch:
+class LayerHooks:
     """Forward hooks that tell of each output under the name of its layer, until they are closed.
 
     A layer that is called again in the same pass counts as one more: "relu", "relu:2", ...

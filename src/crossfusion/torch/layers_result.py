@@ -64,9 +64,9 @@ class Layers(Result):
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"layer": list(self.names), "depth": range(1, len(self) + 1), "dim": list(self.dims)}
-        columns |= _columns(self.fusions)
+        columns |= _make_columns(self.fusions)
         if self.strata is not None:
-            columns |= {f"strata_{name}": values for name, values in _columns(self.strata).items()}
+            columns |= {f"strata_{name}": values for name, values in _make_columns(self.strata).items()}
         return columns
 
     def _draw(self, axes: Any) -> "Figure":
@@ -78,7 +78,7 @@ class Layers(Result):
             title: np.array([own.distance if own.unbiased is None else own.unbiased for own in fusions])
             for title, fusions in lines.items()
         }
-        columns = {title: _columns(fusions) for title, fusions in lines.items()}
+        columns = {title: _make_columns(fusions) for title, fusions in lines.items()}
         limits = {
             title: np.array([own["lower"], own["upper"]], np.float64)
             for title, own in columns.items()
@@ -105,7 +105,7 @@ class Layers(Result):
         return [f"{self._title('fusions')} of {counted}", TextTable(header, rows), *said]
 
 
-def _columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:
+def _make_columns(fusions: Sequence[Fusion]) -> dict[str, list[float | None]]:
     columns: dict[str, list[float | None]] = {
         "distance": [fusion.distance for fusion in fusions],
         "unbiased": [fusion.unbiased for fusion in fusions],

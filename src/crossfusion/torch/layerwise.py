@@ -12,7 +12,17 @@ from crossfusion._base import NAN_OPTIONS, InputError, arg, check_level, check_o
 from crossfusion.fusion import WEIGHTS, Fusion
 from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
-from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
+from crossfusion.torch.hooks import (
+    LayerHooks,
+    Pool,
+    Selector,
+    check_pool,
+    explain_misfit,
+    find_layers,
+    make_layer_error,
+    pick,
+    pool_output,
+)
 from crossfusion.torch.layers_result import Layers
 
 if TYPE_CHECKING:
@@ -23,10 +33,10 @@ def layerwise_cfd(
     model: Module,
     loader: Iterable[Any],
     *,
-    between: Where,
-    given: Where | None = None,
-    units: Where | None = None,
-    inputs: Where | Sequence[str] | None = None,
+    between: Selector,
+    given: Selector | None = None,
+    units: Selector | None = None,
+    inputs: Selector | Sequence[str] | None = None,
     layers: str | Sequence[str] | None = None,
     pool: Pool = "mean",
     weights: str = "pooled",
@@ -100,16 +110,16 @@ def layerwise_cfd(
             f"needs {arg('units')}, since activations are not kept",
             "name what is independent, such as the patient",
         )
-    seen = _Seen(pool, named=layers is not None)
+    seen = _ActivationMoments(pool, named=layers is not None)
     found = find_layers(model, layers)
     parts = {"between": between, "given": given, "units": units}
-    with _measuring(model), Watch(found, seen.see) as watch:
+    with _evaluate_model(model), LayerHooks(found, seen.see) as watch:
         for batch in loader:
             watch.new_pass()
             seen.begin(
-                factors.as_table({name: _values(batch, at, name) for name, at in parts.items() if at is not None})
+                factors.as_table({name: _read_values(batch, at, name) for name, at in parts.items() if at is not None})
             )
-            _run(model, _inputs(batch, inputs))
+            _run(model, _read_inputs(batch, inputs))
             if progress is not None:
                 progress(seen.keys.num_rows)
     summaries = seen.summaries(found, nan)
@@ -117,7 +127,7 @@ def layerwise_cfd(
     def ask(compared: str, strata: str | None) -> tuple[Fusion, ...]:
         by = None if units is None else "units"
         asked = {"given": strata, "units": by, "weights": weights, "level": level}
-        return tuple(_asked(name, summary, compared, **asked) for name, summary in summaries.items())
+        return tuple(_compare_layer(name, summary, compared, **asked) for name, summary in summaries.items())
 
     return Layers(
         names=tuple(summaries),
@@ -130,7 +140,7 @@ def layerwise_cfd(
     )
 
 
-def _asked(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
+def _compare_layer(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
     """The distance of a layer, by whose name errors are called."""
     try:
         return summary.cfd(between, **asked)
@@ -142,7 +152,7 @@ def _asked(name: str, summary: Summary, between: str, **asked: Any) -> Fusion:
         ) from problem
 
 
-class _Seen:
+class _ActivationMoments:
     """Moments of the activations of each layer, by the groups of their rows.
 
     Parameters
@@ -169,9 +179,9 @@ class _Seen:
 
     def see(self, name: str, output: Any) -> None:
         """What a layer gives for the batch."""
-        rows = vectors(output, self._pool)
-        if rows is None or misfit(rows, self.keys.num_rows):
-            self._leave(name, misfit(rows, self.keys.num_rows))
+        rows = pool_output(output, self._pool)
+        if rows is None or explain_misfit(rows, self.keys.num_rows):
+            self._leave(name, explain_misfit(rows, self.keys.num_rows))
             return
         if self._dims.setdefault(name, rows.shape[1]) != rows.shape[1]:
             raise InputError(
@@ -184,7 +194,7 @@ class _Seen:
 
     def _leave(self, name: str, why: str) -> None:
         if self._named:
-            raise unusable(name, why)
+            raise make_layer_error(name, why)
         self.skipped.setdefault(name, why)
 
     def summaries(self, layers: Mapping[str, Module], nan: str) -> dict[str, Summary]:
@@ -206,7 +216,7 @@ class _Seen:
 
 
 @contextmanager
-def _measuring(model: Module) -> Iterator[None]:
+def _evaluate_model(model: Module) -> Iterator[None]:
     """Evaluation without gradients, after which each module is in the mode it was in."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -218,13 +228,13 @@ def _measuring(model: Module) -> Iterator[None]:
             module.training = mode
 
 
-def _values(batch: Any, where: Where, name: str) -> Any:
+def _read_values(batch: Any, where: Selector, name: str) -> Any:
     """Values of a factor for the rows of a batch, in main memory."""
-    values = picked(batch, where, name)
+    values = pick(batch, where, name)
     return values.detach().cpu() if isinstance(values, Tensor) else values
 
 
-def _inputs(batch: Any, inputs: Where | Sequence[str] | None) -> Any:
+def _read_inputs(batch: Any, inputs: Selector | Sequence[str] | None) -> Any:
     """What the model is called with."""
     if inputs is None:
         if isinstance(batch, list | tuple):
@@ -239,14 +249,14 @@ def _inputs(batch: Any, inputs: Where | Sequence[str] | None) -> Any:
             raise InputError(
                 "inputs", inputs, "must be keys of the batches", "pass a function of a batch for positions"
             )
-        return {name: picked(batch, name, "inputs") for name in inputs}
-    return picked(batch, inputs, "inputs")  # type: ignore[arg-type]
+        return {name: pick(batch, name, "inputs") for name in inputs}
+    return pick(batch, inputs, "inputs")  # type: ignore[arg-type]
 
 
 def _run(model: Module, values: Any) -> None:
     """Call a model on its own device."""
     first = next(model.parameters(), None)
-    placed = values if first is None else _placed(values, first.device)
+    placed = values if first is None else _move(values, first.device)
     if isinstance(placed, Mapping):
         model(**placed)
     elif isinstance(placed, list | tuple):
@@ -255,11 +265,11 @@ def _run(model: Module, values: Any) -> None:
         model(placed)
 
 
-def _placed(values: Any, device: torch.device) -> Any:
+def _move(values: Any, device: torch.device) -> Any:
     if isinstance(values, Tensor):
         return values.to(device)
     if isinstance(values, Mapping):
-        return {name: _placed(value, device) for name, value in values.items()}
+        return {name: _move(value, device) for name, value in values.items()}
     if not isinstance(values, list | tuple):
         return values
-    return tuple(_placed(value, device) for value in values)
+    return tuple(_move(value, device) for value in values)

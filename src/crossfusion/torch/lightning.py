@@ -7,7 +7,17 @@ import torch
 from torch import Tensor
 
 from crossfusion._base import InputError, arg, as_names, optional
-from crossfusion.torch.hooks import Pool, Watch, Where, check_pool, find_layers, misfit, picked, unusable, vectors
+from crossfusion.torch.hooks import (
+    LayerHooks,
+    Pool,
+    Selector,
+    check_pool,
+    explain_misfit,
+    find_layers,
+    make_layer_error,
+    pick,
+    pool_output,
+)
 from crossfusion.torch.metric import CrossFusionDistance
 
 try:
@@ -63,9 +73,9 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         self,
         layers: str | Sequence[str],
         *,
-        between: Where,
+        between: Selector,
         num_groups: int,
-        given: Where | None = None,
+        given: Selector | None = None,
         num_given: int | None = None,
         stages: str | Sequence[str] = "val",
         pool: Pool = "mean",
@@ -88,7 +98,7 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         }
         CrossFusionDistance(dim=1, **self.options)  # refuses what it cannot use, before any training
         self._metrics: dict[str, dict[str, CrossFusionDistance]] = {stage: {} for stage in STAGES}
-        self._watch: Watch | None = None
+        self._watch: LayerHooks | None = None
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
         """Watch the layers while they see a batch of training."""
@@ -122,17 +132,17 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         self._stop()
         if stage not in self.stages:
             return
-        labels = _codes(batch, self.between, "between")
-        given = None if self.given is None else _codes(batch, self.given, "given")
+        labels = _read_codes(batch, self.between, "between")
+        given = None if self.given is None else _read_codes(batch, self.given, "given")
 
         def see(name: str, output: Any) -> None:
-            rows = vectors(output, self.pool)
-            if rows is None or misfit(rows, len(labels)):
-                raise unusable(name, misfit(rows, len(labels)))
+            rows = pool_output(output, self.pool)
+            if rows is None or explain_misfit(rows, len(labels)):
+                raise make_layer_error(name, explain_misfit(rows, len(labels)))
             metric = self._metric(stage, name, rows)
             metric.update(rows, labels.to(rows.device), None if given is None else given.to(rows.device))
 
-        self._watch = Watch(find_layers(module, self.layers), see)
+        self._watch = LayerHooks(find_layers(module, self.layers), see)
 
     def _metric(self, stage: str, name: str, rows: Tensor) -> CrossFusionDistance:
         """The metric of a layer, made when the number of its features is known."""
@@ -155,9 +165,9 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
             self._watch = None
 
 
-def _codes(batch: Any, where: Where, name: str) -> Tensor:
+def _read_codes(batch: Any, where: Selector, name: str) -> Tensor:
     """Whole numbers of the rows of a batch."""
-    values = picked(batch, where, name)
+    values = pick(batch, where, name)
     try:
         return torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as problem:

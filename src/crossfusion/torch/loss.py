@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from crossfusion._base import InputError, arg, check_fraction, check_option, check_whole
 from crossfusion.fusion import WEIGHTS, check_eps, check_strata
-from crossfusion.torch.functional import batch_moments, distance
+from crossfusion.torch.functional import compute_batch_moments, compute_distance
 from crossfusion.torch.memory import Memory
-from crossfusion.torch.moments import Total, alone
-from crossfusion.torch.processes import over_processes, several
+from crossfusion.torch.moments import Total, keep_local
+from crossfusion.torch.processes import is_distributed, sum_processes
 
 MODES = ("fuse", "separate")
 
@@ -135,18 +135,20 @@ class CrossFusionLoss(nn.Module):
         given = None if self.given is None else factors[self.given]
         numbers = self.num_groups, self.num_given
         names = self.between, self.given
-        moments, parts = batch_moments(x, factors[self.between], given, *numbers, names=names, total=self._total())
+        moments, parts = compute_batch_moments(
+            x, factors[self.between], given, *numbers, names=names, total=self._total()
+        )
         if self.training and self.past is not None:
             moments = self.past.join(moments)
-        value = distance(moments, parts, self.weights, self.unbiased, self.eps)
+        value = compute_distance(moments, parts, self.weights, self.unbiased, self.eps)
         return value if self.mode == "fuse" else torch.exp(-value)
 
     def _total(self) -> Total:
         """How moments add up over processes."""
-        if not (self.training and self.sync and several()):
-            return alone
+        if not (self.training and self.sync and is_distributed()):
+            return keep_local
         self._check_numbered("a loss of several processes", "processes")
-        return over_processes
+        return sum_processes
 
     def _check_factors(self, factors: dict[str, Tensor]) -> None:
         """Refuse a call without a factor, or with one that would be passed over."""
@@ -154,13 +156,13 @@ class CrossFusionLoss(nn.Module):
         for name in used:
             if name not in factors:
                 raise InputError(
-                    problem=f"the loss needs the {name} of each row", remedy=f"call it as loss(x, {_call(used)})"
+                    problem=f"the loss needs the {name} of each row", remedy=f"call it as loss(x, {_format_call(used)})"
                 )
         for name in factors:
             if name not in used:
                 raise InputError(
                     problem=f"the loss does not use {name}",
-                    remedy=f"call it as loss(x, {_call(used)}), or make it with {arg('given', name)}",
+                    remedy=f"call it as loss(x, {_format_call(used)}), or make it with {arg('given', name)}",
                 )
 
     def reset(self) -> None:
@@ -200,6 +202,6 @@ def _check_numbers(num_groups: Any, num_given: Any, given: str | None) -> None:
     check_strata(given, num_given)
 
 
-def _call(names: list[str]) -> str:
+def _format_call(names: list[str]) -> str:
     """The factors as they are passed."""
     return ", ".join(f"{name}=..." for name in names)

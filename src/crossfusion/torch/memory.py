@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from crossfusion._base import InputError
-from crossfusion.torch.moments import CellMoments, merged
+from crossfusion.torch.moments import CellMoments, merge
 
-FORGOTTEN = 0.01  # rows: what has faded to less is no longer there, lest a group that never comes again keeps its say
+LEAST_ROWS = 0.01  # rows: what has faded to less is no longer there, lest a group that never comes again keeps its say
 
 
 class Memory(nn.Module):
@@ -56,8 +56,10 @@ class Memory(nn.Module):
         past = CellMoments(self.count, self.mean, self.sumsq, self.centre, self.squares)
         rows = present.count.sum()
         scale = (past.count.sum() + rows) / rows.clamp(min=1)
-        amplified = present._replace(mean=_steeper(present.mean, scale), sumsq=_steeper(present.sumsq, scale))
-        together = merged(past, amplified)
+        amplified = present._replace(
+            mean=_scale_gradient(present.mean, scale), sumsq=_scale_gradient(present.sumsq, scale)
+        )
+        together = merge(past, amplified)
         self._keep(together)
         return together
 
@@ -77,7 +79,7 @@ class Memory(nn.Module):
 
         Of a batch with NaN or infinite values nothing is remembered: it would never fade.
         """
-        left = torch.where(together.count * self.keep < FORGOTTEN, 0, self.keep)
+        left = torch.where(together.count * self.keep < LEAST_ROWS, 0, self.keep)
         assert together.squares is not None  # merged moments have them
         faded = {
             "count": together.count * left,
@@ -107,7 +109,7 @@ class Memory(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _steeper(values: Tensor, scale: Tensor) -> Tensor:
+def _scale_gradient(values: Tensor, scale: Tensor) -> Tensor:
     """The same values with a gradient this many times as large."""
     fixed = values.detach()
     return fixed + scale * (values - fixed)

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from crossfusion._base import InputError, arg, check_option, check_whole, declare_operators, load
 from crossfusion.fusion import WEIGHTS, check_eps
-from crossfusion.torch.functional import batch_moments, check_rows, distance
-from crossfusion.torch.moments import CellMoments, merged
+from crossfusion.torch.functional import check_rows, compute_batch_moments, compute_distance
+from crossfusion.torch.moments import CellMoments, merge
 
 declare_operators()  # torchmetrics imports torchvision where it is installed
 load("torchmetrics", "torchmetrics", "torch", "CrossFusionDistance")
 
 from torchmetrics import Metric  # noqa: E402
 
-ALIKE = "merge metrics of the same groups, strata and features"
+MERGE_REMEDY = "merge metrics of the same groups, strata and features"
 
 
 class CrossFusionDistance(Metric):  # type: ignore[misc]
@@ -90,7 +90,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         self.num_groups, self.num_given, self.dim = num_groups, num_given, dim
         self.weights, self.unbiased, self.eps = weights, unbiased, eps
         shape = (num_given, num_groups) if num_given else (num_groups,)  # of its own, lest a collection merges two
-        self.add_state("moments", torch.zeros(*shape, dim + 2, dtype=torch.float64), dist_reduce_fx=added)
+        self.add_state("moments", torch.zeros(*shape, dim + 2, dtype=torch.float64), dist_reduce_fx=add_packed)
 
     def update(self, x: Tensor, labels: Tensor, given: Tensor | None = None) -> None:
         """Take in a batch.
@@ -108,14 +108,16 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         check_rows(x)
         state = self.moments
         rows = x.to(torch.promote_types(x.dtype, state.dtype))
-        found, _ = batch_moments(rows, labels, given if self.num_given else None, self.num_groups, self.num_given)
+        found, _ = compute_batch_moments(
+            rows, labels, given if self.num_given else None, self.num_groups, self.num_given
+        )
         if x.shape[1] != self.dim:
             raise InputError(
                 "x",
                 problem=f"has {x.shape[1]} features, but the metric is for {arg('dim', self.dim)}",
                 remedy="make one for each",
             )
-        self.moments = added(torch.stack([state, packed(found).to(state.dtype).reshape(state.shape)]))
+        self.moments = add_packed(torch.stack([state, pack(found).to(state.dtype).reshape(state.shape)]))
 
     def _check_given(self, given: Tensor | None) -> None:
         if self.num_given and given is None:
@@ -139,7 +141,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         tensor
             One number. Groups without a row do not count; fewer than two give 0.
         """
-        return distance(unpacked(self.moments), self.num_given or 1, self.weights, self.unbiased, self.eps)
+        return compute_distance(unpack(self.moments), self.num_given or 1, self.weights, self.unbiased, self.eps)
 
     def merge_state(self, incoming_state: "dict[str, Any] | CrossFusionDistance") -> None:
         """Add what another metric has seen.
@@ -160,7 +162,9 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         for name in ("num_groups", "num_given", "dim"):
             own, its = getattr(self, name), getattr(other, name)
             if (own or None) != (its or None):
-                raise InputError("incoming_state", problem=f"has {name}={its}, this metric {name}={own}", remedy=ALIKE)
+                raise InputError(
+                    "incoming_state", problem=f"has {name}={its}, this metric {name}={own}", remedy=MERGE_REMEDY
+                )
 
     def _check_state(self, moments: Tensor | None) -> None:
         if moments is None:
@@ -170,7 +174,9 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         if moments.shape != self.moments.shape:
             shapes = tuple(moments.shape), tuple(self.moments.shape)
             raise InputError(
-                "incoming_state", problem=f"has moments of shape {shapes[0]}, this metric of {shapes[1]}", remedy=ALIKE
+                "incoming_state",
+                problem=f"has moments of shape {shapes[0]}, this metric of {shapes[1]}",
+                remedy=MERGE_REMEDY,
             )
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
@@ -215,18 +221,18 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         return super()._apply(moved, *args, **kwargs)
 
 
-def packed(moments: CellMoments) -> Tensor:
+def pack(moments: CellMoments) -> Tensor:
     """Count, sum of squares and mean of each cell side by side; an empty cell is all 0."""
     mean = torch.where(moments.count.unsqueeze(1) > 0, moments.mean + moments.centre, 0)
     return torch.cat([moments.count.unsqueeze(1), moments.sumsq.unsqueeze(1), mean], dim=1)
 
 
-def unpacked(state: Tensor) -> CellMoments:
+def unpack(state: Tensor) -> CellMoments:
     """The moments that were packed, cell after cell."""
     cells = state.flatten(0, -2)
     return CellMoments(cells[:, 0], cells[:, 2:], cells[:, 1], torch.zeros_like(cells[0, 2:]))
 
 
-def added(states: Tensor) -> Tensor:
+def add_packed(states: Tensor) -> Tensor:
     """Sum of packed moments, which are stacked: what batches, metrics and processes add up to."""
-    return packed(reduce(merged, map(unpacked, states))).reshape(states.shape[1:])
+    return pack(reduce(merge, map(unpack, states))).reshape(states.shape[1:])

@@ -38,7 +38,7 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     """
     check_whole(folds, "folds", 2)
     check_seed(seed, below=2**32)
-    rows, labels = _labelled(*as_row_pair(a, b), folds)
+    rows, labels = _stack_with_labels(*as_row_pair(a, b), folds)
     purpose = "the distance 'classifier'"
     linear, selection, pipeline, preprocessing = (
         optional.load(f"sklearn.{module}", "scikit-learn", "distances", purpose)
@@ -52,7 +52,7 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     return float(2 - 2 * (wrong[labels == 0].mean() + wrong[labels == 1].mean()))
 
 
-def _labelled(a: Any, b: Any, folds: int) -> tuple[Any, Any]:
+def _stack_with_labels(a: Any, b: Any, folds: int) -> tuple[Any, Any]:
     for name, rows in {"a": a, "b": b}.items():
         if len(rows) < folds:
             raise InputError(

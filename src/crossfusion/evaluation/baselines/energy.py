@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, as_row_pair
-from crossfusion.evaluation.baselines.pair_distances import ROUNDING, over_pairs
+from crossfusion.evaluation.baselines.pair_distances import ROUNDING, map_pairs
 
 
 def energy(a: Any, b: Any) -> float:
@@ -35,11 +35,11 @@ def energy(a: Any, b: Any) -> float:
     Székely and Rizzo, *Energy statistics: a class of statistics based on distances* (2013).
     """
     a, b = as_row_pair(a, b)
-    between, within_a, within_b = map(math.fsum, over_pairs(_sum_of_roots, a, b))
+    between, within_a, within_b = map(math.fsum, map_pairs(_sum_roots, a, b))
     apart = 2 * between / (len(a) * len(b))
     square = apart - 2 * within_a / len(a) ** 2 - 2 * within_b / len(b) ** 2
     return math.sqrt(square) if square > ROUNDING * apart else 0.0
 
 
-def _sum_of_roots(squares: FloatArray) -> float:
+def _sum_roots(squares: FloatArray) -> float:
     return float(np.sqrt(squares, out=squares).sum())

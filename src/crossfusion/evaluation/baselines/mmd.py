@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, as_row_pair, check_positive
-from crossfusion.evaluation.baselines.median_distance import median_distance
-from crossfusion.evaluation.baselines.pair_distances import ROUNDING, over_pairs
+from crossfusion.evaluation.baselines.median_distance import find_median_distance
+from crossfusion.evaluation.baselines.pair_distances import ROUNDING, map_pairs
 
 
 def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
@@ -40,7 +40,7 @@ def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     Garreau, Jitkrittum and Kanagawa, *Large sample analysis of the median heuristic* (2018).
     """
     a, b = as_row_pair(a, b)
-    between, within_a, within_b = _kernel_sums(a, b, bandwidth)
+    between, within_a, within_b = _sum_kernel(a, b, bandwidth)
     mean_a, mean_b = ((len(rows) + 2 * part) / len(rows) ** 2 for rows, part in ((a, within_a), (b, within_b)))
     square = mean_a + mean_b - 2 * between / (len(a) * len(b))
     return math.sqrt(square) if square > ROUNDING else 0.0  # equal clouds: what is left is rounding, of either sign
@@ -78,15 +78,15 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
             raise InputError(
                 name, problem="has one row, of which mmd2_unbiased makes nothing", remedy="pass two or more, or use mmd"
             )
-    between, within_a, within_b = _kernel_sums(a, b, bandwidth)
+    between, within_a, within_b = _sum_kernel(a, b, bandwidth)
     mean_a, mean_b = (2 * part / (len(rows) * (len(rows) - 1)) for rows, part in ((a, within_a), (b, within_b)))
     return mean_a + mean_b - 2 * between / (len(a) * len(b))
 
 
-def _kernel_sums(a: FloatArray, b: FloatArray, bandwidth: float | None) -> tuple[float, ...]:
+def _sum_kernel(a: FloatArray, b: FloatArray, bandwidth: float | None) -> tuple[float, ...]:
     """Sums of the kernel over the pairs between the clouds and the pairs i < j within each."""
     if bandwidth is None:
-        bandwidth = _usual_bandwidth(a, b)
+        bandwidth = _choose_bandwidth(a, b)
     check_positive(bandwidth, "bandwidth")
     width = float(bandwidth)
 
@@ -96,11 +96,11 @@ def _kernel_sums(a: FloatArray, b: FloatArray, bandwidth: float | None) -> tuple
             squares /= -2 * width
             return float(np.exp(squares, out=squares).sum())
 
-    return tuple(map(math.fsum, over_pairs(kernel_sum, a, b)))
+    return tuple(map(math.fsum, map_pairs(kernel_sum, a, b)))
 
 
-def _usual_bandwidth(a: FloatArray, b: FloatArray) -> float:
-    median = median_distance(a, b)
+def _choose_bandwidth(a: FloatArray, b: FloatArray) -> float:
+    median = find_median_distance(a, b)
     if median > 0:
         return median
     if (a == a[0]).all() and (b == a[0]).all():

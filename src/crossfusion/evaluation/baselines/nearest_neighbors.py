@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, as_row_pair, map_threads
-from crossfusion.evaluation.baselines.pair_distances import Squares, over_blocks
+from crossfusion.evaluation.baselines.pair_distances import SquaredDistances, map_blocks
 
 IndexArray = NDArray[np.intp]
 
 PROBES = 8, 2  # rows followed to the end, at first and later, to raise the bound that lets other rows go
-FIRST = 16  # rows of the other group in the first visit
-GROWTH = 4  # factor by which each following visit is larger
-BLOCK = 2**18  # pairs per block of a visit
-TALL = 256  # most rows per block of a visit
-PARALLEL = 2**22  # pairs from which more threads are worth their start
+FIRST_VISIT = 16  # rows of the other group in the first visit
+VISIT_GROWTH = 4  # factor by which each following visit is larger
+VISIT_BLOCK_PAIRS = 2**18  # pairs per block of a visit
+VISIT_BLOCK_ROWS = 256  # most rows per block of a visit
+LEAST_PARALLEL_PAIRS = 2**22  # pairs from which more threads are worth their start
 
 
 def hausdorff(a: Any, b: Any) -> float:
@@ -44,18 +44,18 @@ def hausdorff(a: Any, b: Any) -> float:
     Taha and Hanbury, *An efficient algorithm for calculating the exact Hausdorff distance* (2015).
     """
     a, b = as_row_pair(a, b)
-    squares = Squares.between(a, b)
+    squares = SquaredDistances.between(a, b)
     with map_threads(1):
-        return math.sqrt(_farthest(squares, _farthest(squares.flip(), 0.0)))
+        return math.sqrt(_find_farthest(squares, _find_farthest(squares.flip(), 0.0)))
 
 
-def _farthest(squares: Squares, bound: float) -> float:
+def _find_farthest(squares: SquaredDistances, bound: float) -> float:
     """Largest squared distance from a row on the right to its nearest on the left, or `bound` if all are smaller."""
     order = np.random.default_rng(0).permutation(len(squares.left))
     nearest = np.full(len(squares.right), np.inf)  # among the rows visited so far
     rows = np.arange(len(nearest))
     lonely = squares.norm_b  # outliers are the likely winners; later, rows whose nearest is far
-    visited, step = 0, FIRST
+    visited, step = 0, FIRST_VISIT
     while visited < len(order):
         number = PROBES[visited > 0]
         probes = rows[np.argpartition(lonely, -number)[-number:]] if len(rows) > number else rows
@@ -66,23 +66,23 @@ def _farthest(squares: Squares, bound: float) -> float:
         _visit(squares, order[visited : visited + step], rows, nearest)
         rows = rows[nearest[rows] > bound]
         lonely = nearest[rows]
-        visited, step = visited + step, step * GROWTH
+        visited, step = visited + step, step * VISIT_GROWTH
     return float(nearest[rows].max(initial=bound))
 
 
-def _visit(squares: Squares, left: IndexArray, right: IndexArray, nearest: FloatArray) -> None:
+def _visit(squares: SquaredDistances, left: IndexArray, right: IndexArray, nearest: FloatArray) -> None:
     """Lower `nearest` of some rows on the right by their distances to some on the left, in place."""
-    wide = BLOCK // min(TALL, len(left))
+    wide = VISIT_BLOCK_PAIRS // min(VISIT_BLOCK_ROWS, len(left))
 
     def lower(start: int) -> None:
         columns = right[start : start + wide]
         where = slice(columns[0], columns[-1] + 1) if columns[-1] - columns[0] == len(columns) - 1 else columns
-        for begin in range(0, len(left), TALL):
-            block = squares.block(left[begin : begin + TALL], where)
+        for begin in range(0, len(left), VISIT_BLOCK_ROWS):
+            block = squares.block(left[begin : begin + VISIT_BLOCK_ROWS], where)
             nearest[where] = np.minimum(nearest[where], block.min(axis=0))
 
     starts = range(0, len(right), wide)
-    with map_threads(len(starts) if len(left) * len(right) > PARALLEL else 1) as apply:
+    with map_threads(len(starts) if len(left) * len(right) > LEAST_PARALLEL_PAIRS else 1) as apply:
         list(apply(lower, starts))
 
 
@@ -118,7 +118,7 @@ def chamfer(a: Any, b: Any) -> float:
     def minima(squares: FloatArray, rows: slice, columns: slice) -> tuple[slice, FloatArray, slice, FloatArray]:
         return rows, squares.min(axis=1), columns, squares.min(axis=0)
 
-    for rows, of_rows, columns, of_columns in over_blocks(minima, a, b):
+    for rows, of_rows, columns, of_columns in map_blocks(minima, a, b):
         nearest_a[rows] = np.minimum(nearest_a[rows], of_rows)
         nearest_b[columns] = np.minimum(nearest_b[columns], of_columns)
     return float(np.sqrt(nearest_a).mean() + np.sqrt(nearest_b).mean()) / 2

@@ -13,17 +13,17 @@ import numpy as np
 
 from crossfusion._base import FloatArray, map_threads, multiply_matrices
 
-ROWS = 256  # with 1024 columns a block takes 2 MB, which stay in the cache of a core
-COLUMNS = 1024
-CLOSE = 1e-5  # squared distance, of the squared norms, below which the product has lost too many digits
+BLOCK_ROWS = 256  # with 1024 columns a block takes 2 MB, which stay in the cache of a core
+BLOCK_COLUMNS = 1024
+CLOSE_SHARE = 1e-5  # squared distance, of the squared norms, below which the product has lost too many digits
 ROUNDING = 16 * np.finfo(float).eps  # relative error of a sum over pairs: a smaller difference is none
-MEND = 2**19  # numbers gathered at a time to recompute close pairs
+RECOMPUTE_SIZE = 2**19  # numbers gathered at a time to recompute close pairs
 
-Tile = tuple[slice, slice]
+Block = tuple[slice, slice]
 
 
 @dataclass(frozen=True)
-class Squares:
+class SquaredDistances:
     """Squared distances between the rows of two clouds, any block of them.
 
     Parameters
@@ -44,7 +44,7 @@ class Squares:
     norm_b: FloatArray
 
     @classmethod
-    def between(cls, a: FloatArray, b: FloatArray) -> "Squares":
+    def between(cls, a: FloatArray, b: FloatArray) -> "SquaredDistances":
         """Squared distances between the rows of `a` and the rows of `b`."""
         centre = (a.mean(axis=0) + b.mean(axis=0)) / 2  # an offset common to both costs no digits
         left, right = (np.empty((len(rows), rows.shape[1] + 2)) for rows in (a, b))
@@ -55,9 +55,9 @@ class Squares:
         left[:, :-2] *= -2
         return cls(a, b, left, right, left[:, -2], right[:, -1])
 
-    def flip(self) -> "Squares":
+    def flip(self) -> "SquaredDistances":
         """The same with the clouds exchanged."""
-        return Squares(self.b, self.a, self.right, self.left, self.norm_b, self.norm_a)
+        return SquaredDistances(self.b, self.a, self.right, self.left, self.norm_b, self.norm_a)
 
     def product(self, rows: Any, columns: Any, out: FloatArray | None = None) -> FloatArray:
         """Block of squared distances as the matrix product gives it; pairs that are close have yet to be mended."""
@@ -66,7 +66,7 @@ class Squares:
 
     def mend(self, squares: FloatArray, rows: Any, columns: Any) -> FloatArray:
         """Recompute the close pairs of a block by differences, in place: equal rows are at distance zero exactly."""
-        limit = 2 * CLOSE * self.norm_a[rows]  # rows that are close have almost the same norm
+        limit = 2 * CLOSE_SHARE * self.norm_a[rows]  # rows that are close have almost the same norm
         some = np.flatnonzero(squares.min(axis=1, initial=np.inf) < limit)
         if len(some):
             which, j = np.nonzero(squares[some] < limit[some, None])
@@ -79,64 +79,68 @@ class Squares:
 
 
 def _recompute(squares: FloatArray, a: FloatArray, b: FloatArray, pairs: Any) -> None:
-    step = max(1, MEND // a.shape[1])
+    step = max(1, RECOMPUTE_SIZE // a.shape[1])
     for start in range(0, len(pairs[0]), step):
         i, j = (side[start : start + step] for side in pairs)
         gap = a[i] - b[j]
         squares[i, j] = np.einsum("ij,ij->i", gap, gap)
 
 
-def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+def compute_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Squared distances between all rows of two clouds, as one matrix."""
     whole = np.empty((len(a), len(b)))
 
     def keep(squares: FloatArray, rows: slice, columns: slice) -> None:
         whole[rows, columns] = squares
 
-    over_blocks(keep, a, b)
+    map_blocks(keep, a, b)
     return whole
 
 
-def over_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b: FloatArray) -> list[Any]:
+def map_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b: FloatArray) -> list[Any]:
     """Results of ``work(squares, rows, columns)`` for blocks that cover all pairs of a row of each cloud.
 
     `squares` may be overwritten, and does not outlive the call.
     """
-    tiles = [(rows, columns) for rows in _cut(0, len(a), ROWS) for columns in _cut(0, len(b), COLUMNS)]
-    return _over(work, Squares.between(a, b), tiles)
+    tiles = [
+        (rows, columns)
+        for rows in _split_range(0, len(a), BLOCK_ROWS)
+        for columns in _split_range(0, len(b), BLOCK_COLUMNS)
+    ]
+    return _map(work, SquaredDistances.between(a, b), tiles)
 
 
-def over_pairs(work: Callable[[FloatArray], Any], a: FloatArray, b: FloatArray) -> tuple[list[Any], ...]:
+def map_pairs(work: Callable[[FloatArray], Any], a: FloatArray, b: FloatArray) -> tuple[list[Any], ...]:
     """Results of ``work(squares)`` for parts of all pairs between the clouds, within `a` and within `b`.
 
     Within a cloud each pair counts once, and no row pairs with itself. `squares` may be overwritten, and does not
     outlive the call.
     """
-    between = over_blocks(lambda squares, *_: work(squares), a, b)
-    return between, _over_within(work, a), _over_within(work, b)
+    between = map_blocks(lambda squares, *_: work(squares), a, b)
+    return between, _map_within(work, a), _map_within(work, b)
 
 
-def _over_within(work: Callable[[FloatArray], Any], rows: FloatArray) -> list[Any]:
-    stripes = _cut(0, len(rows), ROWS)
-    beside = [(own, columns) for own in stripes for columns in _cut(own.stop, len(rows), COLUMNS)]
+def _map_within(work: Callable[[FloatArray], Any], rows: FloatArray) -> list[Any]:
+    stripes = _split_range(0, len(rows), BLOCK_ROWS)
+    beside = [(own, columns) for own in stripes for columns in _split_range(own.stop, len(rows), BLOCK_COLUMNS)]
 
     def each_once(block: FloatArray, own: slice, columns: slice) -> Any:
         on_diagonal = own.start == columns.start
         return work(block[np.triu_indices(len(block), 1)] if on_diagonal else block)
 
-    return _over(each_once, Squares.between(rows, rows), [(own, own) for own in stripes] + beside)
+    return _map(each_once, SquaredDistances.between(rows, rows), [(own, own) for own in stripes] + beside)
 
 
-def _cut(start: int, stop: int, step: int) -> list[slice]:
+def _split_range(start: int, stop: int, step: int) -> list[slice]:
     return [slice(begin, min(begin + step, stop)) for begin in range(start, stop, step)]
 
 
-def _over(work: Callable[[FloatArray, slice, slice], Any], squares: Squares, tiles: list[Tile]) -> list[Any]:
+def _map(work: Callable[[FloatArray, slice, slice], Any], squares: SquaredDistances, tiles: list[Block]) -> list[Any]:
     memory = threading.local()
 
-    def on_tile(tile: Tile) -> Any:
+    def on_tile(tile: Block) -> Any:
         if not hasattr(memory, "scratch"):
-            memory.scratch = np.empty((min(ROWS, len(squares.left)), min(COLUMNS, len(squares.right))))
+            memory.scratch = np.empty((min(BLOCK_ROWS, len(squares.left)), min(BLOCK_COLUMNS, len(squares.right))))
         block = squares.product(*tile, memory.scratch)
         return work(squares.mend(block, *tile), *tile)
 

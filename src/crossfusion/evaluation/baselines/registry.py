@@ -18,7 +18,7 @@ from crossfusion.evaluation.baselines.transport import (
     wasserstein,
 )
 
-_ALL: tuple[Callable[..., float], ...] = (
+_DISTANCES: tuple[Callable[..., float], ...] = (
     cfd,
     cfd_unbiased,
     cfd_balanced,
@@ -35,7 +35,9 @@ _ALL: tuple[Callable[..., float], ...] = (
     classifier,
 )
 
-distances: Mapping[str, Callable[..., float]] = MappingProxyType({function.__name__: function for function in _ALL})
+distances: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {function.__name__: function for function in _DISTANCES}
+)
 """Every distance by its name; each is a plain function of two arrays of rows."""
 
 

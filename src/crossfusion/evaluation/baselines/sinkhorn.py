@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, arg, as_row_pair, check_positive, check_whole, map_threads, optional, warn
-from crossfusion.evaluation.baselines.pair_distances import squared_distances
+from crossfusion.evaluation.baselines.pair_distances import compute_squared_distances
 
-SHRINK = 0.6  # the next entropy, as a share of the last
-ON_THE_WAY = 0.02  # marginal error that is small enough to go on to the next entropy
-NEGLIGIBLE = 30.0  # an exponent below a column's largest by more than this adds less than 1e-13 of it
-SPARSE = 0.15  # share of entries that matter, below which a plan is kept as a sparse matrix
-STARVED = 0.01  # share of its weight below which a row is fed by a plain Sinkhorn update
+ENTROPY_SHRINKAGE = 0.6  # the next entropy, as a share of the last
+INTERMEDIATE_ERROR = 0.02  # marginal error that is small enough to go on to the next entropy
+NEGLIGIBLE_EXPONENT = 30.0  # an exponent below a column's largest by more than this adds less than 1e-13 of it
+SPARSE_SHARE = 0.15  # share of entries that matter, below which a plan is kept as a sparse matrix
+STARVED_SHARE = 0.01  # share of its weight below which a row is fed by a plain Sinkhorn update
 DAMPING = 1e-6, 1e-3, 1e3  # least, first and largest damping of a Newton step, in units of the row weights
 
 
@@ -73,7 +73,9 @@ def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, m
     Newton iterations* (2024).
     """
     check_whole(max_iterations, "max_iterations")
-    return float(np.sqrt(solve(a, b, epsilon=epsilon, tolerance=tolerance, max_iterations=max_iterations).cost))
+    return float(
+        np.sqrt(solve_sinkhorn(a, b, epsilon=epsilon, tolerance=tolerance, max_iterations=max_iterations).cost)
+    )
 
 
 def sinkhorn_divergence(
@@ -112,21 +114,21 @@ def sinkhorn_divergence(
     """
     check_whole(max_iterations, "max_iterations")
     options: dict[str, Any] = {"epsilon": epsilon, "tolerance": tolerance, "max_iterations": max_iterations}
-    across, first, second = (solve(x, y, **options).value for x, y in ((a, b), (a, a), (b, b)))
+    across, first, second = (solve_sinkhorn(x, y, **options).value for x, y in ((a, b), (a, a), (b, b)))
     divergence = across - (first + second) / 2
     return float(np.copysign(np.sqrt(np.abs(divergence)), divergence))
 
 
-def solve(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iterations: int = 1000) -> Solution:
+def solve_sinkhorn(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iterations: int = 1000) -> Solution:
     """Entropic plan between two clouds, with its cost and its marginal error."""
     check_positive(epsilon, "epsilon")
     check_positive(tolerance, "tolerance")
-    squares = squared_distances(*as_row_pair(a, b))
+    squares = compute_squared_distances(*as_row_pair(a, b))
     unit = float(squares.max()) or 1.0
     squares /= unit
     dual, entropy = _Dual(squares), float(epsilon) / unit
     with map_threads(1):
-        point, iterations = _follow(dual, entropy, tolerance, max_iterations)
+        point, iterations = _follow_path(dual, entropy, tolerance, max_iterations)
     if point.error > tolerance:
         warn(
             f"sinkhorn stopped after {iterations} iterations with a marginal error of {point.error:.1e},"
@@ -167,8 +169,8 @@ class _Dual:
         gap = np.subtract(potential[:, None], self.squares, out=self.work)
         top = gap.max(axis=0)
         gap -= top
-        kept = np.flatnonzero(np.greater(gap, -NEGLIGIBLE * epsilon, out=self.kept))
-        if len(kept) < SPARSE * gap.size:
+        kept = np.flatnonzero(np.greater(gap, -NEGLIGIBLE_EXPONENT * epsilon, out=self.kept))
+        if len(kept) < SPARSE_SHARE * gap.size:
             plan, total = self._sparse_plan(kept, epsilon)
             rows = np.asarray(plan.sum(axis=1))
         else:
@@ -183,7 +185,7 @@ class _Dual:
 
     def feed(self, point: _Point, epsilon: float) -> _Point:
         """Give rows that get almost nothing the potential at which they get their weight; Newton would creep there."""
-        starved = np.flatnonzero(point.rows < STARVED * self.weight)
+        starved = np.flatnonzero(point.rows < STARVED_SHARE * self.weight)
         if not len(starved):
             return point
         gap = point.other - self.squares[starved]
@@ -224,10 +226,10 @@ class _Dual:
         def hessian(step: FloatArray) -> Any:
             return diagonal * step - point.plan @ ((across @ step) * columns)
 
-        return _conjugate_gradient(hessian, diagonal, epsilon * (self.weight - point.rows))
+        return _solve_conjugate_gradient(hessian, diagonal, epsilon * (self.weight - point.rows))
 
 
-def _conjugate_gradient(matrix: Any, diagonal: FloatArray, right: FloatArray) -> FloatArray:
+def _solve_conjugate_gradient(matrix: Any, diagonal: FloatArray, right: FloatArray) -> FloatArray:
     """Solve a positive definite system to a few percent, which is what a Newton step far from its goal is worth."""
     solution = np.zeros_like(right)
     residual = right.copy()
@@ -246,13 +248,13 @@ def _conjugate_gradient(matrix: Any, diagonal: FloatArray, right: FloatArray) ->
     return solution
 
 
-def _follow(dual: _Dual, epsilon: float, tolerance: float, max_iterations: int) -> tuple[_Point, int]:
+def _follow_path(dual: _Dual, epsilon: float, tolerance: float, max_iterations: int) -> tuple[_Point, int]:
     """Follow the potential from a large entropy to the one asked for."""
     entropy = max(float(dual.squares.max()) / 4, epsilon)
     start, iterations, damping = np.zeros(len(dual.squares)), 0, DAMPING[1]
     before: tuple[float, FloatArray] | None = None
     while True:
-        goal = tolerance if entropy == epsilon else max(ON_THE_WAY, tolerance)
+        goal = tolerance if entropy == epsilon else max(INTERMEDIATE_ERROR, tolerance)
         point = dual.feed(dual.at(start, entropy), entropy)
         while point.error > goal and iterations < max_iterations:
             point, damping = _improve(dual, point, entropy, damping)
@@ -262,7 +264,7 @@ def _follow(dual: _Dual, epsilon: float, tolerance: float, max_iterations: int) 
             return point, iterations
         if iterations >= max_iterations:
             return dual.at(point.potential, epsilon), iterations
-        following = max(entropy * SHRINK, epsilon)
+        following = max(entropy * ENTROPY_SHRINKAGE, epsilon)
         start = point.potential
         if before is not None:  # along the line through the last two potentials
             start = start + (start - before[1]) * (following - entropy) / (entropy - before[0])

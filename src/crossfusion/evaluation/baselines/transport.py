@@ -18,13 +18,13 @@ from crossfusion._base import (
     optional,
     percent,
 )
-from crossfusion.evaluation.baselines.pair_distances import squared_distances
+from crossfusion.evaluation.baselines.pair_distances import compute_squared_distances
 from crossfusion.fusion import Content, Facts, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ITERATIONS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs
+MOST_PIVOTS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs
 
 
 def wasserstein(a: Any, b: Any) -> float:
@@ -53,21 +53,23 @@ def wasserstein(a: Any, b: Any) -> float:
     Bonneel, van de Panne, Paris and Heidrich, *Displacement interpolation using Lagrangian mass transport* (2011).
     Flamary et al., *POT: Python Optimal Transport* (2021).
     """
-    return float(np.sqrt(_cost(*as_row_pair(a, b))))
+    return float(np.sqrt(_compute_cost(*as_row_pair(a, b))))
 
 
-def _cost(a: FloatArray, b: FloatArray) -> float:
+def _compute_cost(a: FloatArray, b: FloatArray) -> float:
     """Smallest mean squared distance that takes one cloud to the other."""
-    plan, squares = transport_plan(a, b)
+    plan, squares = solve_transport(a, b)
     return float(np.sum(plan * squares))
 
 
-def transport_plan(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+def solve_transport(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Optimal plan between two clouds, and the squared distances that it pays."""
     lp = optional.load("ot.lp", "POT", "distances", "the distance 'wasserstein'")
-    squares = squared_distances(a, b)
+    squares = compute_squared_distances(a, b)
     scaled = squares / (squares.max() or 1.0)  # the simplex has tolerances of its own, which are absolute
-    plan, log = lp.emd(_weights(a), _weights(b), scaled, numItermax=ITERATIONS, log=True, check_marginals=False)
+    plan, log = lp.emd(
+        _weigh_equally(a), _weigh_equally(b), scaled, numItermax=MOST_PIVOTS, log=True, check_marginals=False
+    )
     if log["warning"] is not None:
         raise CrossfusionError(
             problem=f"the network simplex found no plan ({log['warning']})", remedy="use the distance 'sinkhorn'"
@@ -75,7 +77,7 @@ def transport_plan(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray
     return plan, squares
 
 
-def _weights(rows: FloatArray) -> FloatArray:
+def _weigh_equally(rows: FloatArray) -> FloatArray:
     return np.full(len(rows), 1 / len(rows))
 
 
@@ -170,7 +172,7 @@ def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
     """
     a, b = as_row_pair(a, b)
     centre_a, centre_b = a.mean(axis=0), b.mean(axis=0)
-    return Decomposition(float(np.sum((centre_a - centre_b) ** 2)), _cost(a - centre_a, b - centre_b))
+    return Decomposition(float(np.sum((centre_a - centre_b) ** 2)), _compute_cost(a - centre_a, b - centre_b))
 
 
 def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0) -> float:
@@ -247,13 +249,13 @@ def gaussian_wasserstein(a: Any, b: Any) -> float:
     centre_a, centre_b = a.mean(axis=0), b.mean(axis=0)
     # tr (Σ_A^½ Σ_B Σ_A^½)^½ is the sum of the singular values of the product of any two factors of the covariances.
     with map_threads(1):
-        factor_a, factor_b = _factor(a - centre_a), _factor(b - centre_b)
+        factor_a, factor_b = _factor_covariance(a - centre_a), _factor_covariance(b - centre_b)
         cross = np.linalg.svd(factor_a @ factor_b.T, compute_uv=False).sum()
     shape = np.sum(factor_a**2) + np.sum(factor_b**2) - 2 * cross  # equal shapes: rounding, of either sign
     return float(np.sqrt(np.sum((centre_a - centre_b) ** 2) + max(shape, 0.0)))
 
 
-def _factor(centred: FloatArray) -> FloatArray:
+def _factor_covariance(centred: FloatArray) -> FloatArray:
     """A matrix R with Rᵀ R = covariance."""
     triangle: FloatArray = np.linalg.qr(centred, mode="r") / np.sqrt(len(centred))
     return triangle

@@ -46,7 +46,7 @@ def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None)
     found = as_domains(x, domain)
     _check_rows(found)
     goal = None if reference is None else found.number(reference, "reference")
-    expected, location = _fitted(found, covariate, goal)
+    expected, location = _fit_location(found, covariate, goal)
     residuals = found.x - expected - location[found.code]
     variance = np.mean(np.square(residuals if goal is None else residuals[found.rows(goal)]), axis=0)
     flat = variance <= 1e-24 * np.abs(found.x).max(axis=0) ** 2
@@ -55,7 +55,7 @@ def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None)
     for k in range(len(found.names)):
         if k != goal:
             rows = found.rows(k)
-            z[rows] = _adjusted(z[rows], ~flat)
+            z[rows] = _remove_effect(z[rows], ~flat)
     corrected: FloatArray = z * scale + expected
     if goal is not None:
         corrected[found.rows(goal)] = found.x[found.rows(goal)]
@@ -71,7 +71,7 @@ def _check_rows(found: Domains) -> None:
             )
 
 
-def _fitted(found: Domains, covariate: Any, goal: int | None) -> tuple[FloatArray, FloatArray]:
+def _fit_location(found: Domains, covariate: Any, goal: int | None) -> tuple[FloatArray, FloatArray]:
     """What each row is expected to be without its domain, and each domain's location around that."""
     kinds = len(found.names)
     design = np.eye(kinds)[found.code]
@@ -106,17 +106,17 @@ class _Prior:
         return cls(float(location.mean()), float(location.var(ddof=1)), (2 * s2 + m**2) / s2, (m * s2 + m**3) / s2)
 
 
-def _adjusted(z: FloatArray, spread: Any) -> FloatArray:
+def _remove_effect(z: FloatArray, spread: Any) -> FloatArray:
     """Standardised rows of one domain without its location and scale; features without spread only centred."""
     location, variance = z.mean(axis=0), np.where(spread, z.var(axis=0, ddof=1), 1.0)
     if spread.sum() > 1 and np.ptp(variance[spread]) > 0 and np.ptp(location[spread]) > 0:
-        location[spread], variance[spread] = _posterior(location[spread], variance[spread], len(z))
+        location[spread], variance[spread] = _estimate_posterior(location[spread], variance[spread], len(z))
     free = np.where(variance > 0, variance, 1.0)
     adjusted: FloatArray = (z - location) / np.sqrt(free)
     return adjusted
 
 
-def _posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+def _estimate_posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Conditional posterior means of location and variance, which are iterated until they agree."""
     prior = _Prior.of(location, variance)
     gamma, delta = location, variance
@@ -125,7 +125,7 @@ def _posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[Floa
         new_gamma = (weight * location + delta * prior.mean) / (weight + delta)
         squares = (n - 1) * variance + n * (location - new_gamma) ** 2
         new_delta = (prior.scale + squares / 2) / (n / 2 + prior.shape - 1)
-        change = max(_change(new_gamma, gamma), _change(new_delta, delta))
+        change = max(_measure_change(new_gamma, gamma), _measure_change(new_delta, delta))
         gamma, delta = new_gamma, new_delta
         if change < TOLERANCE:
             return gamma, delta
@@ -133,6 +133,6 @@ def _posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[Floa
     return gamma, delta
 
 
-def _change(new: FloatArray, old: FloatArray) -> float:
+def _measure_change(new: FloatArray, old: FloatArray) -> float:
     """Largest change, relative to the largest value."""
     return float(np.abs(new - old).max() / max(np.abs(new).max(), 1e-300))

@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion._base import FloatArray, InputError, check_positive, check_whole, label_text
 from crossfusion.evaluation.correctors.domains import Domains, as_domains
 
-USUAL_DIM = 50  # of the subspaces, where nothing else is asked for
+DEFAULT_DIM = 50  # of the subspaces, where nothing else is asked for
 
 
 def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> FloatArray:
@@ -46,18 +46,18 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
     """
     check_positive(ridge, "ridge")
     found = as_domains(x, domain)
-    covariances = [_covariance(found.x[found.rows(k)]) for k in range(len(found.names))]
-    goal = _goal(found, reference)
+    covariances = [_compute_covariance(found.x[found.rows(k)]) for k in range(len(found.names))]
+    goal = _find_reference(found, reference)
     if goal is None:
         target, centre = np.average(covariances, axis=0, weights=found.counts), found.x.mean(axis=0)
     else:
         target, centre = covariances[goal], found.x[found.rows(goal)].mean(axis=0)
-    colour = _power(target, ridge, 0.5)
+    colour = _raise_to_power(target, ridge, 0.5)
     aligned = found.x.copy()
     for k, covariance in enumerate(covariances):
         if k != goal:
             rows = found.rows(k)
-            whitened = (found.x[rows] - found.x[rows].mean(axis=0)) @ _power(covariance, ridge, -0.5)
+            whitened = (found.x[rows] - found.x[rows].mean(axis=0)) @ _raise_to_power(covariance, ridge, -0.5)
             aligned[rows] = whitened @ colour + centre
     return aligned
 
@@ -92,30 +92,30 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
     Fernando, Habrard, Sebban and Tuytelaars, *Unsupervised visual domain adaptation using subspace alignment* (2013).
     """
     found = as_domains(x, domain)
-    goal = _goal(found, reference)
-    size = _subspace_size(found, dim)
+    goal = _find_reference(found, reference)
+    size = _choose_subspace_size(found, dim)
     centred = found.x.copy()
     for k in range(len(found.names)):
         centred[found.rows(k)] -= found.x[found.rows(k)].mean(axis=0)
-    target = _axes(centred if goal is None else centred[found.rows(goal)], size)
+    target = _find_axes(centred if goal is None else centred[found.rows(goal)], size)
     aligned = np.empty((len(centred), size))
     for k in range(len(found.names)):
-        own = target if k == goal else _axes(centred[found.rows(k)], size)
+        own = target if k == goal else _find_axes(centred[found.rows(k)], size)
         aligned[found.rows(k)] = (centred[found.rows(k)] @ own) @ (own.T @ target)
     return aligned
 
 
-def _goal(found: Domains, reference: Any) -> int | None:
+def _find_reference(found: Domains, reference: Any) -> int | None:
     return None if reference is None else found.number(reference, "reference")
 
 
-def _covariance(rows: FloatArray) -> FloatArray:
+def _compute_covariance(rows: FloatArray) -> FloatArray:
     centred = rows - rows.mean(axis=0)
     product: FloatArray = centred.T @ centred / len(rows)
     return product
 
 
-def _power(covariance: FloatArray, ridge: float, power: float) -> FloatArray:
+def _raise_to_power(covariance: FloatArray, ridge: float, power: float) -> FloatArray:
     """A power of a covariance with its ridge; of one without any spread, the identity."""
     mean = np.trace(covariance) / len(covariance)
     if mean == 0:
@@ -125,7 +125,7 @@ def _power(covariance: FloatArray, ridge: float, power: float) -> FloatArray:
     return found
 
 
-def _axes(centred: FloatArray, size: int) -> FloatArray:
+def _find_axes(centred: FloatArray, size: int) -> FloatArray:
     """Leading principal axes as columns."""
     if len(centred) < centred.shape[1]:
         _, _, directions = np.linalg.svd(centred, full_matrices=False)
@@ -134,7 +134,7 @@ def _axes(centred: FloatArray, size: int) -> FloatArray:
     return np.ascontiguousarray(vectors[:, ::-1][:, :size])
 
 
-def _subspace_size(found: Domains, dim: int | None) -> int:
+def _choose_subspace_size(found: Domains, dim: int | None) -> int:
     least = int(np.argmin(found.counts))
     most = min(found.counts[least] - 1, int(found.x.shape[1]))
     if most < 1:
@@ -143,7 +143,7 @@ def _subspace_size(found: Domains, dim: int | None) -> int:
             remedy="leave it out",
         )
     if dim is None:
-        return min(USUAL_DIM, int(most))
+        return min(DEFAULT_DIM, int(most))
     check_whole(dim, "dim")
     if dim > most:
         raise InputError(

@@ -16,7 +16,7 @@ from crossfusion._base import (
     require_finite,
 )
 
-WAY_OUT = "leave those rows out, x[np.isfinite(x).all(axis=1)]"
+NON_FINITE_REMEDY = "leave those rows out, x[np.isfinite(x).all(axis=1)]"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
         raise InputError(
             "domain", problem=f"has {len(names)} distinct values", remedy="pass rows of at least two domains"
         )
-    require_finite(rows, name, "raise", WAY_OUT)
+    require_finite(rows, name, "raise", NON_FINITE_REMEDY)
     if float(np.max(np.abs(rows), initial=0)) > MAX_EXTENT:
         raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")
     return Domains(np.ascontiguousarray(rows, np.float64), code, names)

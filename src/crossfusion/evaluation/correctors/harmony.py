@@ -8,7 +8,7 @@ from crossfusion._base import FloatArray, check_seed, optional
 from crossfusion.evaluation.correctors.domains import as_domains
 
 
-def library() -> Any:
+def load_harmony() -> Any:
     """The library, or what installs it."""
     return optional.load("harmonypy", "harmonypy", None, "the correction 'harmony'")
 
@@ -41,7 +41,7 @@ def harmony(x: Any, domain: Any, *, seed: int = 0) -> FloatArray:
     """
     check_seed(seed, below=2**32)
     found = as_domains(x, domain)
-    run = library().run_harmony
+    run = load_harmony().run_harmony
     frame = optional.load("pandas", "pandas", "pandas", "the correction 'harmony'").DataFrame
     labels = frame({"domain": found.code.astype(str)})
     fitted = run(found.x, labels, ["domain"], random_state=seed, verbose=False)

@@ -9,11 +9,11 @@ from crossfusion._base import FloatArray, check_known
 from crossfusion.evaluation.correctors.combat import combat
 from crossfusion.evaluation.correctors.covariance import coral, subspace
 from crossfusion.evaluation.correctors.harmony import harmony
-from crossfusion.evaluation.correctors.scaling import centre, none, standardise
+from crossfusion.evaluation.correctors.scaling import center, none, standardize
 
-_ALL: tuple[Callable[..., FloatArray], ...] = (none, centre, standardise, coral, subspace, combat, harmony)
+_CORRECTIONS: tuple[Callable[..., FloatArray], ...] = (none, center, standardize, coral, subspace, combat, harmony)
 
-corrections: Mapping[str, Callable[..., FloatArray]] = MappingProxyType({made.__name__: made for made in _ALL})
+corrections: Mapping[str, Callable[..., FloatArray]] = MappingProxyType({made.__name__: made for made in _CORRECTIONS})
 """Every correction by its name; each is a plain function of rows and their domains."""
 
 

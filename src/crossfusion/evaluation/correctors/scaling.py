@@ -30,7 +30,7 @@ def none(x: Any, domain: Any) -> FloatArray:
     return as_domains(x, domain).x.copy()
 
 
-def centre(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
+def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     r"""Per-domain centring: every domain gets the same mean.
 
     .. math:: x' = x - \mu_d + \mu
@@ -57,15 +57,15 @@ def centre(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     """
     found = as_domains(x, domain)
     own = None if reference is None else found.rows(found.number(reference, "reference"))
-    target = found.x.mean(axis=0) if own is None else _of(found.x, own)
+    target = found.x.mean(axis=0) if own is None else _compute_mean(found.x, own)
     moved = found.x.copy()
     for number in range(len(found.names)):
         rows = found.rows(number)
-        moved[rows] += target - _of(found.x, rows)
+        moved[rows] += target - _compute_mean(found.x, rows)
     return moved
 
 
-def standardise(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
+def standardize(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     r"""Per-domain standardisation: every feature of every domain gets the same mean and standard deviation.
 
     .. math:: x' = (x - \mu_d) / \sigma_d
@@ -92,20 +92,20 @@ def standardise(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     scaled = np.empty_like(found.x)
     for number in range(len(found.names)):
         rows = found.rows(number)
-        scaled[rows] = _standard(found.x[rows])
+        scaled[rows] = _standardize_rows(found.x[rows])
     if reference is None:
         return scaled
     own = found.rows(found.number(reference, "reference"))
-    restored: FloatArray = scaled * found.x[own].std(axis=0) + _of(found.x, own)
+    restored: FloatArray = scaled * found.x[own].std(axis=0) + _compute_mean(found.x, own)
     return restored
 
 
-def _of(x: FloatArray, rows: Any) -> FloatArray:
+def _compute_mean(x: FloatArray, rows: Any) -> FloatArray:
     mean: FloatArray = x[rows].mean(axis=0)
     return mean
 
 
-def _standard(rows: FloatArray) -> FloatArray:
+def _standardize_rows(rows: FloatArray) -> FloatArray:
     """Standard scores; zero where a feature has no spread beyond rounding."""
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     flat = spread <= 1e-12 * np.abs(rows).max(axis=0)

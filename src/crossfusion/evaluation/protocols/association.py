@@ -41,7 +41,7 @@ def pearson(x: FloatArray, y: FloatArray) -> float:
     return float(np.clip(np.sum(x * y) / spread, -1, 1)) if spread > 0 else float("nan")
 
 
-def mean_ranks(values: FloatArray) -> FloatArray:
+def rank_values(values: FloatArray) -> FloatArray:
     """Ranks from 1; equal values share the mean of theirs."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     shared: FloatArray = (np.cumsum(count) - (count - 1) / 2)[place]
@@ -50,16 +50,16 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 
 def spearman(x: FloatArray, y: FloatArray) -> float:
     """Correlation of ranks."""
-    return pearson(mean_ranks(x), mean_ranks(y))
+    return pearson(rank_values(x), rank_values(y))
 
 
-def all_points(distance: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+def list_points(distance: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Every pair after every correction."""
     there = np.isfinite(distance) & np.isfinite(rate)
     return distance[there], rate[there]
 
 
-def mean_points(distance: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+def average_points(distance: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Every correction, averaged over the pairs: the paper's points."""
     there = np.isfinite(distance) & np.isfinite(rate)
     kept = there.any(axis=(1, 2))
@@ -75,7 +75,7 @@ def correlate(
     points: Points,
     *,
     level: float,
-    arrangements: "Arrangements",
+    arrangements: "Permutations",
 ) -> Correlation:
     """A correlation with its interval and p-value."""
 
@@ -84,7 +84,7 @@ def correlate(
 
     value = of(distance, rate)
     lower, upper = _jackknife(value, distance, rate, of, level)
-    return Correlation(value, lower, upper, _pvalue(value, distance, rate, of, arrangements))
+    return Correlation(value, lower, upper, _compute_pvalue(value, distance, rate, of, arrangements))
 
 
 def _jackknife(
@@ -107,7 +107,7 @@ def _jackknife(
 
 
 @dataclass(frozen=True)
-class Arrangements:
+class Permutations:
     """Which names are exchanged: of domains, of corrections, or of both; all ways there are, or random ones."""
 
     domains: bool
@@ -133,8 +133,8 @@ class Arrangements:
             )
 
 
-def _pvalue(
-    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, arrangements: Arrangements
+def _compute_pvalue(
+    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, arrangements: Permutations
 ) -> float | None:
     """Share of rearrangements of the distances that correlate at least as strongly (one-sided)."""
     if np.isnan(value):
@@ -147,7 +147,7 @@ def _pvalue(
     return float(as_strong / len(found) if exact else (as_strong + 1) / (len(found) + 1))
 
 
-def associations(
+def correlate_distances(
     outcomes: Sequence[Outcome], domains: Sequence[Any], *, level: float, permutations: int, seed: int
 ) -> tuple[Association, ...]:
     """Correlations of every distance with degradation, over pairs within each correction, corrections, and all."""
@@ -161,14 +161,14 @@ def associations(
         return cells
 
     rate = grid(lambda outcome: outcome.cddr)
-    distances = {name: grid(_named(name)) for name in outcomes[0].distances}
-    sets: list[tuple[str, str | None, Any, Points, Arrangements]] = [
-        ("pairs", name, slice(k, k + 1), all_points, Arrangements(True, False, permutations, seed))
+    distances = {name: grid(_make_getter(name)) for name in outcomes[0].distances}
+    sets: list[tuple[str, str | None, Any, Points, Permutations]] = [
+        ("pairs", name, slice(k, k + 1), list_points, Permutations(True, False, permutations, seed))
         for k, name in enumerate(names)
     ]
     if len(names) > 1:
-        sets.append(("corrections", None, slice(None), mean_points, Arrangements(False, True, permutations, seed)))
-        sets.append(("all", None, slice(None), all_points, Arrangements(True, True, permutations, seed)))
+        sets.append(("corrections", None, slice(None), average_points, Permutations(False, True, permutations, seed)))
+        sets.append(("all", None, slice(None), list_points, Permutations(True, True, permutations, seed)))
     found: list[Association] = []
     for over, correction, part, points, arrangements in sets:
         entries = {
@@ -178,7 +178,7 @@ def associations(
             ]
             for name, cells in distances.items()
         }
-        placed = [_placed([pair[k].value for pair in entries.values()]) for k in range(2)]
+        placed = [_rank_descending([pair[k].value for pair in entries.values()]) for k in range(2)]
         for number, (name, (linear, ranked)) in enumerate(entries.items()):
             size = len(points(distances[name][part], rate[part])[0])
             limits = [(c.value, c.lower, c.upper, c.pvalue) for c in (linear, ranked)]
@@ -188,11 +188,11 @@ def associations(
     return tuple(found)
 
 
-def _named(name: str) -> Callable[[Outcome], float]:
+def _make_getter(name: str) -> Callable[[Outcome], float]:
     return lambda outcome: outcome.distances[name]
 
 
-def _placed(values: list[float]) -> list[int]:
+def _rank_descending(values: list[float]) -> list[int]:
     """Rank of each value, 1 for the highest; undefined ones come last."""
     known = np.nan_to_num(np.array(values), nan=-np.inf)
     return [1 + int(np.sum(known > value + 1e-12)) for value in known]

@@ -74,7 +74,7 @@ class Trainer:
         """Predictions within the source, and on the target: each row of a unit by models that did not see the unit."""
         models, parts = self._models(source, classes)
         task, rows = self.task, self.task.rows(target, classes)
-        fold_of = dict(zip(task.unit[np.concatenate(parts)].tolist(), _fold_numbers(parts), strict=True))
+        fold_of = dict(zip(task.unit[np.concatenate(parts)].tolist(), _number_folds(parts), strict=True))
         meets = np.isin(task.unit[rows], list(fold_of))
         if meets.any():  # what the source does not have is dealt to the models in turn
             place = np.array([fold_of.get(u, u % self.folds) for u in task.unit[rows].tolist()])
@@ -133,7 +133,7 @@ class Trainer:
         for number, (model, test) in enumerate(zip(models, tested, strict=True)):
             if len(test):
                 guesses += [at[code] for code in model.predict(self.task.x[test]).tolist()]
-                scores += [_scores(model, self.task.x[test], at)] if self.scores else []
+                scores += [_score_classes(model, self.task.x[test], at)] if self.scores else []
                 rows.append(test)
                 fold += [number] * len(test)
         where = np.concatenate(rows)
@@ -142,11 +142,11 @@ class Trainer:
         return Predictions(self.task.unit[where], truth, np.array(guesses), np.array(fold), score)
 
 
-def _fold_numbers(parts: Sequence[Any]) -> list[int]:
+def _number_folds(parts: Sequence[Any]) -> list[int]:
     return np.repeat(np.arange(len(parts)), [len(part) for part in parts]).tolist()
 
 
-def _scores(model: Any, x: FloatArray, at: dict[int, int]) -> FloatArray:
+def _score_classes(model: Any, x: FloatArray, at: dict[int, int]) -> FloatArray:
     """How strongly each class is said; a class that the model was not shown, less than any."""
     found = model.predict_proba(x) if hasattr(model, "predict_proba") else model.decision_function(x)
     found = np.stack([-found, found], axis=1) if found.ndim == 1 else found

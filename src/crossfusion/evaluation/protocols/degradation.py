@@ -21,7 +21,7 @@ from crossfusion.evaluation.protocols.cross_validation import Task, Trainer, as_
 from crossfusion.evaluation.protocols.degradation_result import Cddr, Drop
 from crossfusion.evaluation.protocols.scores import METRICS, Predictions
 
-CHUNK = 2**22  # numbers of resampled weights held at a time
+MOST_RESAMPLED_WEIGHTS = 2**22  # numbers of resampled weights held at a time
 
 
 def cddr(
@@ -102,20 +102,20 @@ def cddr(
     S1     S2    0.9600  0.3623  0.6226  0.5624 to 0.6727       2
     S2     S1    0.9667  0.3509  0.6370  0.5903 to 0.6828       2
     """
-    check_options(metric, folds, level, draws, seed)
+    check_cddr_options(metric, folds, level, draws, seed)
     found = as_domains(x, domain)
     task = as_task(found, y, units)
     trainer = Trainer(task, as_model(model, metric == "auc"), folds, seed, metric == "auc")
-    asked = directed(found, task, pairs)
+    asked = list_directed_pairs(found, task, pairs)
     drops = []
     for number, (a, b) in enumerate(asked):
         if progress is not None:
             progress(f"{label_text(found.names[a])} → {label_text(found.names[b])}: pair {number + 1} of {len(asked)}")
-        drops.append(drop(trainer, a, b, metric, level, draws, seed))
+        drops.append(measure_drop(trainer, a, b, metric, level, draws, seed))
     return Cddr(tuple(drops), metric, level)
 
 
-def check_options(metric: Any, folds: Any, level: Any, draws: Any, seed: Any) -> None:
+def check_cddr_options(metric: Any, folds: Any, level: Any, draws: Any, seed: Any) -> None:
     """Refuse options that are none."""
     check_option(metric, list(METRICS), "metric")
     check_whole(folds, "folds", 2)
@@ -135,7 +135,7 @@ def as_task(found: Domains, y: Any, units: Any) -> Task:
     return Task(found.x, found.code, label, unit, found.names, labels, units is not None)
 
 
-def directed(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
+def list_directed_pairs(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
     """Directed pairs of domains that have two labels or more in common."""
     every = list(permutations(range(len(found.names)), 2))
     if pairs is None:
@@ -164,15 +164,17 @@ def directed(found: Domains, task: Task, pairs: Any) -> list[tuple[int, int]]:
     return asked
 
 
-def drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int, seed: int) -> Drop:
+def measure_drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int, seed: int) -> Drop:
     """One directed pair."""
     task = trainer.task
     classes = task.shared(a, b)
-    within, cross = _renumbered(*trainer.said(a, b, classes))
-    scores = _scored(within, cross, metric, len(classes), np.ones((1, _units(within, cross))))
+    within, cross = _renumber_units(*trainer.said(a, b, classes))
+    scores = _score(within, cross, metric, len(classes), np.ones((1, _count_units(within, cross))))
     rng = np.random.default_rng([seed, a, b])
-    resampled = [_scored(within, cross, metric, len(classes), times) for times in _resamples(within, cross, draws, rng)]
-    rates = _rate(*np.concatenate(resampled, axis=1))
+    resampled = [
+        _score(within, cross, metric, len(classes), times) for times in _draw_resamples(within, cross, draws, rng)
+    ]
+    rates = _compute_rate(*np.concatenate(resampled, axis=1))
     rates = rates[np.isfinite(rates)]
     tails = (1 - level) / 2
     told = len(rates) and np.ptp(rates) > 0  # where no resample differs, they tell nothing of the error
@@ -182,7 +184,7 @@ def drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int
         task.domains[b],
         float(scores[0][0]),
         float(scores[1][0]),
-        float(_rate(*scores)[0]),
+        float(_compute_rate(*scores)[0]),
         float(lower),
         float(upper),
         tuple(task.labels[code] for code in classes),
@@ -191,20 +193,20 @@ def drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int
     )
 
 
-def _scored(
+def _score(
     within: Predictions, cross: Predictions, metric: str, classes: int, times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     score = METRICS[metric]
     return score(within, classes, times), score(cross, classes, times)
 
 
-def _rate(within: FloatArray, cross: FloatArray) -> FloatArray:
+def _compute_rate(within: FloatArray, cross: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         rate: FloatArray = np.where(within > 0, (within - cross) / within, np.nan)
     return rate
 
 
-def _renumbered(within: Predictions, cross: Predictions) -> tuple[Predictions, Predictions]:
+def _renumber_units(within: Predictions, cross: Predictions) -> tuple[Predictions, Predictions]:
     """The same with the units of this pair numbered from 0."""
     _, codes = np.unique(np.concatenate([within.unit, cross.unit]), return_inverse=True)
     parts = np.split(codes, [len(within.unit)])
@@ -215,16 +217,18 @@ def _renumbered(within: Predictions, cross: Predictions) -> tuple[Predictions, P
     return a, b
 
 
-def _units(within: Predictions, cross: Predictions) -> int:
+def _count_units(within: Predictions, cross: Predictions) -> int:
     return 1 + int(max(within.unit.max(), cross.unit.max()))
 
 
-def _resamples(within: Predictions, cross: Predictions, draws: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def _draw_resamples(
+    within: Predictions, cross: Predictions, draws: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
     """How often each unit counts: both domains' units together where they share some, else each domain's apart."""
     own, other = np.unique(within.unit), np.unique(cross.unit)
     pools = [np.union1d(own, other)] if len(np.intersect1d(own, other)) else [own, other]
-    size = _units(within, cross)
-    step = max(1, CHUNK // size)
+    size = _count_units(within, cross)
+    step = max(1, MOST_RESAMPLED_WEIGHTS // size)
     for start in range(0, draws, step):
         times = np.zeros((min(step, draws - start), size))
         for pool in pools:

@@ -12,7 +12,7 @@ from crossfusion.fusion import Content, Result, TextTable, record_columns
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCORES = {"f1_macro": "macro F1", "auc": "AUC", "accuracy": "accuracy"}
+SCORE_NAMES = {"f1_macro": "macro F1", "auc": "AUC", "accuracy": "accuracy"}
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,11 @@ class Cddr(Result):
         """Draw what is lost on each directed pair, with its interval."""
         names = [f"{label_text(drop.train)} → {label_text(drop.test)}" for drop in self.drops]
         values = (np.array([getattr(drop, name) for drop in self.drops]) for name in ("cddr", "lower", "upper"))
-        what = f"CDDR of the {SCORES[self.metric]}, {self.level:.4g} interval"
+        what = f"CDDR of the {SCORE_NAMES[self.metric]}, {self.level:.4g} interval"
         return plots.forest(names, *values, what=what, axes=axes)
 
     def _contents(self) -> list[Content]:
-        return [f"Cross-domain degradation rate of the {SCORES[self.metric]}", TextTable(*self.table(), left=(0, 1))]
+        return [
+            f"Cross-domain degradation rate of the {SCORE_NAMES[self.metric]}",
+            TextTable(*self.table(), left=(0, 1)),
+        ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crossfusion._base import CodeArray, InputError, label_text
 
 Rows = NDArray[np.intp]
-LEAST = 2  # rows of a half: one has no spread
+LEAST_HALF_ROWS = 2  # rows of a half: one has no spread
 
 
 @dataclass(frozen=True)
@@ -21,26 +21,26 @@ class Halves:
     b: tuple[Rows, Rows]
 
 
-def split(rows: Sequence[Rows], unit: CodeArray | None, most: int | None, draw: np.random.Generator) -> Halves:
+def split_halves(rows: Sequence[Rows], unit: CodeArray | None, most: int | None, draw: np.random.Generator) -> Halves:
     """Draw halves of two domains.
 
     Where rows have units, whole units are dealt to the halves, and the units of both domains together: one that both
     domains have is in the same half of each, so the first half of one shares none with the second half of the other.
     """
-    parts = [_of_rows(own, draw) for own in rows] if unit is None else _of_units(rows, unit, draw)
+    parts = [_halve_rows(own, draw) for own in rows] if unit is None else _halve_units(rows, unit, draw)
     size = min(len(half) for halves in parts for half in halves)
     size = size if most is None else min(size, most)
     (a, b) = ((draw.permutation(first)[:size], draw.permutation(second)[:size]) for first, second in parts)
     return Halves(a, b)
 
 
-def _of_rows(rows: Rows, draw: np.random.Generator) -> tuple[Rows, Rows]:
+def _halve_rows(rows: Rows, draw: np.random.Generator) -> tuple[Rows, Rows]:
     order = draw.permutation(rows)
     middle = len(order) // 2
     return order[:middle], order[middle:]
 
 
-def _of_units(rows: Sequence[Rows], unit: CodeArray, draw: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _halve_units(rows: Sequence[Rows], unit: CodeArray, draw: np.random.Generator) -> list[tuple[Rows, Rows]]:
     """Deal units in random order, each to the half in which its domains have fewer rows so far."""
     kinds = int(unit.max()) + 1
     counts = np.array([np.bincount(unit[own], minlength=kinds) for own in rows])
@@ -56,9 +56,10 @@ def _of_units(rows: Sequence[Rows], unit: CodeArray, draw: np.random.Generator) 
 def check_splittable(name: Any, rows: Rows, unit: CodeArray | None) -> None:
     """Refuse a domain that has no two halves."""
     label = label_text(name)
-    if len(rows) < 2 * LEAST:
+    if len(rows) < 2 * LEAST_HALF_ROWS:
         raise InputError(
-            problem=f"domain {label!r} has {len(rows)} rows for two halves of {LEAST} or more", remedy="leave it out"
+            problem=f"domain {label!r} has {len(rows)} rows for two halves of {LEAST_HALF_ROWS} or more",
+            remedy="leave it out",
         )
     if unit is not None and len(np.unique(unit[rows])) < 2:
         raise InputError(

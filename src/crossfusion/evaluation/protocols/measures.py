@@ -12,12 +12,12 @@ from crossfusion._base import FloatArray, InputError, as_names, check_known
 from crossfusion.arrays import cfd
 from crossfusion.evaluation.baselines import distances as registry
 
-ROUNDING = 1e-14
+CFD_ROUNDING = 1e-14
 SQUARED = {"cfd", "cfd_unbiased", "cfd_balanced", "mmd2_unbiased"}  # grow with the square of a small shift
 
 
 @dataclass(frozen=True)
-class Cloud:
+class LabeledRows:
     """Rows of one domain, and their labels where they are known."""
 
     rows: FloatArray
@@ -39,11 +39,11 @@ class Measure:
     """
 
     name: str
-    call: Callable[[Cloud, Cloud], float]
+    call: Callable[[LabeledRows, LabeledRows], float]
     order: int
 
 
-def _given_label(a: Cloud, b: Cloud, *, unbiased: bool) -> float:
+def _compare_within_labels(a: LabeledRows, b: LabeledRows, *, unbiased: bool) -> float:
     """CFD between two clouds within labels; NaN if they share none."""
     shared = np.intersect1d(a.labels, b.labels)
     kept = [(np.isin(cloud.labels, shared), cloud) for cloud in (a, b)]
@@ -57,9 +57,9 @@ def _given_label(a: Cloud, b: Cloud, *, unbiased: bool) -> float:
     return float("nan") if value is None else value
 
 
-WITHIN_LABELS: Mapping[str, Callable[[Cloud, Cloud], float]] = {
-    "cfd_given_label": partial(_given_label, unbiased=False),
-    "cfd_given_label_unbiased": partial(_given_label, unbiased=True),
+WITHIN_LABELS: Mapping[str, Callable[[LabeledRows, LabeledRows], float]] = {
+    "cfd_given_label": partial(_compare_within_labels, unbiased=False),
+    "cfd_given_label_unbiased": partial(_compare_within_labels, unbiased=True),
 }
 
 
@@ -70,10 +70,10 @@ def as_measures(distances: Any, *, labelled: bool = False) -> tuple[Measure, ...
         asked = {name: {} for name in as_names(distances, "distances", "distance", needed=True)}
     known = [*registry, *(WITHIN_LABELS if labelled else ())]
     check_known(asked, known, "distance", "crossfusion")
-    return tuple(_measure(name, options) for name, options in asked.items())
+    return tuple(_make_measure(name, options) for name, options in asked.items())
 
 
-def _measure(name: str, options: Any) -> Measure:
+def _make_measure(name: str, options: Any) -> Measure:
     if options is not None and not isinstance(options, Mapping):
         raise InputError(
             "distances", problem=f"has {options!r} for {name!r}", remedy="map each name to its options, such as {}"
@@ -88,4 +88,4 @@ def _measure(name: str, options: Any) -> Measure:
 
 def zero_if_rounding(name: str, value: float) -> float:
     """A distance, or 0 for what rounding leaves of CFD, which has no unit, where means were set equal."""
-    return 0.0 if name.startswith("cfd") and abs(value) < ROUNDING else value
+    return 0.0 if name.startswith("cfd") and abs(value) < CFD_ROUNDING else value

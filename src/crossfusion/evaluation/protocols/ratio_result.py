@@ -97,7 +97,7 @@ class Rdr(Result):
         self._check_column(what)
         places = {(entry.distance, entry.pair, entry.domain): entry for entry in self.ratios}
         header = ["distance", *(f"{label_text(domain)} in {pair_text(pair)}" for pair, domain in self.sides)]
-        rows = [[name, *(_cell(places[name, *side], what) for side in self.sides)] for name in self.distances]
+        rows = [[name, *(_format_cell(places[name, *side], what) for side in self.sides)] for name in self.distances]
         return header, rows
 
     def plot(self, what: str = "ratio", *, axes: Any = None) -> "Figure":
@@ -137,6 +137,6 @@ def pair_text(pair: tuple[Any, Any]) -> str:
     return "–".join(map(label_text, pair))
 
 
-def _cell(entry: Ratio, what: str) -> str:
+def _format_cell(entry: Ratio, what: str) -> str:
     value, spread = getattr(entry, what), getattr(entry, f"{what}_sd", None)
     return number_text(value) if spread is None else f"{number_text(value)} ± {number_text(spread)}"

@@ -8,8 +8,8 @@ import numpy as np
 
 from crossfusion._base import CodeArray, FloatArray, InputError, check_seed, check_whole
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
-from crossfusion.evaluation.protocols.halves import LEAST, check_splittable, split
-from crossfusion.evaluation.protocols.measures import Cloud, Measure, as_measures
+from crossfusion.evaluation.protocols.halves import LEAST_HALF_ROWS, check_splittable, split_halves
+from crossfusion.evaluation.protocols.measures import LabeledRows, Measure, as_measures
 from crossfusion.evaluation.protocols.ratio_result import Ratio, Rdr, pair_text
 
 
@@ -86,7 +86,7 @@ def rdr(
     check_whole(repeats, "repeats", 2)
     check_seed(seed)
     if rows is not None:
-        check_whole(rows, "rows", LEAST)
+        check_whole(rows, "rows", LEAST_HALF_ROWS)
     measures = as_measures(distances)
     found = as_domains(x, domain)
     unit = None if units is None else as_codes(units, len(found.x), "units")[0]
@@ -100,13 +100,15 @@ def rdr(
         if progress is not None:
             progress(f"{pair_text(names)}: pair {number + 1} of {len(asked)}")
         draw = np.random.default_rng([seed, number])
-        values, size = _repeated(found, pair, unit, measures, repeats, rows, draw)
+        values, size = _measure_halves(found, pair, unit, measures, repeats, rows, draw)
         for side, name in enumerate(names):
-            entries += [_entry(names, name, m, values[k, side], values[k, 2], size) for k, m in enumerate(measures)]
+            entries += [
+                _make_ratio(names, name, m, values[k, side], values[k, 2], size) for k, m in enumerate(measures)
+            ]
     return Rdr(tuple(entries), repeats)
 
 
-def _repeated(
+def _measure_halves(
     found: Domains,
     pair: tuple[int, int],
     unit: CodeArray | None,
@@ -118,21 +120,21 @@ def _repeated(
     """Distances within both sides and across, shape (measures, 3, repeats), and the mean size of a half."""
     values, sizes = np.empty((len(measures), 3, repeats)), []
     for repeat in range(repeats):
-        halves = split([found.rows(k) for k in pair], unit, most, draw)
-        if len(halves.a[0]) < LEAST:
+        halves = split_halves([found.rows(k) for k in pair], unit, most, draw)
+        if len(halves.a[0]) < LEAST_HALF_ROWS:
             raise InputError(
                 problem=f"halves of {pair_text((found.names[pair[0]], found.names[pair[1]]))} by units have fewer"
-                f" than {LEAST} rows",
+                f" than {LEAST_HALF_ROWS} rows",
                 remedy="name smaller units, or leave a domain out",
             )
-        a1, a2, b1, b2 = (Cloud(found.x[rows]) for rows in (*halves.a, *halves.b))
+        a1, a2, b1, b2 = (LabeledRows(found.x[rows]) for rows in (*halves.a, *halves.b))
         sizes.append(len(a1.rows))
         for k, measure in enumerate(measures):
             values[k, :, repeat] = [measure.call(*two) for two in ((a1, a2), (b1, b2), (a1, b2))]
     return values, float(np.mean(sizes))
 
 
-def _entry(
+def _make_ratio(
     pair: tuple[Any, Any], domain: Any, measure: Measure, within: FloatArray, across: FloatArray, size: float
 ) -> Ratio:
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,16 +147,16 @@ def _entry(
         domain,
         measure.name,
         measure.order,
-        *_mean_and_sd(within),
-        *_mean_and_sd(across),
-        *_mean_and_sd(ratio),
+        *_compute_mean_and_sd(within),
+        *_compute_mean_and_sd(across),
+        *_compute_mean_and_sd(ratio),
         of_means,
-        _mean_and_sd(root)[0],
-        _mean_and_sd(square)[0],
+        _compute_mean_and_sd(root)[0],
+        _compute_mean_and_sd(square)[0],
         size,
     )
 
 
-def _mean_and_sd(values: FloatArray) -> tuple[float, float]:
+def _compute_mean_and_sd(values: FloatArray) -> tuple[float, float]:
     with np.errstate(invalid="ignore"):
         return float(values.mean()), float(values.std(ddof=1))

@@ -36,7 +36,7 @@ class Predictions:
     score: FloatArray | None = None
 
 
-def confusion(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
+def count_confusion(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
     """Confusion matrices, truth by guess, of each resample."""
     cells = np.zeros((times.shape[1], classes * classes))
     np.add.at(cells, (said.unit, said.truth * classes + said.guess), 1)
@@ -46,7 +46,7 @@ def confusion(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
 
 def accuracy(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
     """Share of rows whose class was said."""
-    matrices = confusion(said, classes, times)
+    matrices = count_confusion(said, classes, times)
     with np.errstate(invalid="ignore"):
         share: FloatArray = np.trace(matrices, axis1=1, axis2=2) / matrices.sum(axis=(1, 2))
     return share
@@ -54,7 +54,7 @@ def accuracy(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
 
 def f1_macro(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
     """Mean over classes of F1, from the predictions of all models together; classes that do not occur are left out."""
-    matrices = confusion(said, classes, times)
+    matrices = count_confusion(said, classes, times)
     hits = np.diagonal(matrices, axis1=1, axis2=2)
     either = matrices.sum(axis=1) + matrices.sum(axis=2)
     with np.errstate(invalid="ignore"):
@@ -69,7 +69,7 @@ def auc(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
     Scores of different models are not compared with one another.
     """
     areas = [
-        _area(said, np.flatnonzero(said.fold == fold), one, times)
+        _compute_area(said, np.flatnonzero(said.fold == fold), one, times)
         for fold in np.unique(said.fold)
         for one in range(classes)
     ]
@@ -80,7 +80,7 @@ def auc(said: Predictions, classes: int, times: FloatArray) -> FloatArray:
     return mean
 
 
-def _area(said: Predictions, rows: Any, one: int, times: FloatArray) -> FloatArray:
+def _compute_area(said: Predictions, rows: Any, one: int, times: FloatArray) -> FloatArray:
     """Share of pairs of a row of the class and another one that are in order, ties by half; NaN without such pairs."""
     assert said.score is not None
     level, place = np.unique(said.score[rows, one], return_inverse=True)

@@ -7,16 +7,16 @@ from typing import Any
 
 from crossfusion._base import InputError, check_whole, label_text
 from crossfusion.evaluation.correctors.domains import as_domains
-from crossfusion.evaluation.protocols.association import associations
+from crossfusion.evaluation.protocols.association import correlate_distances
 from crossfusion.evaluation.protocols.cross_validation import Trainer, as_model
-from crossfusion.evaluation.protocols.degradation import as_task, check_options, directed, drop
+from crossfusion.evaluation.protocols.degradation import as_task, check_cddr_options, list_directed_pairs, measure_drop
 from crossfusion.evaluation.protocols.measures import as_measures
-from crossfusion.evaluation.protocols.study_distances import as_versions, distances_of_pairs, with_drop
+from crossfusion.evaluation.protocols.study_distances import as_correctors, make_outcome, measure_pairs
 from crossfusion.evaluation.protocols.study_result import Outcome, Study
 from crossfusion.io import open_rows, read_all
 
-DISTANCES = ("cfd", "wasserstein", "mmd", "hausdorff", "chamfer")  # the paper's
-CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
+DEFAULT_DISTANCES = ("cfd", "wasserstein", "mmd", "hausdorff", "chamfer")  # the paper's
+DEFAULT_CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
 
 
 def degradation_study(
@@ -26,8 +26,8 @@ def degradation_study(
     *,
     label: str | None = None,
     vectors: str | Sequence[str] | None = None,
-    distances: Any = DISTANCES,
-    corrections: Any = CORRECTIONS,
+    distances: Any = DEFAULT_DISTANCES,
+    corrections: Any = DEFAULT_CORRECTIONS,
     units: Any = None,
     model: Any = None,
     metric: str = "f1_macro",
@@ -128,15 +128,15 @@ def degradation_study(
     however many the rows
     """
     if label is not None or vectors is not None or y is None:
-        x, y, domain, units = _columns(x, y, domain, units, label, vectors)
-    check_options(metric, folds, level, draws, seed)
+        x, y, domain, units = _read_columns(x, y, domain, units, label, vectors)
+    check_cddr_options(metric, folds, level, draws, seed)
     for value, name, least in ((rows, "rows", 2), (repeats, "repeats", 1), (permutations, "permutations", 1)):
         check_whole(value, name, least)
     measures = as_measures(distances, labelled=True)
     found = as_domains(x, domain)
-    versions = as_versions(corrections, len(found.x))
+    versions = as_correctors(corrections, len(found.x))
     task = as_task(found, y, units)
-    asked = directed(found, task, None)
+    asked = list_directed_pairs(found, task, None)
     size = min(*found.counts, rows)
     if size < 2:
         raise InputError(
@@ -148,18 +148,18 @@ def degradation_study(
     for name, version in versions.items():
         _tell(tell, name, "correcting")
         moved = version(found, domain)
-        apart = distances_of_pairs(moved, task.label, measures, size, repeats, seed, partial(_tell, tell, name))
+        apart = measure_pairs(moved, task.label, measures, size, repeats, seed, partial(_tell, tell, name))
         trainer = Trainer(replace(task, x=moved.x), classifier, folds, seed, metric == "auc")
         for a, b in asked:
             _tell(tell, name, f"model from {label_text(found.names[a])} to {label_text(found.names[b])}")
-            lost = drop(trainer, a, b, metric, level, draws, seed)
-            outcomes.append(with_drop(name, apart[frozenset((a, b))], lost))
+            lost = measure_drop(trainer, a, b, metric, level, draws, seed)
+            outcomes.append(make_outcome(name, apart[frozenset((a, b))], lost))
     tell("correlations")
-    linked = associations(outcomes, found.names, level=level, permutations=permutations, seed=seed)
+    linked = correlate_distances(outcomes, found.names, level=level, permutations=permutations, seed=seed)
     return Study(tuple(outcomes), linked, found.names, metric, level, size, repeats)
 
 
-def _columns(x: Any, y: Any, domain: Any, units: Any, label: Any, vectors: Any) -> tuple[Any, Any, Any, Any]:
+def _read_columns(x: Any, y: Any, domain: Any, units: Any, label: Any, vectors: Any) -> tuple[Any, Any, Any, Any]:
     """Rows, labels, domains and units from the columns of a table."""
     if y is not None or not all(isinstance(name, str) for name in (label, domain)):
         raise InputError(

@@ -9,33 +9,33 @@ import numpy as np
 from crossfusion._base import CodeArray, as_names, as_rows, check_known, check_length, label_text
 from crossfusion.evaluation.correctors import correct, corrections
 from crossfusion.evaluation.correctors.domains import Domains, as_domains
-from crossfusion.evaluation.correctors.harmony import library
+from crossfusion.evaluation.correctors.harmony import load_harmony
 from crossfusion.evaluation.protocols.degradation_result import Drop
-from crossfusion.evaluation.protocols.measures import Cloud, Measure, zero_if_rounding
+from crossfusion.evaluation.protocols.measures import LabeledRows, Measure, zero_if_rounding
 from crossfusion.evaluation.protocols.study_result import Outcome
 
-Version = Callable[[Domains, Any], Domains]
+Corrector = Callable[[Domains, Any], Domains]
 
 
-def as_versions(asked: Any, rows: int) -> dict[str, Version]:
+def as_correctors(asked: Any, rows: int) -> dict[str, Corrector]:
     """Corrections by name: what each makes of the rows. Those that cannot be had are refused before any work."""
     if not isinstance(asked, Mapping) or not asked:
         asked = {name: name for name in as_names(asked, "corrections", "correction", needed=True)}
-    return {str(name): _version(str(name), value, rows) for name, value in asked.items()}
+    return {str(name): _make_corrector(str(name), value, rows) for name, value in asked.items()}
 
 
-def _version(name: str, value: Any, rows: int) -> Version:
+def _make_corrector(name: str, value: Any, rows: int) -> Corrector:
     if isinstance(value, str):
         check_known([value], list(corrections), "correction", "crossfusion")
         if value == "harmony":
-            library()
+            load_harmony()
         return lambda found, domain: as_domains(correct(found.x, domain, value), domain)
     ready = as_rows(value, f"corrections[{name!r}]")
     check_length(len(ready), rows, f"corrections[{name!r}]", "x")
     return lambda _, domain: as_domains(ready, domain, f"corrections[{name!r}]")
 
 
-def distances_of_pairs(
+def measure_pairs(
     found: Domains,
     label: CodeArray,
     measures: Sequence[Measure],
@@ -53,14 +53,14 @@ def distances_of_pairs(
         sampled = []
         for _ in range(1 if whole else repeats):
             rows = [draw.choice(found.rows(k), size, replace=False) for k in (a, b)]
-            clouds = [Cloud(found.x[own], label[own]) for own in rows]
+            clouds = [LabeledRows(found.x[own], label[own]) for own in rows]
             sampled.append([zero_if_rounding(measure.name, measure.call(*clouds)) for measure in measures])
         means = np.mean(sampled, axis=0).tolist()
         values[frozenset((a, b))] = dict(zip((measure.name for measure in measures), means, strict=True))
     return values
 
 
-def with_drop(correction: str, distances: Mapping[str, float], lost: Drop) -> Outcome:
+def make_outcome(correction: str, distances: Mapping[str, float], lost: Drop) -> Outcome:
     """One row of a study."""
     return Outcome(
         correction, lost.train, lost.test, distances, lost.within, lost.cross, lost.cddr, lost.lower, lost.upper

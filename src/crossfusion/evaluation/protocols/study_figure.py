@@ -17,4 +17,4 @@ def save_study_figure(study: Study, path: Path) -> None:
         Ends in .png, .svg or .pdf.
     """
     saving.check_ending(path)
-    saving.write(study.plot(), path, 150 if len(study.distances) <= style.MANY_PANELS else 90)
+    saving.write_figure(study.plot(), path, 150 if len(study.distances) <= style.MANY_PANELS else 90)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import InputError, check_option, field_values, number_text
-from crossfusion.evaluation.protocols.degradation_result import SCORES
+from crossfusion.evaluation.protocols.degradation_result import SCORE_NAMES
 from crossfusion.fusion import Content, Result, TextTable, data_frame, record_columns
 from crossfusion.plots import style
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-OVER = ("corrections", "pairs", "all")
-FEW = 10  # points of which a correlation says little, or domains
+POINT_SETS = ("corrections", "pairs", "all")
+FEW_DOMAINS = 10  # points of which a correlation says little, or domains
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Study(Result):
     def caution(self) -> str:
         """What to mind about the correlations."""
         said = f"{len(self.domains)} domains and {len(self.corrections)} corrections"
-        if len(self.domains) >= FEW:
+        if len(self.domains) >= FEW_DOMAINS:
             return ""
         return f"correlations rest on {said}; pairs share domains, so these are few points, however many the rows"
 
@@ -150,7 +150,7 @@ class Study(Result):
             Names of the columns, and rows of text: averages over all directed pairs, a row a correction, and last
             Pearson's correlation of these averages with CDDR.
         """
-        header = ["correction", *self.distances, f"cross {SCORES[self.metric]}", "CDDR"]
+        header = ["correction", *self.distances, f"cross {SCORE_NAMES[self.metric]}", "CDDR"]
         rows = []
         for name in self.corrections:
             own = [outcome for outcome in self.outcomes if outcome.correction == name]
@@ -176,14 +176,14 @@ class Study(Result):
         tuple
             Names of the columns, and rows of text.
         """
-        check_option(over, OVER, "over")
+        check_option(over, POINT_SETS, "over")
         name = (correction or self.corrections[0]) if over == "pairs" else None
         if name is not None and name not in self.corrections:
             raise InputError("correction", name, "is not in this study", f"there are {', '.join(self.corrections)}")
         found = [a for a in self.associations if (a.over, a.correction) == (over, name)]
         interval = f"{self.level:.4g} interval"
         header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]
-        return header, [_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
+        return header, [_format_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
 
     def _draw(self, axes: Any) -> "Figure":  # noqa: ARG002 - it has several
         """Draw distances against degradation: one panel per distance, one color per correction."""
@@ -192,7 +192,7 @@ class Study(Result):
             limits = {"cddr": outcome.cddr, "lower": outcome.lower, "upper": outcome.upper}
             points[outcome.correction].append({**outcome.distances, **limits})
         titles = {name: self._said(name) for name in self.distances}
-        return plots.panels(titles, points, up=f"CDDR of the {SCORES[self.metric]}")
+        return plots.panels(titles, points, up=f"CDDR of the {SCORE_NAMES[self.metric]}")
 
     def _said(self, name: str) -> str:
         """Pearson's correlation of a distance."""
@@ -200,7 +200,7 @@ class Study(Result):
         first = self.corrections[0]
         values = {first: found["pairs", first]} | ({"all": found["all", None]} if ("all", None) in found else {})
         said = {text: f"{value:.2f}" if np.isfinite(value) else "–" for text, value in values.items()}
-        return ", ".join(f"r {style.name(text)} {value}" for text, value in said.items())
+        return ", ".join(f"r {style.format_name(text)} {value}" for text, value in said.items())
 
     def _values(self) -> dict[str, Any]:
         return field_values(self) | {"caution": self.caution}
@@ -218,7 +218,7 @@ class Study(Result):
         return {(outcome.train, outcome.test) for outcome in self.outcomes}
 
 
-def _row(entry: Association) -> list[str]:
+def _format_row(entry: Association) -> list[str]:
     def limits(low: float | None, high: float | None) -> str:
         return "–" if low is None else f"{low:.2f} to {high:.2f}"
 

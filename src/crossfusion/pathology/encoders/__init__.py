@@ -7,14 +7,14 @@ import numpy as np
 from crossfusion._base import InputError, check_known, check_option, check_whole
 from crossfusion.pathology import networks
 from crossfusion.pathology.encoders import offline, timm_models
-from crossfusion.pathology.encoders.base import Array, Encoder, fitted
-from crossfusion.pathology.images import Image, file_digest
+from crossfusion.pathology.encoders.base import Array, Encoder, fit_image
+from crossfusion.pathology.images import Image, digest_file
 
 __all__ = ["Encoder", "encoder"]
 
-SMALL = {"efficientnet_lite0": offline.efficientnet_lite0, "random": offline.random}
-FORMS = ("timm:NAME", "folder:DIR", "onnx:FILE")
-VALUES = networks.IMAGENET | networks.RANGES
+OFFLINE_ENCODERS = {"efficientnet_lite0": offline.load_efficientnet_lite0, "random": offline.make_random}
+NAME_FORMS = ("timm:NAME", "folder:DIR", "onnx:FILE")
+INPUT_RANGES = networks.IMAGENET | networks.VALUE_RANGES
 
 
 def encoder(
@@ -76,32 +76,32 @@ def encoder(
         raise InputError("pretrained", False, f"goes with timm:NAME, not with {name!r}", "leave it out")
     if colon and not rest:
         raise InputError(
-            problem=f"the encoder {name!r} names nothing after the colon", remedy=f"write {', '.join(FORMS)}"
+            problem=f"the encoder {name!r} names nothing after the colon", remedy=f"write {', '.join(NAME_FORMS)}"
         )
     if kind in timm_models.PUBLISHED:
-        return timm_models.published(name, rest, **options)
+        return timm_models.load_published(name, rest, **options)
     if kind == "timm" and colon:
-        return timm_models.by_name(name, rest, pretrained=pretrained, **options)
+        return timm_models.load_by_name(name, rest, pretrained=pretrained, **options)
     if kind == "folder" and colon:
-        return timm_models.in_folder(name, rest, **options)
+        return timm_models.load_folder(name, rest, **options)
     if kind == "onnx" and colon:
-        return _onnx(name, rest, **options)
-    check_known([name], [*SMALL, *timm_models.PUBLISHED, *FORMS], "encoder", "crossfusion")
-    return SMALL[name](name, **options)
+        return _load_onnx(name, rest, **options)
+    check_known([name], [*OFFLINE_ENCODERS, *timm_models.PUBLISHED, *NAME_FORMS], "encoder", "crossfusion")
+    return OFFLINE_ENCODERS[name](name, **options)
 
 
-def _onnx(name: str, rest: str, *, device: str, precision: str, batch: int) -> Encoder:
+def _load_onnx(name: str, rest: str, *, device: str, precision: str, batch: int) -> Encoder:
     check_option(precision, ("auto", "float32"), "precision")  # else the file itself must be of it
-    path, numbers, said = networks.split_values(rest, None, VALUES, name)
-    network = networks.onnx(path, device)
-    height, width = network.height or offline.SIDE, network.width or offline.SIDE
+    path, numbers, said = networks.split_values(rest, None, INPUT_RANGES, name)
+    network = networks.load_onnx(path, device)
+    height, width = network.height or offline.IMAGE_SIDE, network.width or offline.IMAGE_SIDE
 
     def prepare(image: Image) -> Array:
-        return numbers.to_network(fitted(image, width, height))
+        return numbers.to_network(fit_image(image, width, height))
 
     shape = network.run(np.zeros((1, 3, height, width), np.float32)).shape
     if len(shape) != 2:
         raise InputError(
             problem=f"{path} gives {shape[1:]} numbers per image, not one vector", remedy="export it with its pooling"
         )
-    return Encoder(name, shape[1], (width, height), prepare, network.run, f"{file_digest(path)}, {said}", batch)
+    return Encoder(name, shape[1], (width, height), prepare, network.run, f"{digest_file(path)}, {said}", batch)

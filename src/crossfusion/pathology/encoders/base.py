@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import InputError, optional
-from crossfusion.pathology.devices import choose, mixed, precision_of, torch
-from crossfusion.pathology.images import Image, as_image, digest
+from crossfusion.pathology.devices import choose_device, choose_precision, load_torch, make_precision_context
+from crossfusion.pathology.images import Image, as_image, compute_digest
 
 Array = NDArray[np.float32]
 
@@ -88,7 +88,7 @@ class Encoder:
         return f"Encoder({self.name!r}, dim={self.dim}, size={self.size})"
 
 
-def of_module(
+def wrap_module(
     name: str,
     model: Any,
     prepare: Callable[[Image], Array],
@@ -100,10 +100,10 @@ def of_module(
     pool: Callable[[Any], Any] | None = None,
 ) -> Encoder:
     """An encoder of a PyTorch module; `pool` makes one vector of what it gives for an image."""
-    library, place = torch(), choose(device)
-    used = precision_of(precision, place)
-    context = mixed(place, used)
-    weights = digest(_bytes(model))
+    library, place = load_torch(), choose_device(device)
+    used = choose_precision(precision, place)
+    context = make_precision_context(place, used)
+    weights = compute_digest(_iterate_weights(model))
     channels_last = {"memory_format": library.channels_last}  # in which convolutions on a CPU take half the time
     model = model.eval().requires_grad_(False).to(place, **channels_last)
 
@@ -122,15 +122,15 @@ def of_module(
     return Encoder(name, dim[1], size, prepare, forward, f"weights {weights}, {used}", batch)
 
 
-def _bytes(model: Any) -> Any:
+def _iterate_weights(model: Any) -> Any:
     """Names and values of all weights."""
-    library = torch()
+    library = load_torch()
     for name, value in model.state_dict().items():
         yield name
         yield value.detach().cpu().contiguous().reshape(-1).view(library.uint8).numpy()
 
 
-def fitted(image: Image, width: int, height: int) -> Image:
+def fit_image(image: Image, width: int, height: int) -> Image:
     """The middle of an image at its own magnification; an image that is too small is enlarged."""
     scale = max(width / image.shape[1], height / image.shape[0])
     if scale > 1:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionError, FileError, InputError, declare_operators, optional
-from crossfusion.pathology.devices import first_line, torch
-from crossfusion.pathology.encoders.base import Array, Encoder, of_module
+from crossfusion.pathology.devices import load_torch, shorten_problem
+from crossfusion.pathology.encoders.base import Array, Encoder, wrap_module
 from crossfusion.pathology.images import Image
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedModel:
     """A published encoder: where its weights are, and how its authors say to load and pool it."""
 
     repository: str
@@ -27,55 +27,55 @@ class Published:
     before_patches: int | None = None  # tokens before those of patches: the class token and registers; None: pooled
 
 
-def _swiglu(timm: Any) -> dict[str, Any]:
+def _make_swiglu_options(timm: Any) -> dict[str, Any]:
     # not in the published config.json: without both, the weights do not fit
-    return {"mlp_layer": timm.layers.SwiGLUPacked, "act_layer": torch().nn.SiLU}
+    return {"mlp_layer": timm.layers.SwiGLUPacked, "act_layer": load_torch().nn.SiLU}
 
 
-def _layer_scale(_timm: Any) -> dict[str, Any]:
+def _make_layer_scale_options(_timm: Any) -> dict[str, Any]:
     return {"init_values": 1e-5, "dynamic_img_size": True}
 
 
 PUBLISHED = {  # as the cards of these models on huggingface.co say
-    "virchow": Published("paige-ai/Virchow", _swiglu, before_patches=1),
-    "virchow2": Published("paige-ai/Virchow2", _swiglu, before_patches=5),
-    "uni": Published("MahmoodLab/UNI", _layer_scale),
+    "virchow": PublishedModel("paige-ai/Virchow", _make_swiglu_options, before_patches=1),
+    "virchow2": PublishedModel("paige-ai/Virchow2", _make_swiglu_options, before_patches=5),
+    "uni": PublishedModel("MahmoodLab/UNI", _make_layer_scale_options),
 }
 
 
-def published(name: str, folder: str, **options: Any) -> Encoder:
+def load_published(name: str, folder: str, **options: Any) -> Encoder:
     """A published encoder from the hub, or from a folder that holds its files."""
     known = PUBLISHED[name.partition(":")[0]]
     timm = load_timm()
-    source = f"local-dir:{_checked(folder)}" if folder else f"hf-hub:{known.repository}"
-    with _loading(name, known.repository, folder):
+    source = f"local-dir:{_check_folder(folder)}" if folder else f"hf-hub:{known.repository}"
+    with _explain_failure(name, known.repository, folder):
         model = timm.create_model(source, pretrained=True, **known.options(timm))
-    return _encoder(name, model, known.before_patches, **options)
+    return _make_encoder(name, model, known.before_patches, **options)
 
 
-def by_name(name: str, model_name: str, *, pretrained: bool = True, **options: Any) -> Encoder:
+def load_by_name(name: str, model_name: str, *, pretrained: bool = True, **options: Any) -> Encoder:
     """Any model of timm, without its head; its weights are fetched unless told otherwise."""
-    timm, library = load_timm(), torch()
+    timm, library = load_timm(), load_torch()
     plain = model_name.split(".")[0]
     if ":" not in model_name and not timm.is_model(plain):
         near = timm.list_models(f"*{plain}*")[:3]
         hint = f"there is {', '.join(near)}" if near else "see timm.list_models()"
         raise InputError(problem=f"timm has no model {model_name!r}", remedy=hint)
-    with _loading(name, model_name, ""), library.random.fork_rng(devices=[]):
+    with _explain_failure(name, model_name, ""), library.random.fork_rng(devices=[]):
         library.manual_seed(0)  # of weights that are not fetched
         model = timm.create_model(model_name, pretrained=pretrained, num_classes=0)
-    return _encoder(name, model, None, **options)
+    return _make_encoder(name, model, None, **options)
 
 
-def in_folder(name: str, folder: str, **options: Any) -> Encoder:
+def load_folder(name: str, folder: str, **options: Any) -> Encoder:
     """A checkpoint in a folder: config.json beside model.safetensors or pytorch_model.bin."""
     timm = load_timm()
-    with _loading(name, folder, folder):
-        model = timm.create_model(f"local-dir:{_checked(folder)}", pretrained=True, num_classes=0)
-    return _encoder(name, model, None, **options)
+    with _explain_failure(name, folder, folder):
+        model = timm.create_model(f"local-dir:{_check_folder(folder)}", pretrained=True, num_classes=0)
+    return _make_encoder(name, model, None, **options)
 
 
-def _encoder(name: str, model: Any, before_patches: int | None, **options: Any) -> Encoder:
+def _make_encoder(name: str, model: Any, before_patches: int | None, **options: Any) -> Encoder:
     data = load_timm().data
     config = data.resolve_data_config(model.pretrained_cfg, model=model)
     transform = data.create_transform(**config)
@@ -85,13 +85,13 @@ def _encoder(name: str, model: Any, before_patches: int | None, **options: Any) 
         return np.asarray(transform(pillow.fromarray(image)).numpy(), np.float32)
 
     _, height, width = config["input_size"]
-    pool = None if before_patches is None else _class_and_patches(name, model, before_patches)
-    return of_module(name, model, prepare, (width, height), pool=pool, **options)
+    pool = None if before_patches is None else _make_token_pool(name, model, before_patches)
+    return wrap_module(name, model, prepare, (width, height), pool=pool, **options)
 
 
-def _class_and_patches(name: str, model: Any, before: int) -> Callable[[Any], Any]:
+def _make_token_pool(name: str, model: Any, before: int) -> Callable[[Any], Any]:
     """The class token beside the mean of the patches' tokens; registers are passed over."""
-    library = torch()
+    library = load_torch()
     found = getattr(model, "num_prefix_tokens", None)
     if found != before:
         raise InputError(
@@ -107,7 +107,7 @@ def _class_and_patches(name: str, model: Any, before: int) -> Callable[[Any], An
     return pool
 
 
-def _checked(folder: str) -> Path:
+def _check_folder(folder: str) -> Path:
     """A folder with a checkpoint, or what is missing of it."""
     path = Path(folder)
     config = path / "config.json"
@@ -116,14 +116,14 @@ def _checked(folder: str) -> Path:
     try:
         has_architecture = "architecture" in json.loads(config.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError) as problem:
-        raise FileError(config, f"is not readable JSON ({first_line(problem)})", "fetch it again") from problem
+        raise FileError(config, f"is not readable JSON ({shorten_problem(problem)})", "fetch it again") from problem
     if not has_architecture:
         raise FileError(config, "names no architecture of timm", "use a checkpoint that timm's save_for_hf wrote")
     return path
 
 
 @contextmanager
-def _loading(name: str, origin: str, folder: str) -> Iterator[None]:
+def _explain_failure(name: str, origin: str, folder: str) -> Iterator[None]:
     """Turn whatever goes wrong when weights are fetched or read into one sentence with the way out."""
     logger = logging.getLogger("huggingface_hub")
     level = logger.level
@@ -133,7 +133,7 @@ def _loading(name: str, origin: str, folder: str) -> Iterator[None]:
     except CrossfusionError:
         raise
     except Exception as problem:
-        said = first_line(problem).partition(". ")[0]
+        said = shorten_problem(problem).partition(". ")[0]
         if folder:
             raise FileError(
                 problem=f"the checkpoint in {folder} cannot be loaded as {name.partition(':')[0]} ({said})",

@@ -8,13 +8,13 @@ from importlib.resources import files
 from typing import Any
 
 from crossfusion import plots
-from crossfusion.report.html.markup import element, escaped
+from crossfusion.report.html.markup import escape, make_element
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 UNSAFE = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})  # what could end a script, or a line of one
 
 
-def document(
+def make_document(
     title: str,
     parts: Sequence[str],
     footer: str = "",
@@ -50,19 +50,19 @@ def document(
         '<html lang="en">',
         "<head>",
         '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_make_policy(script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         '<link rel="icon" href="data:,">',
-        f"<title>{escaped(title)}</title>",
-        f"<style>\n{_colours()}{_file('page.css')}{style}</style>",
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{_make_colors()}{_read_file('page.css')}{style}</style>",
         "</head>",
         "<body>",
         "<main>",
         *parts,
         "</main>",
         footer,
-        *([] if data is None else [element("script", as_json(data), type="application/json", id="data")]),
+        *([] if data is None else [make_element("script", dump_json(data), type="application/json", id="data")]),
         *([f"<script>{script}</script>"] if script else []),
         "</body>",
         "</html>\n",
@@ -70,11 +70,11 @@ def document(
     return "\n".join(lines)
 
 
-def _file(name: str) -> str:
+def _read_file(name: str) -> str:
     return files("crossfusion.report.html").joinpath(name).read_text(encoding="utf-8")
 
 
-def _colours() -> str:
+def _make_colors() -> str:
     """Light colours, and dark ones where the reader's system or the page's switch asks for them; print is light."""
     light, dark = (
         "".join(f"--{name}: {value};\n" for name, value in theme.items()) for theme in (plots.LIGHT, plots.DARK)
@@ -85,7 +85,7 @@ def _colours() -> str:
 """
 
 
-def _policy(script: str) -> str:
+def _make_policy(script: str) -> str:
     """What the browser may do: show the page, and run this script alone."""
     if not script:
         return POLICY
@@ -93,6 +93,6 @@ def _policy(script: str) -> str:
     return f"{POLICY}; script-src 'sha256-{digest}'"
 
 
-def as_json(data: Mapping[str, Any]) -> str:
+def dump_json(data: Mapping[str, Any]) -> str:
     """JSON that nothing in it can end."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(UNSAFE)

@@ -9,12 +9,12 @@ from typing import Any
 from crossfusion._base import label_text
 from crossfusion._base import percent as plain_percent
 
-ISOLATED = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
-LONG = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
+ISOLATES = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
+NAME_LENGTH = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table of text to put on a page.
 
     Parameters
@@ -35,40 +35,40 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def escaped(value: Any) -> str:
+def escape(value: Any) -> str:
     """A value as text that is safe in HTML, SVG and their attributes."""
     return html.escape(label_text(value), quote=True)
 
 
-def written(text: str) -> str:
+def escape_sentence(text: str) -> str:
     """A text of our own as HTML; names in it, between isolates, keep their direction of writing to themselves."""
-    return html.escape(text, quote=True).replace(ISOLATED[0], "<bdi>").replace(ISOLATED[-1], "</bdi>")
+    return html.escape(text, quote=True).replace(ISOLATES[0], "<bdi>").replace(ISOLATES[-1], "</bdi>")
 
 
-def isolated(label: Any) -> str:
+def isolate(label: Any) -> str:
     """A name, short and between isolates, to put into a text."""
-    return ISOLATED.format(shortened(label))
+    return ISOLATES.format(shorten(label))
 
 
-def attributes(**values: Any) -> str:
+def format_attributes(**values: Any) -> str:
     """Attributes with a leading space; a trailing underscore is dropped, others become hyphens, None is left out."""
     found = {name.rstrip("_").replace("_", "-"): value for name, value in values.items() if value is not None}
-    return "".join(f' {name}="{escaped(value)}"' for name, value in found.items())
+    return "".join(f' {name}="{escape(value)}"' for name, value in found.items())
 
 
-def element(tag: str, inner: str = "", **values: Any) -> str:
+def make_element(tag: str, inner: str = "", **values: Any) -> str:
     """An element around HTML."""
-    return f"<{tag}{attributes(**values)}>{inner}</{tag}>"
+    return f"<{tag}{format_attributes(**values)}>{inner}</{tag}>"
 
 
-def shortened(label: Any, length: int = LONG) -> str:
+def shorten(label: Any, length: int = NAME_LENGTH) -> str:
     """A name on one line, of which the start and the end are kept if it is long."""
     text = " ".join(label_text(label).split())
     tail = length // 3
     return text if len(text) <= length else f"{text[: length - tail - 1]}…{text[-tail:]}"
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A distance for people."""
     if value is None or math.isnan(value):
         return "–"
@@ -77,22 +77,26 @@ def number(value: float | None) -> str:
     return f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "−")
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """A share for people."""
     return plain_percent(share).replace("%", "\u202f%")
 
 
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], class_: str | None = None) -> str:
+def make_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], class_: str | None = None) -> str:
     """A table whose first column names the rows; caption and cells are HTML; it scrolls where it is too wide."""
-    head = "".join(element("th", cell, scope="col") for cell in header)
+    head = "".join(make_element("th", cell, scope="col") for cell in header)
     body = "".join(
-        element("tr", element("th", row[0], scope="row") + "".join(element("td", cell) for cell in row[1:]))
+        make_element(
+            "tr", make_element("th", row[0], scope="row") + "".join(make_element("td", cell) for cell in row[1:])
+        )
         for row in rows
     )
-    inner = element("caption", caption) + element("thead", element("tr", head)) + element("tbody", body)
-    return scrolling(element("table", inner, class_=class_))
+    inner = (
+        make_element("caption", caption) + make_element("thead", make_element("tr", head)) + make_element("tbody", body)
+    )
+    return make_scrollable(make_element("table", inner, class_=class_))
 
 
-def scrolling(inner: str) -> str:
+def make_scrollable(inner: str) -> str:
     """A box that scrolls sideways by itself, also with the keyboard."""
-    return element("div", inner, class_="scroll", tabindex=0, role="group", aria_label="table")
+    return make_element("div", inner, class_="scroll", tabindex=0, role="group", aria_label="table")

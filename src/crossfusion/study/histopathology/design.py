@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import InputError, arg, check_known, check_whole, label_text
-from crossfusion.evaluation import as_measures, cddr, check_options, rdr
+from crossfusion.evaluation import as_measures, cddr, check_cddr_options, rdr
 from crossfusion.pathology import Tile
 from crossfusion.study.dataset import Plan
 
@@ -124,7 +124,7 @@ def check_plan(plan: Plan) -> None:
         The settings.
     """
     as_measures(plan.distances)
-    check_options(plan.metric, plan.folds, plan.level, plan.draws, plan.seed)
+    check_cddr_options(plan.metric, plan.folds, plan.level, plan.draws, plan.seed)
     check_whole(plan.rows, "rows", 2)
     check_whole(plan.halves, "repeats", 2)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError, InputError, check_known, make_folder
 from crossfusion.io import list_some
 from crossfusion.io import paths as places
-from crossfusion.pathology import NETWORKS, VECTORS, Encoder, Normalizer, Tile, check_target, embed, facts_of
+from crossfusion.pathology import NETWORKS, VECTOR_COLUMN, Encoder, Normalizer, Tile, check_target, embed, read_facts
 
 PLAIN = "none"
 SAFE = re.compile(r"[\w.+-]{1,60}")  # names that are names of files everywhere
@@ -131,7 +131,7 @@ def embed_versions(
         with bar(f"encoding {name}", len(tiles)) as progress:
             options: dict[str, Any] = {"batch": batch, "workers": workers, "progress": progress}
             embed(tiles, path, encoder=encoder, normalizer=normalize, **options)
-        found.append(EmbeddingFile(name, path, path.stat().st_mtime_ns == before, facts_of(path) or {}))
+        found.append(EmbeddingFile(name, path, path.stat().st_mtime_ns == before, read_facts(path) or {}))
         if tell is not None:
             tell(str(found[-1]))
     return found
@@ -156,8 +156,8 @@ def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
 
     with places.translate_errors(str(path), "cannot be read as Parquet"):
         table = pq.ParquetFile(path)
-        check_known(["key", VECTORS], table.schema_arrow.names, "column", str(path))
-        found = table.read(columns=["key", VECTORS])
+        check_known(["key", VECTOR_COLUMN], table.schema_arrow.names, "column", str(path))
+        found = table.read(columns=["key", VECTOR_COLUMN])
     place = {key: number for number, key in enumerate(found.column("key").to_pylist())}
     missing = [tile.key for tile in tiles if tile.key not in place]
     if missing:
@@ -166,12 +166,12 @@ def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
         )
     if len(place) < found.num_rows:
         raise FileError(path, f"has {found.num_rows - len(place):,} keys twice", "keep one row each")
-    column = found.column(VECTORS).combine_chunks()
+    column = found.column(VECTOR_COLUMN).combine_chunks()
     try:
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
         vectors = flat.reshape(found.num_rows, -1)
     except (AttributeError, TypeError, ValueError) as problem:
         raise FileError(
-            path, f"has no vectors of one length in {VECTORS!r}", "write a list of numbers per row"
+            path, f"has no vectors of one length in {VECTOR_COLUMN!r}", "write a list of numbers per row"
         ) from problem
     return np.ascontiguousarray(vectors[[place[tile.key] for tile in tiles]])

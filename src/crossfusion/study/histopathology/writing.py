@@ -9,8 +9,8 @@ from typing import Any
 
 from crossfusion._base import files as storage
 from crossfusion._base import plain_value
-from crossfusion.evaluation import Study, associations
-from crossfusion.report import Table
+from crossfusion.evaluation import Study, correlate_distances
+from crossfusion.report import PageTable
 from crossfusion.study import published_tables, tables
 from crossfusion.study.dataset import Evaluation
 from crossfusion.study.histopathology.choices import Choices
@@ -77,7 +77,7 @@ def _lead(choices: Choices, encoded: Embeddings) -> list[str]:
     return said
 
 
-def _encoded_table(encoded: Embeddings) -> Table:
+def _encoded_table(encoded: Embeddings) -> PageTable:
     rows = [
         [entry.name, str(entry.facts.get("normalizer", "–")), f"{entry.facts.get('dim', 0):,}", _left(entry.facts)]
         for entry in encoded.made
@@ -89,14 +89,14 @@ def _encoded_table(encoded: Embeddings) -> Table:
             dim = encoded.versions["none"] if isinstance(value, str) else value
             rows.append([name, what, f"{dim.shape[1] if not isinstance(dim, str) else 0:,}", "–"])
     header = ["version", "normaliser", "features", "tiles left as they are"]
-    return Table("Versions", "tiles in which a normaliser finds no tissue are left as they are", header, rows)
+    return PageTable("Versions", "tiles in which a normaliser finds no tissue are left as they are", header, rows)
 
 
 def _left(facts: Any) -> str:
     return "–" if facts.get("normalizer") == "none" else f"{facts.get('unchanged', 0):,}"
 
 
-def _tiles_table(encoded: Embeddings) -> Table:
+def _tiles_table(encoded: Embeddings) -> PageTable:
     """A row a domain: its tiles by label, and its units."""
     design = encoded.ready.design
     values = design.values(encoded.ready.tiles)
@@ -110,7 +110,7 @@ def _tiles_table(encoded: Embeddings) -> Table:
     for name in sorted(set(domain)):
         row = [name, *(f"{counts[name, own]:,}" for own in names)]
         rows.append([*row, f"{sum(name == of for of, _ in units):,}"] if units else row)
-    return Table("Tiles", "by domain and label" if design.label else "by domain", header, rows)
+    return PageTable("Tiles", "by domain and label" if design.label else "by domain", header, rows)
 
 
 def paper_pairs(study: Study, pivot: str) -> Study | None:
@@ -131,22 +131,22 @@ def paper_pairs(study: Study, pivot: str) -> Study | None:
     own = tuple(outcome for outcome in study.outcomes if pivot in (outcome.train, outcome.test))
     if not own:
         return None
-    linked = associations(own, study.domains, level=study.level, permutations=1, seed=0)
+    linked = correlate_distances(own, study.domains, level=study.level, permutations=1, seed=0)
     return replace(study, outcomes=own, associations=linked)
 
 
-def _as_printed(layout: str, found: Evaluation) -> list[Table]:
+def _as_printed(layout: str, found: Evaluation) -> list[PageTable]:
     pivot = PIVOT.get(layout)
     study = None if pivot is None or found.study is None else paper_pairs(found.study, pivot)
     if study is None:
         return []
     others = " and ".join(str(name) for name in study.domains if name != pivot)
     caption = f"averages over the pairs of {pivot} with {others}, in both directions, as the paper's table 3 has them"
-    return [Table("Distances and degradation, pairs of the paper", caption, *published_tables.study_cells(study))]
+    return [PageTable("Distances and degradation, pairs of the paper", caption, *published_tables.study_cells(study))]
 
 
 def _markdown(
-    lead: Sequence[str], about: Sequence[Table], own: Sequence[Table], found: Sequence[Evaluation], picture: str
+    lead: Sequence[str], about: Sequence[PageTable], own: Sequence[PageTable], found: Sequence[Evaluation], picture: str
 ) -> str:
     parts = [
         f"# {TITLE}\n",

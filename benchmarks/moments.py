@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.timing import best_times, peak_memory
 from crossfusion import InputError, cfd, summarize
-from crossfusion._base import arg, thread_count
+from crossfusion._base import thread_count
 from crossfusion.moments import kernel
 from paper.checks import check_positive, check_whole, load_library
 
@@ -44,7 +44,7 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     number = int(gigabytes * 1e9 / 4 / dim)
     if number < 1000:
         raise InputError(
-            "gigabytes", gigabytes, f"at {arg('dim', dim)} is too little to measure", "ask for at least 1000 rows"
+            "gigabytes", gigabytes, f"is too little to measure at {dim} features", "ask for at least 1000 rows"
         )
     rows, codes = _data(number, dim)
     ratios: dict[str, dict[str, Any]] = {}

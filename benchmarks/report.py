@@ -70,7 +70,7 @@ def _opening(path: Path, repeats: int) -> list[float]:
     """Seconds from asking for a page until it has loaded and drawn everything."""
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if chromium is None:
-        raise FileError(problem="there is no Chromium to open a page in", remedy="install the package chromium")
+        raise FileError(None, "there is no Chromium to open a page in", "install the package chromium")
     play = load_library("playwright.sync_api", "playwright", "test", "opening a page").sync_playwright
     found = []
     with play() as playwright:

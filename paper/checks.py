@@ -23,7 +23,7 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known))}"
-            raise InputError(None, name, f"{holder} has no {what} {name!r}", hint)
+            raise InputError(value=name, problem=f"{holder} has no {what} {name!r}", remedy=hint)
 
 
 def check_whole(value: int, name: str, least: int = 1) -> None:

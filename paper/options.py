@@ -1,7 +1,8 @@
 """Options that several commands share; the benchmarks use them too."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,30 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+@contextmanager
+def _leave_ends_to_run() -> Iterator[None]:
+    """Let `crossfusion.cli.run` report an interruption in one line; a closed pipe is not an error."""
+    try:
+        yield
+    except KeyboardInterrupt as problem:
+        raise click.Abort from problem
+    except BrokenPipeError as problem:  # the reader, such as head, has seen enough
+        sys.stdout = sys.stderr = StringIO()
+        raise click.exceptions.Exit(0) from problem
+
+
 class Commands(click.Group):
-    """Commands that leave it to `crossfusion.cli.run` to report an interruption, and end quietly in a closed pipe."""
+    """Commands that end as those of `crossfusion` do."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read what was typed."""
+        with _leave_ends_to_run():
+            return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        try:
+        with _leave_ends_to_run():
             return super().invoke(ctx)
-        except KeyboardInterrupt as problem:
-            raise click.Abort from problem
-        except BrokenPipeError as problem:  # the reader, such as head, has seen enough
-            sys.stdout = sys.stderr = StringIO()
-            raise click.exceptions.Exit(0) from problem
 
 
 def _split_names(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[str]:

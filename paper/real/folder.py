@@ -34,8 +34,7 @@ def check_there(folder: Path, names: Sequence[str]) -> None:
     check_known(names, NAMES, "data set", "this study")
     if not folder.is_dir():
         raise FileError(
-            problem=f"there is no folder {folder}",
-            remedy=f"set {VARIABLE}, or pass --data, with the one that holds the data",
+            folder, "does not exist", f"set {VARIABLE}, or pass --data, with the folder that holds the data"
         )
     missing = [PLACES[name] for name in names if not (folder / PLACES[name]).is_file()]
     if missing:
@@ -63,7 +62,7 @@ def read_embeddings(path: Path, factors: Sequence[str]) -> Embeddings:
         table = pq.read_table(path, columns=[*factors, "embedding"])
     except (pa.ArrowException, OSError) as problem:
         wanted = ", ".join(factors)
-        raise FileError(path, f"has no table with {wanted} and embedding", f"replace it ({problem})") from problem
+        raise FileError(path, f"has no table with {wanted} and embedding ({problem})", "replace it") from problem
     vectors = table["embedding"].combine_chunks()
     x = np.asarray(vectors.flatten().to_numpy(), np.float32).reshape(len(table), -1)
     return Embeddings(x, {name: [str(value) for value in table[name].to_pylist()] for name in factors})

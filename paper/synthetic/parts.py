@@ -121,7 +121,7 @@ def _check_same(folder: Path, part: Part, there: Any, here: dict[str, Any]) -> N
     there = there if isinstance(there, dict) else {}
     name = next((name for name in here if there.get(name) != here[name]), "other settings")
     raise InputError(
-        problem=f"{folder} holds results of {part.experiment} made with other settings ({name} {there.get(name)}"
-        f" there, {here.get(name)} here)",
+        problem=f"{folder} holds results of {part.experiment} made with other settings"
+        f" ({name} {there.get(name)} there, {here.get(name)} here)",
         remedy="choose another folder, or delete that one",
     )

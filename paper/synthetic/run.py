@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TABLE = "trials.parquet"
 KEY = b"crossfusion.settings"
+AGAIN = "run the study again, which only puts it together"
 
 Progress = Callable[[int], None]
 
@@ -91,9 +92,7 @@ def read(out: Path) -> "pa.Table":
     except FileNotFoundError as problem:
         raise FileError(path, "does not exist", "run 'python -m paper synthetic' to its end first") from problem
     except (pa.ArrowException, OSError) as problem:
-        raise FileError(
-            path, "is damaged", "delete it and run the study again, which only puts it together"
-        ) from problem
+        raise FileError(path, "is damaged", f"delete it, and {AGAIN}") from problem
     if not table.schema.equals(schema()):
         raise FileError(path, "is not a table of the synthetic study", "choose its folder")
     return table
@@ -120,11 +119,7 @@ def settings_of(out: Path) -> Settings:
             return Settings(**values)
     except (KeyError, ValueError, TypeError, InputError):
         pass
-    raise FileError(
-        out / TABLE,
-        "does not hold the settings that it was made with",
-        "run the study again, which only puts it together",
-    )
+    raise FileError(out / TABLE, "does not hold the settings that it was made with", AGAIN)
 
 
 def count(settings: Settings) -> int:

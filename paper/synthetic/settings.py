@@ -195,7 +195,7 @@ class Settings:
             raise InputError(
                 "dims",
                 min(self.dims),
-                f"has no room for means at radius={self.radius} at equal total dispersion",
+                f"has no room for means at a radius of {self.radius} at equal total dispersion",
                 f"take more than {limit:g} features, a smaller radius, or leave out the experiment 'topology'",
             )
         if "imbalance" in self.experiments and round(min(self.sizes) * min(self.ratios)) < 2:
@@ -209,4 +209,4 @@ class Settings:
 
 def _check_distinct(values: Sequence[Any], name: str) -> None:
     if not values or len(set(values)) < len(values):
-        raise InputError(name, problem=f"must name at least one value, and each once, not {tuple(values)!r}")
+        raise InputError(name, tuple(values), "must name at least one value, and each once")

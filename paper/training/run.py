@@ -72,9 +72,7 @@ def run(
 
 def _folder(data: Path | None) -> Path:
     if data is not None and not data.is_dir():
-        raise FileError(
-            problem=f"there is no folder {data}", remedy="pass --data with the one that holds the data, or leave it out"
-        )
+        raise FileError(data, "does not exist", "pass --data with the folder that holds the data, or leave it out")
     return data_folder(data)
 
 

@@ -347,7 +347,7 @@ def test_damaged_parts_are_computed_again(fresh, tmp_path):
 
 
 def test_settings_that_cannot_be_drawn_are_refused(refuses):
-    with refuses("dims=16 has no room for means at radius=4.0"):
+    with refuses("dims=16 has no room for means at a radius of 4.0"):
         Settings(dims=(16, 32))
     with refuses("fewer than two rows at a ratio of 0.02"):
         Settings(sizes=(50,))

@@ -355,7 +355,7 @@ def test_settings_that_cannot_be_drawn_are_refused(refuses):
         Settings(experiments=("toplogy",))
     with refuses("trials=0"):
         Settings(trials=0)
-    with refuses("sizes must name at least one value, and each once"):
+    with refuses(r"sizes=\(300, 300\) must name at least one value, and each once"):
         Settings(sizes=(300, 300))
     with refuses(r"modes=\(1, 3\) must each be 1 or an even number up to 8"):
         Settings(modes=(1, 3))

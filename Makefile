@@ -33,27 +33,27 @@ docs: $(STAMP) ## the site, with tutorials run and links checked; fails on any w
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python tools/check_links.py docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration bench-startup ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
-	$(BIN)/crossfusion bench $* > docs/bench_$*.tmp
+	$(BIN)/python -m benchmarks $* > docs/bench_$*.tmp
 	mv docs/bench_$*.tmp docs/bench_$*.txt
 	cat docs/bench_$*.txt
 
 bench-integration: $(STAMP) ## with the picture of the leaderboard; needs the data (CROSSFUSION_DATA) for real cells
 	mkdir -p docs/single_cells
-	$(BIN)/crossfusion bench integration --plot docs/single_cells/leaderboard.png > docs/bench_integration.tmp
+	$(BIN)/python -m benchmarks integration --plot docs/single_cells/leaderboard.png > docs/bench_integration.tmp
 	mv docs/bench_integration.tmp docs/bench_integration.txt
 	cat docs/bench_integration.txt
 
 coverage: $(STAMP) ## whether intervals and tests hold; goes on where it was interrupted
-	$(BIN)/crossfusion bench coverage --out coverage-study
+	$(BIN)/python -m benchmarks coverage --out coverage-study
 	mkdir -p docs/coverage
 	cp coverage-study/coverage.md coverage-study/coverage.json docs/coverage
 	cp coverage-study/coverage.png coverage-study/tests.png docs/coverage
 
 reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; goes on where it was interrupted
-	$(BIN)/crossfusion reproduce claims --out reproduction
+	$(BIN)/python -m paper claims --out reproduction
 	mkdir -p docs/reproduction
 	cp reproduction/claims.md docs/claims.md
 	cp reproduction/runtime/runtime.md reproduction/runtime/runtime.png docs/reproduction
@@ -63,7 +63,7 @@ reproduce: $(STAMP) ## every study of the paper and the verdict on each claim; g
 	$(BIN)/python examples/readme_pictures.py
 
 real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA); goes on where it was interrupted
-	$(BIN)/crossfusion reproduce real --out reproduction/real
+	$(BIN)/python -m paper real --out reproduction/real
 	mkdir -p docs/real
 	rm -f docs/real/*
 	cp reproduction/real/reading.md reproduction/real/tables/*.md reproduction/real/*.png docs/real
@@ -72,7 +72,7 @@ real-study: $(STAMP) ## distances on real data; needs the data (CROSSFUSION_DATA
 	for part in rdr cddr; do cp reproduction/real/mitos_he/$$part.md docs/real/mitos_he_$$part.md; done
 
 training-study: $(STAMP) ## training against distances; tables of embeddings too where the data are (CROSSFUSION_DATA)
-	$(BIN)/crossfusion reproduce training --out reproduction/training
+	$(BIN)/python -m paper training --out reproduction/training
 	mkdir -p docs/training
 	rm -f docs/training/*
 	cp reproduction/training/reading.md reproduction/training/tables/*.md reproduction/training/*.png docs/training

@@ -306,6 +306,21 @@ def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
     _show(report.run(rows=rows, groups=groups, repeats=repeats), as_json, left=(3,))
 
 
+@benchmarks.command("startup")
+@number_option("--repeats", 7, "Rounds, in which the sides alternate.")
+@json_option
+def bench_startup(repeats: int, as_json: bool) -> None:
+    """Time the import, the help and a small comparison, beyond NumPy.
+
+    \b
+    Examples:
+      python -m benchmarks startup
+    """
+    from benchmarks import startup
+
+    _show(startup.run(repeats=repeats), as_json, left=(0,))
+
+
 def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
     """What was measured, as a table or as JSON."""
     if as_json:

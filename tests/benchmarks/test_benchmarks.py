@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import intervals, permutations, scale
+from benchmarks import intervals, permutations, scale, startup
 from benchmarks.scale import model
 
 
@@ -46,3 +46,17 @@ def test_the_model_counts_what_a_tree_moves():
     assert cost.moved == (32 + 4) * 16 * 5 * 10  # to four, and to one
     assert model.Cost(rows=10**6, dim=10, groups=5, part=10**7).tasks == 4
     assert all(len(line) == len(model.HEADER) for line in model.table(1e9))
+
+
+def test_a_start_is_timed_beyond_numpy():
+    found = startup.run(repeats=1)
+    assert [row[0] for row in found["rows"]] == [
+        "import crossfusion",
+        "modules of crossfusion",
+        "crossfusion --help",
+        "crossfusion compare",
+    ]
+    assert found["seconds"].keys() == startup.AIMS.keys()
+    assert found["numpy"] > 0
+    assert found["modules"] >= 1
+    assert found["seconds"]["crossfusion compare"] > 0

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,9 +55,9 @@ def python(pytestconfig) -> Callable[..., str]:
     """Run code in a fresh interpreter and return what it prints; warnings are errors there too, or as -W says."""
     warnings = (pytestconfig.getoption("pythonwarnings") or ["error"])[-1]
 
-    def run(code: str, **environment: str) -> str:
+    def run(code: str, cwd: Path | None = None, **environment: str) -> str:
         command = [sys.executable, "-W", warnings, "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ | environment)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

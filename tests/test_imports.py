@@ -1,6 +1,11 @@
 """What is loaded, and when."""
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+import crossfusion as cf
 
 HEAVY = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"}
 HEAVY |= {"ot", "matplotlib", "threadpoolctl"}
@@ -49,6 +54,59 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
+
+
+CALLED = """
+import sys
+from crossfusion.cli import main
+try:
+    main({words})
+except SystemExit as done:
+    assert not done.code
+print("loaded", *sys.modules)
+"""
+
+
+def loaded_by(python, folder, *words):
+    """Modules in memory after a command."""
+    return python(CALLED.format(words=[str(word) for word in words]), cwd=folder).partition("loaded ")[2].split()
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",)], ids=" ".join)
+def test_the_first_page_loads_no_command(words, python, tmp_path):
+    loaded = loaded_by(python, tmp_path, *words)
+    assert own(loaded) >= {"crossfusion.cli.commands"}
+    packages = {name.split(".")[1] for name in own(loaded) if "." in name}
+    assert packages == {"_base", "_version", "cli"}
+    assert {name for name in own(loaded) if name.startswith("crossfusion.cli.")} == {"crossfusion.cli.commands"}
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY - {"click"})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Rows in small files, and a summary of them."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, x in (("a", np.eye(8)), ("b", np.eye(8) + 1)):
+        np.save(folder / f"{name}.npy", x)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 8)
+        pq.write_table(pa.table({"v": vectors, "site": ["n", "s"] * 4}), folder / f"{name}.parquet")
+    cf.summarize(folder / "a.parquet", by="site").write(folder / "s.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare a.npy b.npy",
+        "compare a.parquet b.parquet",
+        "matrix s.parquet --between site",
+        "summarize a.parquet --by site -o own.parquet",
+    ],
+)
+def test_small_files_load_no_library_that_merely_is_installed(words, python, files):
+    loaded = loaded_by(python, files, *words.split())
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY - {"click", "pyarrow"} | {"dask", "pyspark"})
+    assert not own(loaded) & {f"crossfusion.{name}" for name in ("evaluation", "report", "pathology", "study", "demo")}
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"])

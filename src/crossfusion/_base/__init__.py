@@ -1,6 +1,6 @@
 """Errors, checks of arguments, text, files, threads and types: what every other package stands on."""
 
-from crossfusion._base import errors, factors, files, optional, threads
+from crossfusion._base import arrow, errors, factors, files, optional, threads
 from crossfusion._base.errors import (
     RAN_SHORT,
     CrossfusionError,
@@ -92,6 +92,7 @@ __all__ = [
     "NonFiniteError",
     "Spelling",
     "arg",
+    "arrow",
     "as_frequency",
     "as_names",
     "as_row_pair",

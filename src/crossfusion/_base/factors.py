@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion._base.arrow import from_numbers, to_numpy
 from crossfusion._base.errors import InputError, first_line
 from crossfusion._base.typing import CodeArray
 from crossfusion._base.validation import as_names
@@ -76,7 +77,6 @@ def decode_zoned(values: Any) -> Any:
 def as_plain(array: Any, name: str) -> "pa.Array":
     """One chunk of a type that can be sorted, compared and written: no dictionaries, no NaN."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -93,6 +93,8 @@ def as_plain(array: Any, name: str) -> "pa.Array":
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or _is_bytes(kind):
         return _cast(array, pa.string(), f"{name} holds bytes that are not UTF-8 text", "decode them to strings")
     if pa.types.is_floating(kind):
+        import pyarrow.compute as pc
+
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
         coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
@@ -165,7 +167,7 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
             problem=f"a factor of {', '.join(keys.column_names)} cannot be sorted ({said})", remedy="make it text"
         ) from problem
     codes, members = _combine([rank for rank, _ in ranked], [len(levels) for _, levels in ranked])
-    columns = [levels.take(pa.array(member)) for (_, levels), member in zip(ranked, members, strict=True)]
+    columns = [levels.take(from_numbers(member)) for (_, levels), member in zip(ranked, members, strict=True)]
     return codes, pa.table(dict(zip(keys.column_names, columns, strict=True)))
 
 
@@ -181,9 +183,9 @@ def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
     if len(known) == 1 and not array.null_count:
         return np.zeros(len(array), np.int32), known
     rank, levels = _rank_values(pa.concat_arrays([known, pa.nulls(1, known.type)]))
-    places = array.indices.fill_null(len(rank) - 1).to_numpy(zero_copy_only=False)
+    places = to_numpy(array.indices.fill_null(len(rank) - 1) if array.indices.null_count else array.indices)
     codes, present = renumber(rank[places].astype(np.int64), len(levels))
-    return codes, levels.take(pa.array(present))
+    return codes, levels.take(from_numbers(present))
 
 
 def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:
@@ -212,17 +214,17 @@ def _rank_values(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
     import pyarrow.compute as pc
 
     if len(array) and pa.types.is_integer(array.type) and array.null_count == 0:
-        values = array.to_numpy(zero_copy_only=False)
+        values = to_numpy(array)
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * len(values):
             wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)
             codes, present = renumber((wide - wide.dtype.type(low)).astype(np.int64), high - low + 1)
-            return codes, pa.array([int(p) + low for p in present], type=array.type)
+            return codes, from_numbers((present.astype(wide.dtype) + wide.dtype.type(low)).astype(values.dtype))
     encoded = array.dictionary_encode(null_encoding="encode")
-    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
+    order = to_numpy(pc.sort_indices(encoded.dictionary))
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return rank[encoded.indices.to_numpy(zero_copy_only=False)], encoded.dictionary.take(pa.array(order))
+    return rank[to_numpy(encoded.indices)], encoded.dictionary.take(from_numbers(order))
 
 
 def list_labels(keys: "pa.Table") -> list[Any]:

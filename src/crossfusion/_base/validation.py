@@ -47,7 +47,7 @@ def as_rows(values: Any, name: str) -> Any:
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(
             name,
             problem="is a masked array with masked entries",

@@ -12,6 +12,7 @@ from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     check_typed,
+    distance_option,
     distance_settings_option,
     interval_option,
     json_option,
@@ -20,9 +21,7 @@ from crossfusion.cli.options import (
     test_option,
     weights_option,
 )
-from crossfusion.cli.protocol_options import as_dense, choose_distances, distance_option
 from crossfusion.cli.row_reader import RowReader, reading_options
-from crossfusion.evaluation import distances
 from crossfusion.fusion import Fusion
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
 
@@ -135,6 +134,9 @@ def _compare_by(
     names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
 ) -> None:
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
+    from crossfusion.cli.protocol_options import as_dense, choose_distances
+    from crossfusion.evaluation import distances
+
     every = "all" in names
     chosen = choose_distances(names, options)
     check_option(nan, NAN_OPTIONS, "nan")

@@ -10,6 +10,7 @@ from crossfusion._base import InputError
 from crossfusion.cli import output
 from crossfusion.cli.options import (
     between_option,
+    distance_option,
     distance_settings_option,
     json_option,
     level_option,
@@ -23,7 +24,6 @@ from crossfusion.cli.protocol_options import (
     UNITS_USE,
     choose_distances,
     correction_option,
-    distance_option,
     folds_option,
     label_option,
     metric_option,

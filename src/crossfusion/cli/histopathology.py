@@ -13,6 +13,7 @@ from crossfusion._base import FileError, arg
 from crossfusion.cli import output
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
 from crossfusion.cli.options import (
+    distance_option,
     find_typed_command,
     folder_option,
     names_option,
@@ -22,13 +23,7 @@ from crossfusion.cli.options import (
     seed_option,
     units_option,
 )
-from crossfusion.cli.protocol_options import (
-    METRIC_NAMES,
-    UNITS_USE,
-    choose_distances,
-    correction_option,
-    distance_option,
-)
+from crossfusion.cli.protocol_options import METRIC_NAMES, UNITS_USE, choose_distances, correction_option
 from crossfusion.cli.tiles import Tiling, tile_options
 
 FEW = 10  # tiles of a slide with --quick

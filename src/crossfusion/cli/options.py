@@ -157,6 +157,11 @@ def file_option(what: str, **more: Any) -> Decorator:
     return click.option("-o", "--output", "target", type=PATH, metavar="FILE", help=f"{what} to write.", **more)
 
 
+def distance_option(default: str) -> Decorator:
+    """Option of the distances to measure."""
+    return names_option("--distance", f"Distances, such as cfd,mmd, or all.  {default}")
+
+
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
 weights_option = click.option(

@@ -23,11 +23,6 @@ metric_option = click.option(
 folds_option = number_option("--folds", 5, "Parts of the cross-validation.")
 
 
-def distance_option(default: str) -> Decorator:
-    """Option of the distances to measure."""
-    return names_option("--distance", f"Distances, such as cfd,mmd, or all.  {default}")
-
-
 def correction_option(default: str) -> Decorator:
     """Option of the corrections of vectors."""
     return names_option("--correction", f"Corrections of the vectors, of {', '.join(corrections)}.  {default}")

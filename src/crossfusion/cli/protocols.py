@@ -9,6 +9,7 @@ from crossfusion._base import label_text, number_text
 from crossfusion.cli import output
 from crossfusion.cli.options import (
     between_option,
+    distance_option,
     distance_settings_option,
     json_option,
     level_option,
@@ -20,7 +21,6 @@ from crossfusion.cli.options import (
 from crossfusion.cli.protocol_options import (
     UNITS_USE,
     choose_distances,
-    distance_option,
     folds_option,
     label_option,
     metric_option,

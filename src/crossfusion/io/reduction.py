@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FiniteCheck, as_rows, check_same_dim, check_some_rows, factors, warn_about_lost_groups
+from crossfusion._base import (
+    FiniteCheck,
+    arrow,
+    as_rows,
+    check_same_dim,
+    check_some_rows,
+    factors,
+    warn_about_lost_groups,
+)
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.manifest_match import Match, merge_matches
 from crossfusion.moments import kernel, reduce_groups
@@ -70,8 +78,8 @@ def reduce_chunk(block: Chunk, name: str, *, threads: int | None = 1, large: boo
     check.see(rows, finite, block.first)
     where = f"{check.where} of {block.file}" if check.where and block.file else check.where
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
-    summary = Summary(keys.take(kept), moments[kept], _type_name(rows.dtype)) if len(kept) else None
-    gone = (keys.take(lost),) if len(lost) else ()
+    summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], _type_name(rows.dtype)) if len(kept) else None
+    gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
     return Reduced(holder, summary, Seen(check.rows, check.bad, where), gone, block.match)
 
 

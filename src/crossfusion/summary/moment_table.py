@@ -9,6 +9,7 @@ import numpy as np
 from crossfusion._base import (
     MAX_LISTED_GROUPS,
     InputError,
+    arrow,
     as_names,
     as_tags,
     check_known,
@@ -114,9 +115,7 @@ class MomentTable(DisplayMixin):
         index = np.flatnonzero(kept)
         if not len(index):
             raise InputError(problem=f"no group has all of {values}", remedy="select fewer factors")
-        import pyarrow as pa
-
-        return self._replace_cells(self.keys.take(pa.array(index)), self.moments[index])
+        return self._replace_cells(self.keys.take(arrow.from_numbers(index)), self.moments[index])
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a group: its factors, count, mean and sumsq.

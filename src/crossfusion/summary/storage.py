@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import RAN_SHORT, FileError, check_folder, first_line, label_text, ran_short, warn, write_whole
+from crossfusion._base import (
+    RAN_SHORT,
+    FileError,
+    arrow,
+    check_folder,
+    first_line,
+    label_text,
+    ran_short,
+    warn,
+    write_whole,
+)
 from crossfusion.moments import Moments
 from crossfusion.summary import checksums
 
@@ -49,10 +59,9 @@ def make_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
     import pyarrow as pa
 
     def vectors(values: Any) -> "pa.Array":
-        flat = pa.array(np.ascontiguousarray(values).reshape(-1))
-        return pa.FixedSizeListArray.from_arrays(flat, moments.dim)
+        return pa.FixedSizeListArray.from_arrays(arrow.from_numbers(values.reshape(-1)), moments.dim)
 
-    table = keys.append_column("count", pa.array(moments.count))
+    table = keys.append_column("count", arrow.from_numbers(moments.count))
     return table.append_column("mean", vectors(moments.mean)).append_column("sumsq", vectors(moments.sumsq))
 
 
@@ -60,13 +69,12 @@ def write(
     path: str | os.PathLike[str], keys: "pa.Table", moments: Moments, facts: Mapping[str, Any], mark: str = ""
 ) -> None:
     """Write keys, moments and facts about them, with checksums."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     cells = checksums.hash_cells(keys, moments)
     about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
     about[CHECKSUM] = checksums.hash_file(about, keys.column_names, cells)
-    table = make_table(keys, moments).append_column(CHECKSUM, pa.array(cells, pa.string()))
+    table = make_table(keys, moments).append_column(CHECKSUM, arrow.from_texts(cells))
     table = table.replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
     options = {"use_dictionary": keys.column_names, "write_page_checksum": True}
 
@@ -201,11 +209,11 @@ def _extract_moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
         values = column.combine_chunks()
         if values.null_count or values.type.list_size != facts["dim"]:
             raise ValueError("a vector is missing or of another length")
-        return values.flatten().to_numpy(zero_copy_only=False).reshape(shape)
+        return arrow.to_numpy(values.flatten()).reshape(shape)
 
     if str(count.type) != "double":
         raise ValueError(f"count holds {count.type}")
-    return Moments(count.to_numpy(), vectors(mean), vectors(sumsq))
+    return Moments(arrow.to_numpy(count), vectors(mean), vectors(sumsq))
 
 
 def _check_possible(moments: Moments) -> None:

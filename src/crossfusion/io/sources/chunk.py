@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import LazyRows
+from crossfusion._base import LazyRows, arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,8 @@ def _add_keys(part: Partition, values: Mapping[str, Any], order: Sequence[str]) 
     for block in part():
         keys, number = block.keys, block.rows.shape[0]
         for name, value in values.items():
-            same = pa.DictionaryArray.from_arrays(np.zeros(number, np.int32), pa.array([value]))
+            level = arrow.from_texts([value]) if isinstance(value, str) else pa.array([value])
+            same = pa.DictionaryArray.from_arrays(arrow.from_numbers(np.zeros(number, np.int32)), level)
             keys = keys.append_column(name, same) if keys.num_columns else pa.table({name: same})
         yield replace(block, keys=keys.select(list(order)) if order else keys)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, LazyRows, arg
+from crossfusion._base import InputError, LazyRows, arg, arrow
 from crossfusion.moments import interleave, interleave_chunks
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def read_numbers(column: "pa.ChunkedArray") -> NDArray[Any]:
     import pyarrow as pa
 
     column = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
-    return np.asarray(column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy())
+    return arrow.to_numpy(column)
 
 
 def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> NDArray[Any]:
@@ -91,7 +91,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
         dim = lists.type.list_size
         entries = lists.values.slice(lists.offset * dim, len(lists) * dim)
         if not entries.null_count:
-            return np.asarray(entries.to_numpy()).reshape(len(lists), dim)
+            return arrow.to_numpy(entries).reshape(len(lists), dim)
     present = pc.is_valid(lists).to_numpy(zero_copy_only=False) if gone else np.ones(0, bool)
     filled = lists.drop_null() if gone else lists
     dim = _dim(filled)
@@ -107,7 +107,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
     entries = filled.flatten()
     if pa.types.is_boolean(entries.type) and entries.null_count:
         entries = entries.cast(pa.int8())
-    values = np.asarray(entries.to_numpy(zero_copy_only=False))
+    values = arrow.to_numpy(entries)
     if not gone:
         return values.reshape(len(lists), dim)
     rows = np.full((len(lists), dim), np.nan, np.float32 if pa.types.is_float32(lists.type.value_type) else np.float64)
@@ -123,7 +123,7 @@ def _dim(lists: "pa.Array") -> int | None:
         return int(lists.type.list_size)
     if not len(lists):
         return 1  # nothing tells, and nothing hangs on it
-    offsets = lists.offsets.to_numpy()
+    offsets = arrow.to_numpy(lists.offsets)
     lengths = np.diff(offsets)
     dim = int(lengths[0])
     return dim if np.all(lengths == dim) else None

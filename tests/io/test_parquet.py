@@ -199,7 +199,7 @@ def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch):
 
     monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 2**25)
     monkeypatch.setattr(kernel, "_load_accumulate", compile_kernel)
-    monkeypatch.setattr(columnwise, "_kernel", compile_kernel)
+    monkeypatch.setattr(columnwise, "_compile", compile_kernel)
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
         assert_same(cf.summarize(path, by="site", vectors=vectors))

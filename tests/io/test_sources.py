@@ -158,10 +158,10 @@ def test_large_row_groups_and_batches_are_read_a_block_at_a_time(tmp_path, monke
     save_arrow(tmp_path / "x.arrow", table, batch=ROWS)
     np.savez_compressed(tmp_path / "x.npz", x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
     monkeypatch.setattr(chunk, "BLOCK", 20 * DIM * 8)
-    monkeypatch.setattr(lazy_rows, "CHUNK_BYTES", 20 * DIM * 8)
+    monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 20 * DIM * 8)
     for name in ("x.parquet", "x.arrow", "x.npz"):
         rows = [entry.rows for entry in sources.open_file(tmp_path / name, BY).chunks()]
-        sizes = [part.nbytes for entry in rows for part in (entry if isinstance(entry, LazyRows) else [entry])]
+        sizes = [part.nbytes for entry in rows for part in (entry.chunks() if isinstance(entry, LazyRows) else [entry])]
         assert max(sizes) <= chunk.BLOCK, name
         assert len(sizes) > 10
 

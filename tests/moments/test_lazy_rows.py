@@ -30,7 +30,7 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Stretches of thirty rows, reduced by the compiled kernel though there are few."""
-    monkeypatch.setattr(lazy_rows, "CHUNK_BYTES", 30 * DIM * 8)
+    monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 30 * DIM * 8)
     monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
 
 
@@ -97,12 +97,12 @@ def test_squares_too_small_for_single_precision(tmp_path):
 
 
 def test_vectors_of_another_length_from_some_row_on(tmp_path, refuses, monkeypatch):
-    monkeypatch.setattr(lazy_rows, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 1)
     rows = [row[:-1] if k >= 120 else row for k, row in enumerate(X)]
     path = save(tmp_path / "x.parquet", rows)
     with refuses("unequal length, 19 entries before row 120 and 18"):
         cf.summarize(path, by="site")
-    monkeypatch.setattr(lazy_rows, "CHUNK_BYTES", 10**6)
+    monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 10**6)
     path = save(tmp_path / "y.parquet", [row[:-1] if k == 125 else row for k, row in enumerate(X)])
     with refuses("unequal length, first in row 125"):
         cf.summarize(path, by="site")
@@ -217,23 +217,23 @@ def test_no_bit_of_a_footer_ends_the_process(tmp_path, python):
     assert python(FLIPS, WHOLE=str(path)) == "all read"
 
 
-@pytest.mark.parametrize("lasting", [True, False])
-def test_stretches_may_be_made_ahead(lasting):
-    rows = LazyRows(X.shape, X.dtype, lambda: iter(np.array_split(X, 10)), lasting=lasting)
-    rows.ahead = True
-    np.testing.assert_array_equal(np.concatenate(list(rows)), X)
+@pytest.mark.parametrize("stable", [True, False])
+def test_chunks_may_be_read_ahead(stable):
+    rows = LazyRows(X.shape, X.dtype, lambda: iter(np.array_split(X, 10)), stable=stable)
+    rows.read_ahead = True
+    np.testing.assert_array_equal(np.concatenate(list(rows.chunks())), X)
     before = threading.active_count()
-    next(iter(rows))  # and no more: the thread ends
+    next(rows.chunks())  # and no more: the thread ends
     assert threading.active_count() == before
 
     def broken():
         yield X[:5]
         raise cf.FileError("x", "is damaged", "write it again")
 
-    rows = LazyRows(X.shape, X.dtype, broken, lasting=lasting)
-    rows.ahead = True
+    rows = LazyRows(X.shape, X.dtype, broken, stable=stable)
+    rows.read_ahead = True
     with pytest.raises(cf.FileError, match="x is damaged"):
-        list(rows)
+        list(rows.chunks())
 
 
 def test_one_long_part_is_read_ahead(tmp_path, monkeypatch):

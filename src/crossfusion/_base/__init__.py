@@ -27,7 +27,7 @@ from crossfusion._base.finite import (
     split_rows,
     warn_about_lost_groups,
 )
-from crossfusion._base.lazy_rows import CHUNK_BYTES, LazyRows, prefetch, rows_per_chunk
+from crossfusion._base.lazy_rows import LazyRows, fit_rows_in_cache, prefetch
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
 from crossfusion._base.text import (
@@ -72,7 +72,6 @@ from crossfusion._base.validation import (
 )
 
 __all__ = [
-    "CHUNK_BYTES",
     "LOST_GROUPS",
     "MAX_EXTENT",
     "MAX_LISTED_GROUPS",
@@ -125,6 +124,7 @@ __all__ = [
     "files",
     "find_finite_rows",
     "first_line",
+    "fit_rows_in_cache",
     "interval_text",
     "label_text",
     "load",
@@ -141,7 +141,6 @@ __all__ = [
     "python_value",
     "ran_short",
     "require_finite",
-    "rows_per_chunk",
     "shorten",
     "split_rows",
     "text_table",

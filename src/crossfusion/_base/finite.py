@@ -25,12 +25,12 @@ def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP_
 
 
 def split_rows(rows: Any, size: int = SPLIT_BYTES) -> Iterable[tuple[int, Any]]:
-    """Stretches of rows of a few megabytes each, with the index of their first row."""
+    """Chunks of rows of a few megabytes each, with the index of their first row."""
     if isinstance(rows, LazyRows):
         start = 0
-        for stretch in rows:
-            yield start, stretch
-            start += len(stretch)
+        for chunk in rows.chunks():
+            yield start, chunk
+            start += len(chunk)
         return
     step = max(1, size // (8 * rows.shape[1]))
     for start in range(0, rows.shape[0], step):
@@ -40,7 +40,7 @@ def split_rows(rows: Any, size: int = SPLIT_BYTES) -> Iterable[tuple[int, Any]]:
 def find_finite_rows(rows: Any) -> NDArray[np.bool_]:
     """Which rows hold only finite values."""
     if isinstance(rows, LazyRows):
-        return rows.finite()
+        return rows.find_finite()
     masks = [
         np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
         if isinstance(block, np.ndarray)
@@ -81,7 +81,7 @@ class FiniteCheck:
     def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
         first = int(np.flatnonzero(~finite)[0])
         if isinstance(rows, LazyRows):
-            row = rows.row(first)
+            row = rows.read_row(first)
         else:
             row = rows[first] if isinstance(rows, np.ndarray) else rows[[first]].toarray()[0]
         feature = int(np.flatnonzero(~np.isfinite(row.astype(np.float64)))[0])

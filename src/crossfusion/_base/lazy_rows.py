@@ -1,4 +1,4 @@
-"""Rows that are made a few at a time while they are reduced, so that they are still in the cache when they are."""
+"""Rows that are decoded in small chunks while they are reduced, so that each chunk is still in the cache then."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,24 +9,25 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK_BYTES = 2**20  # bytes: what stays in the second-level cache
-Made = TypeVar("Made")
-WAIT = 0.05  # seconds until a thread that waits looks whether it still has to
+CACHE_BYTES = 2**20  # bytes of rows that stay in the second-level cache
+POLL_SECONDS = 0.05  # after which a waiting thread checks whether it still has to wait
+
+Item = TypeVar("Item")
 
 
 class LazyRows:
-    """Rows × features in stretches, which are made anew whenever they are asked for.
+    """Rows × features in chunks, which are decoded again whenever they are asked for.
 
     Parameters
     ----------
     shape : pair of int
-        Rows and features of all stretches together.
+        Rows and features of all chunks together.
     dtype : dtype
-        Of the first stretch; others have one of their own where whole numbers are missing.
-    stretches : callable
-        Gives an iterator of arrays of some rows each.
-    lasting : bool
-        Whether a stretch is still good when the next one was made.
+        Of the first chunk; others may differ where integers are missing.
+    read : callable
+        Returns an iterator of arrays of some rows each.
+    stable : bool
+        Whether a chunk stays valid after the next one is decoded.
     """
 
     ndim = 2
@@ -35,82 +36,82 @@ class LazyRows:
         self,
         shape: tuple[int, int],
         dtype: np.dtype[Any],
-        stretches: Callable[[], Iterator[NDArray[Any]]],
+        read: Callable[[], Iterator[NDArray[Any]]],
         *,
-        lasting: bool = True,
+        stable: bool = True,
     ) -> None:
         self.shape, self.dtype = shape, dtype
-        self._stretches, self._lasting = stretches, lasting
-        self.tell: Callable[[int], None] | None = None  # is told the rows of each stretch that was used; may raise
-        self.ahead = False  # whether a thread of its own makes the next stretch while one is used
+        self._read, self._stable = read, stable
+        self.on_rows: Callable[[int], None] | None = None  # called with the rows of each chunk once used; may raise
+        self.read_ahead = False  # whether another thread decodes the next chunk while one is used
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        made = self._stretches()
-        for stretch in prefetch(made) if self.ahead and self._lasting else made:
-            yield stretch
-            if self.tell is not None:
-                self.tell(len(stretch))
+    def chunks(self) -> Iterator[NDArray[Any]]:
+        """Arrays of some rows each, in order."""
+        chunks = self._read()
+        for chunk in prefetch(chunks) if self.read_ahead and self._stable else chunks:
+            yield chunk
+            if self.on_rows is not None:
+                self.on_rows(len(chunk))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        stretches = self._stretches()
-        kept = list(stretches) if self._lasting else [stretch.copy() for stretch in stretches]
-        rows = np.concatenate(kept) if kept else np.empty(self.shape, self.dtype)
+        chunks = [chunk if self._stable else chunk.copy() for chunk in self._read()]
+        rows = np.concatenate(chunks) if chunks else np.empty(self.shape, self.dtype)
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def watch(self, look: Callable[[int, NDArray[Any]], None]) -> "LazyRows":
-        """The same rows; `look` is shown each stretch, and the number of its first row, when it is first made."""
+        """The same rows; `look` is called with each chunk, and the index of its first row, when it is first decoded."""
         seen = 0
 
-        def stretches() -> Iterator[NDArray[Any]]:
+        def read() -> Iterator[NDArray[Any]]:
             nonlocal seen
             start = 0
-            for stretch in self._stretches():
+            for chunk in self._read():
                 if start >= seen:
-                    look(start, stretch)
-                    seen = start + len(stretch)
-                start += len(stretch)
-                yield stretch
+                    look(start, chunk)
+                    seen = start + len(chunk)
+                start += len(chunk)
+                yield chunk
 
-        return LazyRows(self.shape, self.dtype, stretches, lasting=self._lasting)
+        return LazyRows(self.shape, self.dtype, read, stable=self._stable)
 
-    def finite(self) -> NDArray[np.bool_]:
+    def find_finite(self) -> NDArray[np.bool_]:
         """Which rows hold only finite values."""
-        masks = [np.isfinite(stretch.astype(np.float64, copy=False)).all(axis=1) for stretch in self]
+        masks = [np.isfinite(chunk.astype(np.float64, copy=False)).all(axis=1) for chunk in self.chunks()]
         return np.concatenate([np.ones(0, bool), *masks])
 
-    def row(self, number: int) -> NDArray[Any]:
+    def read_row(self, number: int) -> NDArray[Any]:
         """One row."""
-        for stretch in self._stretches():
-            if number < len(stretch):
-                return np.array(stretch[number])
-            number -= len(stretch)
+        for chunk in self._read():
+            if number < len(chunk):
+                return np.array(chunk[number])
+            number -= len(chunk)
         raise IndexError(number)
 
 
-def rows_per_chunk(row_bytes: int) -> int:
-    """Rows that make a stretch."""
-    return max(1, CHUNK_BYTES // max(1, row_bytes))
+def fit_rows_in_cache(row_bytes: int) -> int:
+    """How many rows of this size stay in the cache."""
+    return max(1, CACHE_BYTES // max(1, row_bytes))
 
 
-def prefetch(stretches: Iterator[Made]) -> Iterator[Made]:
-    """The same stretches, made by a thread that is one or two ahead."""
+def prefetch(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, made by a thread that is one or two ahead."""
     queue: Queue[Any] = Queue(1)
     given_up = Event()
 
-    def put(found: Any) -> None:
+    def put(entry: Any) -> None:
         waiting = True
         while waiting and not given_up.is_set():
             with suppress(Full):
-                queue.put(found, timeout=WAIT)
+                queue.put(entry, timeout=POLL_SECONDS)
                 waiting = False
 
     def make() -> None:
         try:
-            for stretch in stretches:
-                put((stretch, None))
+            for item in items:
+                put((item, None))
                 if given_up.is_set():
                     return
             put((None, None))
@@ -122,14 +123,14 @@ def prefetch(stretches: Iterator[Made]) -> Iterator[Made]:
     try:
         while True:
             try:
-                stretch, problem = queue.get(timeout=WAIT)
+                item, problem = queue.get(timeout=POLL_SECONDS)
             except Empty:
                 continue
             if problem is not None:
                 raise problem
-            if stretch is None:
+            if item is None:
                 return
-            yield stretch
+            yield item
     finally:
         given_up.set()
         maker.join()

@@ -4,7 +4,7 @@ from crossfusion.moments import kernel
 from crossfusion.moments.columnwise import FEATURES_AT_ONCE, ColumnwiseRows
 from crossfusion.moments.influence import PRODUCTS, sum_influences
 from crossfusion.moments.moments import Moments, concat, reduce_groups, squared_distance_to_mean
-from crossfusion.moments.transpose import interleave, interleave_chunks
+from crossfusion.moments.transpose import transpose, transpose_lazily
 
 __all__ = [
     "FEATURES_AT_ONCE",
@@ -12,10 +12,10 @@ __all__ = [
     "ColumnwiseRows",
     "Moments",
     "concat",
-    "interleave",
-    "interleave_chunks",
     "kernel",
     "reduce_groups",
     "squared_distance_to_mean",
     "sum_influences",
+    "transpose",
+    "transpose_lazily",
 ]

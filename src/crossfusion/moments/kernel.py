@@ -8,20 +8,40 @@ what ran before it.
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, LazyRows, thread_count
-from crossfusion.moments import columnwise
-from crossfusion.moments.columnwise import ColumnwiseRows
+from crossfusion._base import CodeArray, FloatArray, thread_count
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
 NUMPY_MAX_BYTES = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
 CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
 SEGMENT_NUMBERS = 2**16  # numbers in a block of the NumPy route: what stays in the cache as float64
+
+
+@runtime_checkable
+class ChunkedRows(Protocol):
+    """Rows × features that are decoded chunk by chunk while they are reduced."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def chunks(self) -> Iterator[NDArray[Any]]:
+        """Arrays of some rows each, in order."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All rows in one array."""
+
+
+@runtime_checkable
+class ReducibleRows(Protocol):
+    """Rows that know a faster way to reduce themselves than chunk by chunk, such as column by column."""
+
+    def reduce(self, codes: CodeArray | None, groups: int, dtype: np.dtype[Any]) -> Triple:
+        """Moments of each group, summed in `dtype` over short runs."""
 
 
 def add(a: Triple, b: Triple) -> Triple:
@@ -145,11 +165,11 @@ def reduce_rows(
     sums in float64 whatever the rows are; `large` says that these rows are some of many.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(rows, LazyRows) and not large:
+        if isinstance(rows, ChunkedRows) and not large:
             rows = np.asarray(rows)
         if isinstance(rows, np.ndarray) and rows.nbytes < NUMPY_MAX_BYTES and not large:
             return merge(None, rows, None, codes, groups)
-        if not isinstance(rows, (np.ndarray, LazyRows)):
+        if not isinstance(rows, (np.ndarray, ChunkedRows)):
             return _reduce_sparse(rows, codes, groups)
         return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
 
@@ -168,20 +188,19 @@ def _load_accumulate(dtype: np.dtype[Any]) -> Any:
 
 
 def _reduce_compiled(
-    rows: NDArray[Any] | LazyRows, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
+    rows: NDArray[Any] | ChunkedRows, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
 ) -> Triple:
     """Give each thread a stretch of rows and moments of its own, and merge these in order."""
     dtype = np.dtype(np.float64) if wide else choose_float_type(rows.dtype)
+    if isinstance(rows, ReducibleRows):
+        return rows.reduce(codes, groups, dtype)
     number, dim = rows.shape
 
-    if isinstance(rows, ColumnwiseRows):
-        return columnwise.reduce_columnwise(rows, codes, groups, dtype, _choose_tile_rows(groups))
-
     def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
-        parts = iter(rows) if isinstance(rows, LazyRows) else _split_for_conversion(rows[start:stop], dtype)
-        return _accumulate_chunks(parts, None if codes is None else codes[start:stop], groups, dim, dtype)
+        chunks = rows.chunks() if isinstance(rows, ChunkedRows) else _split_for_conversion(rows[start:stop], dtype)
+        return _accumulate_chunks(chunks, None if codes is None else codes[start:stop], groups, dim, dtype)
 
-    if threads == 1 or isinstance(rows, LazyRows):
+    if threads == 1 or isinstance(rows, ChunkedRows):
         origin, total = work(0, number)
     else:
         edges = np.linspace(0, number, threads + 1).astype(int).tolist()
@@ -198,26 +217,26 @@ def _split_for_conversion(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[
 
 
 def _accumulate_chunks(
-    parts: Iterator[NDArray[Any]], codes: CodeArray | None, groups: int, dim: int, dtype: np.dtype[Any]
+    chunks: Iterator[NDArray[Any]], codes: CodeArray | None, groups: int, dim: int, dtype: np.dtype[Any]
 ) -> tuple[FloatArray, Triple]:
-    """Origins, and moments whose means are relative to them, of rows that come in parts."""
+    """Origins, and moments whose means are relative to them, of rows that come in chunks."""
     kernel = _load_accumulate(dtype)
     ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
-    tile_rows = _choose_tile_rows(groups)
+    size = choose_tile_rows(groups)
     origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
-    scratch = np.empty((3, dim), dtype), np.empty(tile_rows + ahead, np.int32), np.empty(groups, np.int64)
+    scratch = np.empty((3, dim), dtype), np.empty(size + ahead, np.int32), np.empty(groups, np.int64)
     start, unlabeled = 0, np.empty(0, np.int32)
-    for part in parts:
-        ready = np.ascontiguousarray(part, dtype).view(np.ndarray)
+    for chunk in chunks:
+        ready = np.ascontiguousarray(chunk, dtype).view(np.ndarray)
         labels = unlabeled if codes is None else codes[start : start + len(ready)]
         if codes is not None and len(labels) < len(ready):
             raise ValueError(f"{len(codes)} codes for more rows")  # the kernel would read what is not there
-        kernel(ready, labels, tile_rows, ahead, origin, *total, *scratch)
+        kernel(ready, labels, size, ahead, origin, *total, *scratch)
         start += len(ready)
     return origin.astype(np.float64, copy=False), total
 
 
-def _choose_tile_rows(groups: int) -> int:
+def choose_tile_rows(groups: int) -> int:
     """Rows that are put in the order of their groups together."""
     return max(4096, 48 * groups)
 

@@ -145,9 +145,11 @@ class _Job:
         """Tell of rows of a block while it is still being read, as it may be long; give it up when all work is."""
         watched = _Watched(self, block.rows.shape[0])
         if isinstance(block.rows, LazyRows):
-            block.rows.tell = watched
+            block.rows.on_rows = watched
             with self._change:  # a thread that has no part of its own helps to read this one
-                block.rows.ahead = len([lane for lane in self._lanes if not lane.ended]) < threads and not self._waiting
+                block.rows.read_ahead = (
+                    len([lane for lane in self._lanes if not lane.ended]) < threads and not self._waiting
+                )
         return watched
 
     def _tell(self, rows: int) -> None:

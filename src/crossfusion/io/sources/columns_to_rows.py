@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import InputError, LazyRows, arg, arrow
-from crossfusion.moments import interleave, interleave_chunks
+from crossfusion.moments import transpose, transpose_lazily
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,12 +61,12 @@ def is_vector(kind: "pa.DataType") -> bool:
 
 def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     """Rows of columns that hold one feature each."""
-    return interleave([read_numbers(column) for column in columns])
+    return transpose([read_numbers(column) for column in columns])
 
 
 def lazy_numbers(columns: "Sequence[pa.ChunkedArray]") -> LazyRows:
     """Rows of columns that hold one feature each, made while they are reduced."""
-    return interleave_chunks([read_numbers(column) for column in columns])
+    return transpose_lazily([read_numbers(column) for column in columns])
 
 
 def read_numbers(column: "pa.ChunkedArray") -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, LazyRows, rows_per_chunk
+from crossfusion._base import InputError, LazyRows, fit_rows_in_cache
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source, split_runs
 from crossfusion.io.sources.columns_to_rows import (
@@ -137,7 +137,7 @@ def _decode_late(
             return None
         dim, dtype = int(rows.shape[1]), rows.dtype
     shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
-    size = rows_per_chunk(row_bytes)
+    size = fit_rows_in_cache(row_bytes)
     return LazyRows(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape))
 
 

@@ -59,7 +59,7 @@ def _stretches(
     size = max(1, chunk.BLOCK // (len(columns) * dtype.itemsize))
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
         for table in batches(file, [group], columns, size):
-            yield from lazy_numbers([table.column(name) for name in columns])
+            yield from lazy_numbers([table.column(name) for name in columns]).chunks()
             number -= table.num_rows
         if number:
             raise ValueError(f"{number} rows are not there, or too many")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crossfusion import correct
 from paper.checks import load_library
 
-METHODS = ("centre", "standardise", "combat", "coral", "harmony")
+METHODS = ("center", "standardize", "combat", "coral", "harmony")
 DIM, BATCHES, LABELS = 50, 5, 10
 PURPOSE = "the comparison with scib-metrics"
 

@@ -26,7 +26,7 @@ obs = pd.DataFrame(
     {"batch": batch, "type": np.array(["B", "T", "NK", "mono"])[kind], "donor": donor}
 )
 adata = anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": x})
-for name in ("centre", "standardise", "combat"):  # yours would be X_scVI, X_harmony, ...
+for name in ("center", "standardize", "combat"):  # yours would be X_scVI, X_harmony, ...
     adata.obsm[f"X_{name}"] = cf.correct(x, batch, name)
 
 # %%
@@ -62,7 +62,7 @@ chosen = max(tied, key=lambda k: board.biology[k].unbiased)
 print(f"{len(tied)} of {len(board.embeddings)} are tied; take {board.embeddings[chosen]}")
 
 # %%
-# These corrections centre the very batches that they are judged by, which flatters them:
+# These corrections center the very batches that they are judged by, which flatters them:
 # judge yours on cells that it was not fitted to, where it can be applied to others. And
 # two clouds of one mean count as fused, whatever their shapes. Look at neighbours too
 # before you decide: :doc:`/single_cells` says what each kind of metric sees.

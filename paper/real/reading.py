@@ -143,10 +143,10 @@ def _unlabelled(found: Sequence[Evaluation]) -> str:
 
 def _centred(studies: dict[str, Study]) -> list[str]:
     """That centring drives CFD to zero, whatever is lost."""
-    left = {name: rates(study) for name, study in studies.items() if "centre" in study.corrections}
+    left = {name: rates(study) for name, study in studies.items() if "center" in study.corrections}
     if not left:
         return []
-    losses = ", ".join(f"{name} {loss['centre']:.0%} (before {loss[NONE]:.0%})" for name, loss in left.items())
+    losses = ", ".join(f"{name} {loss['center']:.0%} (before {loss[NONE]:.0%})" for name, loss in left.items())
     return [
         "Centring every domain sets CFD to zero by construction, whatever becomes of the task. CDDR after it:"
         f" {losses}. A correlation over corrections mostly says that CFD is zero, or nearly so, after all but one of"

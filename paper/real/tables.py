@@ -10,8 +10,8 @@ import numpy as np
 from crossfusion.study import Dataset
 from paper.real.folder import PLACES, Embeddings, read_embeddings
 
-CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
-FEW = ("none", "centre", "combat")  # of a first look
+CORRECTIONS = ("none", "center", "standardize", "coral", "subspace", "combat")
+FEW = ("none", "center", "combat")  # of a first look
 CELL = 10  # rows of a domain and label in a first look
 
 

@@ -23,7 +23,7 @@ def test_pcr_over_all_components_is_the_share_between_batches():
 
 
 @SCIB
-@pytest.mark.parametrize("method", ["centre", "combat", "worse"])
+@pytest.mark.parametrize("method", ["center", "combat", "worse"])
 def test_pcr_comparison_is_the_share_of_it_that_is_gone(method):
     after = 0.1 * MADE.x if method == "worse" else cf.correct(MADE.x, MADE.batch, method)
     if method == "worse":

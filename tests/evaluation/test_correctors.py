@@ -7,7 +7,7 @@ import crossfusion as cf
 from crossfusion.evaluation.correctors.domains import as_domains
 from tests.test_imports import without
 
-CENTRING = ("centre", "standardise", "coral", "subspace")
+CENTRING = ("center", "standardize", "coral", "subspace")
 
 
 def domains(seed=0, sizes=(60, 90, 40), dim=5):
@@ -40,12 +40,12 @@ def test_none_changes_nothing_and_copies():
 
 def test_centring_moves_whole_domains():
     x, name = domains()
-    moved = cf.correct(x, name, "centre")
+    moved = cf.correct(x, name, "center")
     assert moved.mean(axis=0) == pytest.approx(x.mean(axis=0))
     for one in "ABC":
         shift = (moved - x)[name == one]
         assert np.ptp(shift, axis=0) == pytest.approx(0, abs=1e-12)
-    to_b = cf.correct(x, name, "centre", reference="B")
+    to_b = cf.correct(x, name, "center", reference="B")
     assert to_b[name == "B"] == pytest.approx(x[name == "B"])
     assert to_b[name == "A"].mean(axis=0) == pytest.approx(x[name == "B"].mean(axis=0))
 
@@ -53,12 +53,12 @@ def test_centring_moves_whole_domains():
 def test_standardised_features_have_one_scale_and_flat_ones_none():
     x, name = domains()
     x[name == "A", 2] = 7.1
-    found = cf.correct(x, name, "standardise")
+    found = cf.correct(x, name, "standardize")
     for one in "ABC":
         own = found[name == one]
         assert own.mean(axis=0) == pytest.approx(0, abs=1e-12)
         assert own.std(axis=0) == pytest.approx([1, 1, 0 if one == "A" else 1, 1, 1])
-    like_b = cf.correct(x, name, "standardise", reference="B")
+    like_b = cf.correct(x, name, "standardize", reference="B")
     assert like_b[name == "B"] == pytest.approx(x[name == "B"])
     assert like_b[name == "C"].std(axis=0) == pytest.approx(x[name == "B"].std(axis=0))
 
@@ -185,16 +185,16 @@ def test_what_cannot_be_corrected_is_refused(refuses):
     x, name = domains()
     with refuses("no correction 'corall': did you mean 'coral'"):
         cf.correct(x, name, "corall")
-    with refuses("the correction 'centre' has no option 'ridge'"):
-        cf.correct(x, name, "centre", ridge=1)
+    with refuses("the correction 'center' has no option 'ridge'"):
+        cf.correct(x, name, "center", ridge=1)
     with refuses("reference names 'Z', which is not a domain: there are 'A', 'B', 'C'"):
         cf.correct(x, name, "coral", reference="Z")
     with refuses("at least two domains"):
-        cf.correct(x, ["A"] * len(x), "centre")
+        cf.correct(x, ["A"] * len(x), "center")
     with refuses("domain has 3 entries for 190 rows"):
-        cf.correct(x, ["A", "B", "C"], "centre")
+        cf.correct(x, ["A", "B", "C"], "center")
     with refuses("domain has 1 missing values"):
-        cf.correct(x, [None, *name[1:]], "centre")
+        cf.correct(x, [None, *name[1:]], "center")
     with refuses("ridge=0"):
         cf.correct(x, name, "coral", ridge=0)
     with refuses("dim=6 is more than the 5 axes"):
@@ -203,10 +203,21 @@ def test_what_cannot_be_corrected_is_refused(refuses):
         cf.correct(np.vstack([x, x[:1]]), [*name, "D"], "combat")
     x[3, 1] = np.nan
     with refuses("x has NaN or infinite values", cf.NonFiniteError):
-        cf.correct(x, name, "centre")
+        cf.correct(x, name, "center")
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_rows_of_any_width_are_compared_with_what_can_be_squared(kind):
     found = as_domains(np.ones((4, 2), kind), ["a", "a", "b", "b"])  # warnings are errors here
     assert found.x.dtype == np.float64
+
+
+@pytest.mark.parametrize(("old", "new"), [("centre", "center"), ("standardise", "standardize")])
+def test_spellings_of_version_0_1_are_accepted_and_not_listed(old, new):
+    x, name = np.arange(12.0).reshape(6, 2) ** 2, ["A", "A", "A", "B", "B", "B"]
+    assert new in cf.corrections
+    assert old not in list(cf.corrections)
+    assert cf.corrections[old] is cf.corrections[new]
+    np.testing.assert_array_equal(cf.correct(x, name, old), cf.correct(x, name, new))
+    with pytest.raises(KeyError):
+        cf.corrections["neither"]

@@ -34,7 +34,7 @@ def sites(shifts=(0.0, 0.5, 1.5, 3.0), seed=0, n=60):
 def study():
     x, y, domain = sites()
     return cf.degradation_study(
-        x, y, domain, distances=["cfd", "mmd", "chamfer"], corrections=["none", "centre", "combat"], **QUICK
+        x, y, domain, distances=["cfd", "mmd", "chamfer"], corrections=["none", "center", "combat"], **QUICK
     )
 
 
@@ -44,14 +44,14 @@ def of(found, over, correction, distance):
 
 def test_every_directed_pair_after_every_correction(study):
     assert len(study.outcomes) == 3 * 12
-    assert study.corrections == ("none", "centre", "combat")
+    assert study.corrections == ("none", "center", "combat")
     assert study.distances == ("cfd", "mmd", "chamfer")
     cells = {(o.correction, o.train, o.test): o for o in study.outcomes}
     for (correction, train, test), outcome in cells.items():
         assert outcome.distances == cells[correction, test, train].distances
         assert outcome.cddr == pytest.approx((outcome.within - outcome.cross) / outcome.within)
     assert cells["none", "S0", "S3"].cddr > 0.2 > cells["none", "S0", "S1"].cddr
-    assert all(abs(outcome.cddr) < 0.15 for key, outcome in cells.items() if key[0] == "centre")
+    assert all(abs(outcome.cddr) < 0.15 for key, outcome in cells.items() if key[0] == "center")
 
 
 def test_a_table_or_a_file_is_as_good_as_arrays(tmp_path):
@@ -86,10 +86,10 @@ def test_arrays_and_columns_do_not_mix():
 
 def test_centring_leaves_cfd_nothing_to_foresee_with(study):
     """Domains of one size are measured whole, so that CFD is zero and not rounding."""
-    centred = [o for o in study.outcomes if o.correction == "centre"]
+    centred = [o for o in study.outcomes if o.correction == "center"]
     assert {o.distances["cfd"] for o in centred} == {0.0}
     assert all(o.distances["chamfer"] > 0 for o in centred)
-    found = of(study, "pairs", "centre", "cfd")
+    found = of(study, "pairs", "center", "cfd")
     assert np.isnan(found.pearson)
     assert found.pearson_pvalue is None
     assert found.rank == 3
@@ -140,9 +140,9 @@ def test_distances_within_labels():
 
 def test_corrected_rows_can_be_passed():
     x, y, domain = sites()
-    ready = {"raw": x, "mine": cf.correct(x, domain, "centre"), "coral": "coral"}
+    ready = {"raw": x, "mine": cf.correct(x, domain, "center"), "coral": "coral"}
     mine = cf.degradation_study(x, y, domain, distances="mmd", corrections=ready, **QUICK)
-    named = cf.degradation_study(x, y, domain, distances="mmd", corrections=["none", "centre", "coral"], **QUICK)
+    named = cf.degradation_study(x, y, domain, distances="mmd", corrections=["none", "center", "coral"], **QUICK)
     assert mine.corrections == ("raw", "mine", "coral")
     assert [(o.distances, o.cddr) for o in mine.outcomes] == [(o.distances, o.cddr) for o in named.outcomes]
 
@@ -233,7 +233,7 @@ def test_there_is_no_interval_without_an_error():
 def test_a_study_goes_to_tables_and_json(study):
     header, rows = study.table()
     assert header == ["correction", "cfd", "mmd", "chamfer", "cross macro F1", "CDDR"]
-    assert [row[0] for row in rows] == ["none", "centre", "combat", "correlation with CDDR"]
+    assert [row[0] for row in rows] == ["none", "center", "combat", "correlation with CDDR"]
     mean = np.mean([o.cddr for o in study.outcomes if o.correction == "none"])
     assert float(rows[0][-1]) == pytest.approx(mean, abs=1e-4)
     assert float(rows[-1][1]) == pytest.approx(of(study, "corrections", None, "cfd").pearson, abs=1e-4)
@@ -314,7 +314,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     x, y, domain = sites(shifts=(0.0, 1.0, 3.0))
     unit = np.arange(len(x)) // 4
-    for name, rows in {"raw": x, "centred": cf.correct(x, domain, "centre")}.items():
+    for name, rows in {"raw": x, "centred": cf.correct(x, domain, "center")}.items():
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 3)
         table = pa.table({"site": domain, "label": y, "slide": unit, "embedding": vectors})
         pq.write_table(table, folder / f"{name}.parquet")
@@ -339,12 +339,13 @@ def test_the_commands_print_what_the_functions_give(files):
 def test_the_command_of_a_study(files):
     asked = ("--between", "site", "--label", "label", "--distance", "cfd,cfd_given_label", "--folds", 3, "--repeats", 2)
     plot = files / "study.png"
-    text = run("degradation", files / "raw.parquet", *asked, "--correction", "none,centre", "--plot", plot).stdout
+    text = run("degradation", files / "raw.parquet", *asked, "--correction", "none,center", "--plot", plot).stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert "Correlation with CDDR over pairs, centre" in text
+    assert "Correlation with CDDR over pairs, center" in text
     assert "caution:" in text
-    own = run_json("degradation", f"none={files}/raw.parquet", f"centre={files}/centred.parquet", *asked)
-    named = run_json("degradation", files / "raw.parquet", *asked, "--correction", "none,centre")
+    own = run_json("degradation", f"none={files}/raw.parquet", f"center={files}/centred.parquet", *asked)
+    named = run_json("degradation", files / "raw.parquet", *asked, "--correction", "none,centre")  # its name in 0.1
+    assert {outcome["correction"] for outcome in named["outcomes"]} == {"none", "center"}
     assert own["associations"][0] == named["associations"][0]
     assert [o["cddr"] for o in own["outcomes"]] == pytest.approx([o["cddr"] for o in named["outcomes"]])
 

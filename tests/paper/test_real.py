@@ -115,7 +115,7 @@ def test_versions_of_tissue_stay_in_register(made, data):
 def test_bags_of_words_are_divided_by_their_sums(data):
     found = real.tables.table_set(data, "office_caltech_surf", False)
     np.testing.assert_allclose(found.x.sum(axis=1), 1, rtol=1e-5)
-    assert list(found.all_versions)[:6] == ["none", "centre", "standardise", "coral", "subspace", "combat"]
+    assert list(found.all_versions)[:6] == ["none", "center", "standardize", "coral", "subspace", "combat"]
 
 
 def test_a_killed_study_goes_on(data, made, tmp_path):

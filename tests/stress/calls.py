@@ -34,7 +34,7 @@ CALLS = {
     " --units patient --draws 49",
     "integration": "integration ../cells.h5ad --batch site --label label --donor patient --obsm a,b --draws 49",
     "projection": "projection ../x.parquet --between site --points 50 --seed 1",
-    "degradation": "degradation ../x.parquet --between site --label label --distance cfd --correction none,centre "
+    "degradation": "degradation ../x.parquet --between site --label label --distance cfd --correction none,center "
     "--folds 2 --rows 20 --repeats 2",
     "rdr": "rdr ../x.parquet --between site --distance cfd,mmd --repeats 3 --rows 10",
     "cddr": "cddr ../x.parquet --between site --label label --folds 2 --metric accuracy",

@@ -19,7 +19,7 @@ def made_up(seed=0, name="made_up", label=True):
     draw = np.random.default_rng(seed)
     domain, y = np.repeat(["A", "B", EVIL], 40), np.tile(["u", "v"], 60)
     x = draw.normal(size=(120, 3)) + 2 * (y == "v")[:, None] + np.repeat([0.0, 0.5, 2.0], 40)[:, None]
-    versions = {"centre": "centre", "doubled": 2 * x}
+    versions = {"center": "center", "doubled": 2 * x}
     return Dataset(name, versions, x, domain.tolist(), y.tolist() if label else None, note="Made up.")
 
 
@@ -38,7 +38,7 @@ def test_numbers_are_those_of_the_protocols(found):
         data.label,
         data.domain,
         distances=[*PLAN.distances, *PLAN.within_labels],
-        corrections={"none": "none", "centre": "centre", "doubled": 2 * data.x},
+        corrections={"none": "none", "center": "center", "doubled": 2 * data.x},
         folds=PLAN.folds,
         rows=PLAN.rows,
         repeats=PLAN.repeats,
@@ -82,7 +82,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     done.clear()
     changed = made_up(seed=1)
     evaluate(replace(changed, versions=made_up().versions), tmp_path, PLAN, workers=1)
-    assert {title.split(" of ")[1] for title in done} == {"none", "centre", "doubled"}
+    assert {title.split(" of ")[1] for title in done} == {"none", "center", "doubled"}
     done.clear()
     piece = next((tmp_path / "made_up" / "pieces").glob("study-none*"))
     piece.write_text(piece.read_text()[:100])

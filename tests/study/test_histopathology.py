@@ -50,7 +50,7 @@ def midog(tmp_path_factory):
     network = export(Levelled(), str(folder / "levelled.onnx"), torch.rand(2, 3, 64, 64))
     normalizers = f"none,macenko,level=onnx:{network}@0..1"
     data = ("--data", folder, "--layout", "midog", "--size", 64)
-    return (*STUDY, *data, "--encoder", "random", "--normalizer", normalizers, "--correction", "centre", *FEW)
+    return (*STUDY, *data, "--encoder", "random", "--normalizer", normalizers, "--correction", "center", *FEW)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_one_command_leaves_embeddings_tables_figures_and_a_page(studied):
         assert (out / "midog" / name).stat().st_size > 0
     assert (out / "samples.png").read_bytes().startswith(b"\x89PNG")
     facts = json.loads((out / "histopathology.json").read_text())
-    assert facts["versions"] == {"none": [96, 256], "macenko": [96, 256], "level": [96, 256], "centre": "centre"}
+    assert facts["versions"] == {"none": [96, 256], "macenko": [96, 256], "level": [96, 256], "center": "center"}
     assert (facts["between"], facts["label"], facts["units"]) == (["scanner"], ["label"], ["slide"])
     text = (out / "histopathology.md").read_text()
     for printed in ("| paper: Macenko | 0.2243 |", "| paper: within ACS |", "paper: ACS in ACS–HS"):
@@ -123,7 +123,7 @@ def test_the_stain_is_found_and_normalisation_takes_it_away(studied):
     assert max(cfd["macenko"], cfd["level"]) < 0.3 * cfd["none"]
     assert max(mmd["macenko"], mmd["level"]) < 0.7 * mmd["none"]
     assert cddr["none"] > 0.3 > 0.15 > max(cddr["macenko"], cddr["level"])
-    assert cfd["centre"] == pytest.approx(0, abs=0.02)
+    assert cfd["center"] == pytest.approx(0, abs=0.02)
     apart = {  # the third scanner has other colours, the second only more of the same stain
         one["test"]: one["distances"]["cfd"]
         for one in found["study"]["outcomes"]
@@ -303,7 +303,7 @@ def test_ready_made_embeddings_are_matched_by_key(midog, studied, tmp_path, refu
 
 def test_a_task_goes_to_a_worker_with_its_own_rows_only():
     x, domain, label = np.random.default_rng(0).normal(size=(90, 40)), ["A", "B"] * 45, ["u", "u", "v"] * 30
-    data = Dataset("small", {name: x + k for k, name in enumerate("uvw")} | {"centre": "centre"}, x, domain, label)
+    data = Dataset("small", {name: x + k for k, name in enumerate("uvw")} | {"center": "center"}, x, domain, label)
     for task in tasks.list_tasks(data, Plan.quick(distances=["cfd"], within_labels=[])):
         sent = pickle.dumps(task)
         assert len(sent) < 1.3 * x.nbytes

@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from crossfusion._base import InputError, check_known
-from crossfusion.cli.options import Decorator, names_option, number_option
+from crossfusion.cli.options import NAMES_METAVAR, Decorator, names_option, number_option, split_names
 from crossfusion.cli.row_reader import RowReader
-from crossfusion.evaluation import SCORE_NAMES, corrections, distances
+from crossfusion.evaluation import SCORE_NAMES, corrections, distances, respell_correction
 from crossfusion.io import Rows
 
 UNITS_USE = "trained on or tested on, never both"  # what units are for
@@ -25,7 +25,12 @@ folds_option = number_option("--folds", 5, "Parts of the cross-validation.")
 
 def correction_option(default: str) -> Decorator:
     """Option of the corrections of vectors."""
-    return names_option("--correction", f"Corrections of the vectors, of {', '.join(corrections)}.  {default}")
+    text = f"Corrections of the vectors, of {', '.join(corrections)}.  {default}"
+
+    def parse(context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
+        return [respell_correction(name) for name in split_names(context, parameter, values)]
+
+    return click.option("--correction", multiple=True, callback=parse, metavar=NAMES_METAVAR, help=text)
 
 
 def read_rows(read: RowReader, file: str | None, by: Sequence[str]) -> Rows:

@@ -39,7 +39,14 @@ TILE_OPTIONS = (
     ),
     number_option("--per-slide", None, "Most tiles of a slide that is cut, at random.  [default: all]"),
     number_option("--tile-seed", 0, "Seed of that choice."),
-    click.option("--centres", type=PATH, metavar="FILE", help="Slide and centre of slides of camelyon16, as CSV."),
+    click.option(
+        "--centers",
+        "--centres",
+        "centres",
+        type=PATH,
+        metavar="FILE",
+        help="CSV of the slides of camelyon16 and their centers (columns slide, centre).",
+    ),
 )
 
 

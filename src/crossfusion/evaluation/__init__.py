@@ -4,7 +4,7 @@ from crossfusion.evaluation.baselines import Decomposition, distance, distances,
 from crossfusion.evaluation.baselines.pair_distances import compute_squared_distances
 from crossfusion.evaluation.baselines.sinkhorn import solve_sinkhorn
 from crossfusion.evaluation.baselines.transport import solve_transport
-from crossfusion.evaluation.correctors import correct, corrections
+from crossfusion.evaluation.correctors import correct, corrections, respell_correction
 from crossfusion.evaluation.protocols.association import correlate_distances
 from crossfusion.evaluation.protocols.degradation import cddr, check_cddr_options
 from crossfusion.evaluation.protocols.degradation_result import SCORE_NAMES, Cddr
@@ -39,6 +39,7 @@ __all__ = [
     "distances",
     "pair_text",
     "rdr",
+    "respell_correction",
     "save_study_figure",
     "solve_sinkhorn",
     "solve_transport",

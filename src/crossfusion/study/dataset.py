@@ -59,8 +59,8 @@ class Dataset:
     >>> import numpy as np
     >>> from crossfusion.study import Dataset
     >>> x, site = np.random.default_rng(0).normal(size=(8, 2)), ["A", "B"] * 4
-    >>> list(Dataset("small", {"centred": "centre"}, x, site, label=["u", "u", "v", "v"] * 2).all_versions)
-    ['none', 'centred']
+    >>> list(Dataset("small", {"centered": "center"}, x, site, label=["u", "u", "v", "v"] * 2).all_versions)
+    ['none', 'centered']
     """
 
     name: str

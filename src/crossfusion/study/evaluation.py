@@ -57,7 +57,7 @@ def evaluate(
     >>> rng = np.random.default_rng(0)
     >>> site, label = np.repeat(["A", "B"], 40), np.tile(["u", "v"], 40)
     >>> x = rng.normal(size=(80, 3)) + 2 * (label == "v")[:, None] + (site == "B")[:, None]
-    >>> data = Dataset("small", {"centre": "centre"}, x, site.tolist(), label.tolist())
+    >>> data = Dataset("small", {"center": "center"}, x, site.tolist(), label.tolist())
     >>> plan = Plan.quick(distances=["cfd", "mmd"], within_labels=[])
     >>> with tempfile.TemporaryDirectory() as out:
     ...     found = evaluate(data, Path(out), plan, workers=1)

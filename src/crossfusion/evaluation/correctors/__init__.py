@@ -3,6 +3,6 @@
 No correction sees a label, since the labels of a new domain are unknown.
 """
 
-from crossfusion.evaluation.correctors.registry import correct, corrections
+from crossfusion.evaluation.correctors.registry import correct, corrections, respell_correction
 
-__all__ = ["correct", "corrections"]
+__all__ = ["correct", "corrections", "respell_correction"]

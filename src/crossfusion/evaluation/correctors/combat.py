@@ -67,7 +67,7 @@ def _check_rows(found: Domains) -> None:
         if count < 2:
             raise InputError(
                 problem=f"domain {label_text(name)!r} has one row, which has no scale",
-                remedy="leave it out, or use centre",
+                remedy="leave it out, or use center",
             )
 
 

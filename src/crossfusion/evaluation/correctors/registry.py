@@ -13,8 +13,25 @@ from crossfusion.evaluation.correctors.scaling import center, none, standardize
 
 _CORRECTIONS: tuple[Callable[..., FloatArray], ...] = (none, center, standardize, coral, subspace, combat, harmony)
 
-corrections: Mapping[str, Callable[..., FloatArray]] = MappingProxyType({made.__name__: made for made in _CORRECTIONS})
+_SPELLINGS = {"centre": "center", "standardise": "standardize"}  # names in 0.1, which are still accepted
+
+
+class _Registry(dict[str, Callable[..., FloatArray]]):
+    def __missing__(self, name: str) -> Callable[..., FloatArray]:
+        if name not in _SPELLINGS:
+            raise KeyError(name)
+        return self[_SPELLINGS[name]]
+
+
+corrections: Mapping[str, Callable[..., FloatArray]] = MappingProxyType(
+    _Registry({function.__name__: function for function in _CORRECTIONS})
+)
 """Every correction by its name; each is a plain function of rows and their domains."""
+
+
+def respell_correction(name: Any) -> Any:
+    """Replace the British spelling that a correction had in 0.1 by its name."""
+    return _SPELLINGS.get(name, name) if isinstance(name, str) else name
 
 
 def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> FloatArray:
@@ -38,7 +55,7 @@ def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> Float
 
     Notes
     -----
-    No method sees labels. Those that give all domains one mean (``centre``, ``standardise``, ``coral``, ``subspace``)
+    No method sees labels. Those that give all domains one mean (``center``, ``standardize``, ``coral``, ``subspace``)
     bring CFD to zero by construction: judge them by the task, by distances that see more than means, or by CFD within
     labels.
 
@@ -57,6 +74,7 @@ def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> Float
     combat  0.0007
     coral   0.0000
     """
+    method = respell_correction(method)
     check_known([method], list(corrections), "correction", "crossfusion")
     function = corrections[method]
     check_known(options, list(inspect.signature(function).parameters)[2:], "option", f"the correction {method!r}")

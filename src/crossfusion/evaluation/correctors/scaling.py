@@ -86,7 +86,7 @@ def standardize(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
 
     Notes
     -----
-    Linear in rows and features. Brings CFD to zero by construction, as ``centre`` does.
+    Linear in rows and features. Brings CFD to zero by construction, as ``center`` does.
     """
     found = as_domains(x, domain)
     scaled = np.empty_like(found.x)

@@ -16,7 +16,7 @@ from crossfusion.evaluation.protocols.study_result import Outcome, Study
 from crossfusion.io import open_rows, read_all
 
 DEFAULT_DISTANCES = ("cfd", "wasserstein", "mmd", "hausdorff", "chamfer")  # the paper's
-DEFAULT_CORRECTIONS = ("none", "centre", "standardise", "coral", "subspace", "combat")
+DEFAULT_CORRECTIONS = ("none", "center", "standardize", "coral", "subspace", "combat")
 
 
 def degradation_study(
@@ -112,12 +112,12 @@ def degradation_study(
     >>> rng = np.random.default_rng(0)
     >>> site, label = np.repeat(["A", "B", "C", "D"], 100), np.tile([0, 1], 200)
     >>> x = rng.normal(size=(400, 4)) + 2 * label[:, None] + np.repeat([0.0, 0.3, 1.0, 2.0], 100)[:, None]
-    >>> found = cf.degradation_study(x, label, site, distances=["cfd", "mmd"], corrections=["none", "centre", "coral"])
+    >>> found = cf.degradation_study(x, label, site, distances=["cfd", "mmd"], corrections=["none", "center", "coral"])
     >>> found
     Distances, and what a model loses, averaged over 12 directed pairs of domains
     correction                cfd     mmd  cross macro F1     CDDR
     none                   0.1874  0.3572          0.6531   0.3207
-    centre                 0.0000  0.0471          0.9700  -0.0079
+    center                 0.0000  0.0471          0.9700  -0.0079
     coral                  0.0000  0.0314          0.9687  -0.0065
     correlation with CDDR  1.0000  0.9989               –        –
     Correlation with CDDR over pairs, none

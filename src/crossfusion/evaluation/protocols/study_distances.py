@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CodeArray, as_names, as_rows, check_known, check_length, label_text
-from crossfusion.evaluation.correctors import correct, corrections
+from crossfusion.evaluation.correctors import correct, corrections, respell_correction
 from crossfusion.evaluation.correctors.domains import Domains, as_domains
 from crossfusion.evaluation.correctors.harmony import load_harmony
 from crossfusion.evaluation.protocols.degradation_result import Drop
@@ -20,12 +20,14 @@ Corrector = Callable[[Domains, Any], Domains]
 def as_correctors(asked: Any, rows: int) -> dict[str, Corrector]:
     """Corrections by name: what each makes of the rows. Those that cannot be had are refused before any work."""
     if not isinstance(asked, Mapping) or not asked:
-        asked = {name: name for name in as_names(asked, "corrections", "correction", needed=True)}
+        names = map(respell_correction, as_names(asked, "corrections", "correction", needed=True))
+        asked = {name: name for name in names}
     return {str(name): _make_corrector(str(name), value, rows) for name, value in asked.items()}
 
 
 def _make_corrector(name: str, value: Any, rows: int) -> Corrector:
     if isinstance(value, str):
+        value = respell_correction(value)
         check_known([value], list(corrections), "correction", "crossfusion")
         if value == "harmony":
             load_harmony()

@@ -92,7 +92,7 @@ class Study(Result):
     >>> rng = np.random.default_rng(0)
     >>> site, label = np.repeat(["A", "B", "C"], 80), np.tile([0, 1], 120)
     >>> x = rng.normal(size=(240, 4)) + 2 * label[:, None] + np.repeat([0.0, 0.5, 2.0], 80)[:, None]
-    >>> found = cf.degradation_study(x, label, site, distances=["cfd"], corrections=["none", "centre"])
+    >>> found = cf.degradation_study(x, label, site, distances=["cfd"], corrections=["none", "center"])
     >>> len(found.outcomes)
     12
     """

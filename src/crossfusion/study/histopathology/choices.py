@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crossfusion._base import FileError, InputError, arg, check_known
 from crossfusion.evaluation import corrections as known_corrections
+from crossfusion.evaluation import respell_correction
 from crossfusion.study.histopathology.versions import PLAIN, needs_reference, parse_normalizers
 
 
@@ -53,7 +54,10 @@ class Choices:
         """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
         found = parse_normalizers(self.normalizers)
         check_known(
-            self.corrections, [name for name in known_corrections if name != PLAIN], "correction", "crossfusion"
+            map(respell_correction, self.corrections),
+            [name for name in known_corrections if name != PLAIN],
+            "correction",
+            "crossfusion",
         )
         names = [*found, *self.embeddings, *self.corrections]
         twice = next((name for name in names if names.count(name) > 1), None)

@@ -1,4 +1,4 @@
-"""A test whether groups differ in spread, the companion of the test whether they differ in position."""
+"""Permutation test of the spread of groups, the companion of the test of their position."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
 def dispersion_test(
     x: Any, labels: Any, *, units: Any = None, strata: Any = None, permutations: int = 999, seed: int = 0
 ) -> TestResult:
-    r"""Test whether groups differ in how far their rows lie from their centroid.
+    r"""Test whether groups differ in the distance of rows from their centroid.
 
     The statistic is the F of an analysis of variance of :math:`z_i = \lVert x_i - \mu_{k(i)} \rVert`,
 
     .. math:: F = \frac{\sum_k n_k (\bar z_k - \bar z)^2 / (K - 1)}{\sum_k \sum_{i \in k} (z_i - \bar z_k)^2 / (N - K)},
 
-    that of PERMDISP with centroids on Euclidean distances [1]_.
+    as in PERMDISP with centroids on Euclidean distances [1]_.
 
     Parameters
     ----------
@@ -29,29 +29,30 @@ def dispersion_test(
     labels : array of shape (rows,)
         The group of each row.
     units : array of shape (rows,), optional
-        The patient or slide of each row: units exchange their labels as wholes. Each unit has one label.
+        The unit of each row, such as the patient. All rows of a unit are relabeled together. Each unit must have one
+        label.
     strata : array of shape (rows,), optional
-        Centroids are those of each group in each stratum, and labels are exchanged within strata only.
+        The stratum of each row: centroids are computed per group and stratum, and labels permuted within strata.
     permutations : int
-        Random rearrangements. Where there are no more than this and one, each is looked at once instead.
+        Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
     seed : int
-        Of the random rearrangements.
+        Seed of the random permutations.
 
     Returns
     -------
     TestResult
-        Statistic, p-value, and the statistic under each rearrangement; `distance` is that of the z, not of the rows.
+        Statistic, p-value, and the statistic under each permutation; `distance` is that of z, not of the rows.
 
     Notes
     -----
-    Groups of different spread can be told apart although their means are equal, and a pseudo-F of unequal groups of
-    unequal spread does not hold its level: look at this test beside `permutation_test`.
+    Groups with equal means may still differ in spread, and with unequal group sizes unequal spread distorts the level
+    of `permutation_test`: report both tests.
 
-    The distances z are exchanged, not the rows, so that a difference in position does not enter. Rows are closer to an
-    estimated centroid than to the true one, those of small groups by more, which in many dimensions outweighs all else:
-    the factor √(1 − 1/n) (or what the units say) is taken out before the exchange and put back for the group where a
-    distance lands. The level is approximate, a little above the nominal one where groups have fewer than some thirty
-    rows or units. Linear in rows × dim, once; the permutations need the z only.
+    The distances z are permuted, not the rows, so that a difference in position has no effect. Rows are closer to their
+    estimated centroid than to the true one, especially in small groups and many dimensions. The factor √(1 − 1/n) (or
+    its estimate from units) is removed before permuting and reapplied for the new group. The level is approximate:
+    slightly above nominal if groups have fewer than about thirty rows or units. The cost of reading the rows is linear
+    in rows × dim; the permutations need z only.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The distance of arrays: a thin shell over the moments of their groups."""
+"""Cross-Fusion Distance of arrays, computed from the moments of their groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ def cfd(
     level: float | None = None,
     units: Any = None,
 ) -> Fusion:
-    r"""Cross-Fusion Distance of two arrays, or of the labeled groups of one.
+    r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
 
     .. math:: \mathrm{CFD} = -\log\frac{\sum_c w_c\,\sigma_c^2}{\sigma^2}
               = \log\Bigl(1 + \frac{\sum_c w_c\,\lVert\mu_c-\mu\rVert^2}{\sum_c w_c\,\sigma_c^2}\Bigr)
@@ -64,37 +64,36 @@ def cfd(
     labels : array of shape (rows,), optional
         The group of each row of `a`.
     given : array of shape (rows,), optional
-        The stratum of each row of `a`: groups are compared within strata.
+        The stratum of each row of `a`, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, as in the paper, or all the same. Pooled weights react to imbalance.
+        "pooled" weights groups by their number of rows, as in the paper; "balanced" weights them equally.
     trim : float
-        Share of each group's rows (of each group and stratum) to leave out, those farthest from its mean.
+        Share of rows to drop from each group (and stratum): those farthest from its mean.
     nan : {"raise", "drop"}
-        What to do about rows with NaN or infinite values.
+        Whether rows with NaN or infinite values raise an error or are dropped.
     level : float, optional
-        Confidence level, such as 0.95, of the interval to give with the distance.
+        Confidence level of the interval, such as 0.95. Without it there is no interval.
     units : array of shape (rows,), or a pair of arrays for `a` and `b`, optional
-        The patient or slide of each row, where rows of one are alike: `unbiased` and the interval then count units and
-        not rows. A unit may have rows in one group or in several.
+        The unit of each row, such as the patient, if rows of the same unit are dependent: `unbiased` and the interval
+        then count units instead of rows. A unit may have rows in several groups.
 
     Returns
     -------
     Fusion
-        Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
+        Plug-in and unbiased distance with the variances they are computed from, and the interval if `level` is given.
 
     Notes
     -----
-    One pass over the rows. CFD compares means relative to spread: it does not see differences of shape. The plug-in is
-    positive even without a shift, by about (groups - 1) / rows; ``unbiased`` is not.
+    The rows are read once. CFD compares means relative to the spread within groups; it does not detect differences in
+    shape. Without any shift the plug-in distance is still about (groups - 1) / rows; ``unbiased`` is about 0.
 
-    The interval takes one more pass over the rows. It inverts a test of every distance that might be true, so that it
-    holds near zero, where its lower limit is 0. Without `units` it takes the rows to be independent; for tiles of a few
-    slides it is then far too narrow. It is about the distance at the present shares of the groups. Units take the
-    memory of their moments, about five times over: 40 bytes × units × dim for each group they are in.
+    The interval reads the rows once more. It inverts a test of each possible distance, so it stays valid near zero,
+    where its lower limit is 0. Without `units` it assumes independent rows; for tiles of a few slides it is then far
+    too narrow. It holds for the distance at the observed group weights. Units take about five times the memory of their
+    moments: 40 bytes × units × dim for each group they are in.
 
-    Trimming reads the rows three times (centers, distances from them, moments of what is left). It removes spread as
-    well as outliers, so the distance of clean groups grows: mildly in many dimensions, where all rows are about
-    equally far out, by more in few. Compare trimmed with trimmed.
+    Trimming reads the rows three times. It removes spread as well as outliers, so the distance between clean groups
+    grows: slightly in many dimensions, more in few. Compare trimmed distances with trimmed ones only.
 
     References
     ----------

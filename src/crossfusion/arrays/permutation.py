@@ -1,4 +1,4 @@
-"""Permutation tests: whether the separation of groups could have come about by chance."""
+"""Permutation test of the separation of groups of rows."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,15 @@ def permutation_test(
     permutations: int = 999,
     seed: int = 0,
 ) -> TestResult:
-    r"""Test whether groups are separated farther than chance would have it.
+    r"""Test whether groups are separated more than expected by chance.
 
     .. math:: F = \bigl(e^{\mathrm{CFD}} - 1\bigr)\,\frac{N - K}{K - 1}
               = \frac{\sum_k n_k \lVert\mu_k - \mu\rVert^2 / (K - 1)}
                      {\sum_k n_k \sigma_k^2 / (N - K)}
 
-    for N rows in K groups, which is the pseudo-F of PERMANOVA on Euclidean distances [1]_. With `strata` the distance
-    is CFD(labels | strata), N − K becomes rows − cells, and K − 1 becomes cells − strata, where cells are the observed
-    combinations of both.
+    for N rows in K groups: the pseudo-F of PERMANOVA on Euclidean distances [1]_. With `strata` the distance is
+    CFD(labels | strata), N − K becomes rows − cells, and K − 1 becomes cells − strata, where cells are the observed
+    combinations of labels and strata.
 
     Parameters
     ----------
@@ -40,35 +40,35 @@ def permutation_test(
     labels : array of shape (rows,)
         The group of each row.
     units : array of shape (rows,), optional
-        The patient or slide of each row, where rows of one are alike: units exchange their labels as wholes. Each unit
-        has one label.
+        The unit of each row, such as the patient, if rows of the same unit are dependent. All rows of a unit are
+        relabeled together. Each unit must have one label.
     strata : array of shape (rows,), optional
-        Groups are compared, and labels exchanged, within strata only; units exchange with units of the same strata.
+        The stratum of each row: groups are compared and labels permuted within strata. Units exchange labels with units
+        of the same strata.
     pairs : array of shape (rows,), optional
-        What was measured under several labels, such as the slide that two scanners saw: labels are exchanged within
-        it only, all its rows of a label together (for two labels, a flip of sign): their mean takes the place of the
-        other label's.
+        The unit of each row if units were measured under several labels, such as a slide scanned on two scanners.
+        Labels are permuted within units; all rows of a unit with the same label are relabeled together.
     permutations : int
-        Random rearrangements. Where there are no more than this and one, each is looked at once instead.
+        Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
     seed : int
-        Of the random rearrangements.
+        Seed of the random permutations.
 
     Returns
     -------
     TestResult
-        Statistic, p-value, and the statistic under each rearrangement.
+        Statistic, p-value, and the statistic under each permutation.
 
     Notes
     -----
-    Of m random rearrangements, if b separate the groups at least as far as observed (up to 1e-12, relative), p is
-    (b + 1) / (m + 1), which is never zero and holds its level [2]_. Of all rearrangements it is the share.
+    If b of m random permutations give at least the observed statistic (up to a relative 1e-12), the p-value is
+    (b + 1) / (m + 1), which is never zero and keeps its level [2]_. If all permutations are used, it is their share.
 
-    Rows of one patient or slide are not exchangeable one by one: without `units` or `pairs` the test rejects far too
-    often. Pass as `pairs` what is independent: the slide rather than the position on it, if its positions are alike.
+    Rows of one patient or slide are not exchangeable individually: without `units` or `pairs` the test rejects far too
+    often. Pass independent units as `pairs`: the slide rather than positions on it, if its positions are dependent.
 
-    Time is that of one matrix product, permutations × rows × dim × (groups − 1) multiplications, or units instead of
-    rows. Memory beside the data is 64 MB, or about 40 bytes a row for each thread if that is more; no distance between
-    rows is ever computed. Units take the memory of their moments.
+    The cost is one matrix product of permutations × rows × dim × (groups − 1) multiplications, with units instead of
+    rows if units are given. Memory beyond the data is 64 MB, or about 40 bytes per row and thread if that is more; no
+    distances between rows are computed. Units take the memory of their moments.
 
     References
     ----------

@@ -30,23 +30,23 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution(Result):
-    """The contributions of features or units to the variance between groups.
+    """Contributions of features or units to the variance between groups.
 
     Parameters
     ----------
     over : str
-        "features", or the factor whose values contribute.
+        "features", or the factor whose values are the units.
     labels : tuple
-        Feature numbers from 0, or the factor's values.
+        Feature numbers from 0, or the values of the factor.
     contribution, share : array
-        Part of the between-variance, signed for units, and its share of the whole. The shares sum to 1; they are NaN
-        where nothing lies between the groups.
+        Contribution to the variance between groups, which may be negative for a unit, and its share of the total. The
+        shares sum to 1; they are NaN if there is no variance between groups.
     without : array
-        The distance when this feature or unit is left out; NaN where fewer than two groups remain.
+        Distance without this feature or unit; NaN if fewer than two groups remain.
 
     Notes
     -----
-    `to_frame` has one row per feature or unit: label, contribution, share, without.
+    `to_frame` returns one row per feature or unit with label, contribution, share, without.
 
     Examples
     --------
@@ -70,17 +70,17 @@ class Attribution(Result):
         return {"label": list(self.labels)} | columns
 
     def top(self, number: int) -> list[int]:
-        """Positions of the largest contributions, in absolute value.
+        """Return the positions of the largest contributions in absolute value.
 
         Parameters
         ----------
         number : int
-            How many.
+            Number of contributions.
 
         Returns
         -------
         list of int
-            Indices into `labels`, the largest first.
+            Indices into `labels`, largest contribution first.
         """
         check_whole(number, "number", least=0)
         order = np.argsort(-np.abs(self.contribution), kind="stable")
@@ -92,14 +92,14 @@ class Attribution(Result):
         Parameters
         ----------
         number : int
-            How many.
+            Number of contributions.
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
+            Axes to draw on; by default a new figure, one column wide.
 
         Returns
         -------
         matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
+            The figure; save it with ``savefig``.
         """
         check_whole(number, "number")
         top = self.top(number)

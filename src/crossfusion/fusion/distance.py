@@ -34,53 +34,47 @@ from crossfusion.fusion.result import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OPTIONAL_FIELDS = (
-    "level",
-    "interval",
-    "stderr",
-    "statistic",
-    "pvalue",
-    "permutations",
-)  # fields that are there where asked for
+OPTIONAL_FIELDS = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # set only on request
 
 
 @dataclass(frozen=True, repr=False)
 class Fusion(Result):
-    """How far groups are fused or separated.
+    """Cross-Fusion Distance between groups, with the variances it is computed from.
 
     Parameters
     ----------
     distance : float
-        Cross-Fusion Distance, plug-in: ``log(total / within)``. 0 for equal means, inf without any spread within.
+        Plug-in Cross-Fusion Distance, ``log(total / within)``: 0 for equal means, inf if rows do not vary within
+        groups.
     unbiased : float or None
-        The same from unbiased estimates of its parts; may be slightly negative. None where a cell has one row.
+        Cross-Fusion Distance from unbiased variance estimates; may be slightly negative. None if a cell has one row.
     score : float
-        Cross-Fusion Score ``within / total``, the share of the variance that lies within the groups.
+        Cross-Fusion Score ``within / total``, the share of the variance within groups.
     within, between, total : float
-        The variance (summed over features) within the groups, between them, and their sum.
+        Variance within groups, between groups, and their sum; each summed over features.
     counts, weights : mapping
-        Rows and weight of each group.
+        Number of rows and weight of each group.
     overlap : float
-        Share of weight in strata that hold at least two groups; 1 without ``given``.
+        Share of the weight in strata with at least two groups; 1 without ``given``.
     dropped : int
-        Rows left out because they were not finite.
+        Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Said where the groups differ in spread or shape by more than in position, so that a distance of means misleads.
-        Spread is looked at from the moments; shape from some of the rows, by their energy distance, if `level` is given
-        and rows are at hand.
+        Warning that the groups differ more in spread or shape than in position, so that a distance of means is
+        misleading. Spread is checked from the moments. Shape is checked by the energy distance of sampled rows, if
+        `level` is given and rows are available.
     level : float, optional
-        Confidence level of `interval`, where one was asked for.
+        Confidence level of `interval`, if requested.
     interval : tuple of float, optional
-        Confidence limits of the distance, low and high, around `unbiased`.
+        Lower and upper confidence limits of the distance, around `unbiased`.
     stderr : float, optional
         Standard error of `unbiased`.
     statistic, pvalue, permutations : optional
-        Outcome of a permutation test, where one was asked for: pseudo-F, p-value, number of rearrangements.
+        Pseudo-F, p-value and number of permutations of a permutation test, if requested.
 
     Notes
     -----
-    `to_frame` has one row with all single values, and `lower` and `upper` where there is an interval. `plot` draws the
-    share of the variance that lies between the groups.
+    `to_frame` returns one row with all scalar fields, and `lower` and `upper` if there is an interval. `plot` draws the
+    share of the variance between groups.
 
     Examples
     --------
@@ -114,7 +108,7 @@ class Fusion(Result):
         return self.distance
 
     def _draw(self, axes: Any) -> "Figure":
-        """Draw how much of the variance lies between the groups, with its interval where there is one."""
+        """Draw the share of the variance between groups, with its interval if there is one."""
         limits = None if self.interval is None else [-math.expm1(-end) for end in self.interval]
         value = self.distance if limits is None or self.unbiased is None else self.unbiased
         between = -math.expm1(-max(value, 0.0))

@@ -29,11 +29,11 @@ class Level:
     Parameters
     ----------
     level : str
-        The factor that this level adds.
+        The factor of this level.
     distance, unbiased : float
-        Distance between its groups, given the levels above.
+        Plug-in and unbiased distance between the groups of this level, adjusted for the levels above.
     share : float or None
-        Its share of the distance of the whole; None where that is 0 or infinite.
+        Share of the distance between the finest groups; None if that distance is 0 or infinite.
     """
 
     level: str
@@ -44,19 +44,19 @@ class Level:
 
 @dataclass(frozen=True, repr=False)
 class Hierarchy(Result):
-    """Distances of nested levels, which add up to the distance of the finest groups.
+    """Distances of nested levels, which add up to the distance between the finest groups.
 
     Parameters
     ----------
     levels : tuple of Level
-        From the outermost to the innermost.
+        The levels, from the outermost to the innermost.
     distance, unbiased : float
-        Distance between the finest groups: the sums of the levels.
+        Plug-in and unbiased distance between the finest groups, the sums over the levels.
 
     Notes
     -----
-    `to_frame` has one row per level: level, distance, unbiased, share. `plot` draws the levels, each from where the one
-    above ends, and their sum.
+    `to_frame` returns one row per level with level, distance, unbiased, share. `plot` stacks the levels and shows their
+    sum.
 
     Examples
     --------
@@ -77,12 +77,12 @@ class Hierarchy(Result):
         return record_columns(Level, self.levels)
 
     def rows(self) -> list[list[str]]:
-        """Cells of a table for people, the whole last.
+        """Return the rows of the printed table, with the total last.
 
         Returns
         -------
         list of list of str
-            Level, distance, unbiased and share.
+            Level, distance, unbiased and share of each row.
         """
         found = [(entry.level, entry.distance, entry.unbiased, percent(entry.share)) for entry in self.levels]
         found.append(("whole", self.distance, self.unbiased, ""))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MATRIX_FIELDS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
 PLOTTED_VALUES = ("distance", "unbiased")
-MAX_GROUPS = 5_000  # groups, whose matrices take a gigabyte or two
+MAX_GROUPS = 5_000  # their matrices take one or two gigabytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,26 +42,25 @@ class Pairwise(Result):
     distance, unbiased : array of shape (groups, groups)
         Plug-in and unbiased distance of each pair; `unbiased` is NaN for a pair with a cell of one row.
     overlap : array of shape (groups, groups)
-        Share of a pair's weight in strata that hold both groups; 1 without ``given``, and where it is 0 the distance 0
-        means "nothing to compare", not "together".
+        Share of a pair's weight in strata with both groups; 1 without ``given``. If it is 0, the two groups share no
+        stratum, and their distance of 0 does not mean that they are fused.
     level : float, optional
-        Confidence level of the limits, where they were asked for.
+        Confidence level of the limits, if requested.
     lower, upper : array of shape (groups, groups), optional
-        Confidence limits of each distance; NaN for a pair too small to have them.
+        Confidence limits of each distance; NaN for a pair with too few rows or units.
     stderr : array of shape (groups, groups), optional
         Standard error of each unbiased distance.
     statistic, pvalue, adjusted : array of shape (groups, groups), optional
-        Pseudo-F and p-value of each pair's permutation test, where asked for; the p-value as it is and adjusted for the
-        number of pairs.
+        Pseudo-F, p-value, and p-value adjusted for the number of pairs of each pair's permutation test, if requested.
     permutations : int, optional
-        Rearrangements that were asked for.
+        Number of permutations that was requested.
     adjust : str, optional
-        How `adjusted` accounts for the number of pairs.
+        Method that adjusted the p-values.
 
     Notes
     -----
-    `to_frame` has one row per pair: group_a, group_b, distance, unbiased, overlap, and where asked for lower, upper,
-    stderr, statistic, pvalue, adjusted.
+    `to_frame` returns one row per pair with group_a, group_b, distance, unbiased, overlap and, if requested, lower,
+    upper, stderr, statistic, pvalue, adjusted.
 
     Examples
     --------
@@ -90,12 +89,12 @@ class Pairwise(Result):
 
     @property
     def columns(self) -> dict[str, FloatArray]:
-        """The matrices by name, those that are there."""
+        """Matrices by name, without those that were not requested."""
         found = {name: getattr(self, name) for name in MATRIX_FIELDS}
         return {name: values for name, values in found.items() if values is not None}
 
     def _columns(self) -> dict[str, Any]:
-        """Long table, one row a pair."""
+        """Return one row per pair."""
         first, second = np.triu_indices(len(self.labels), 1)
         groups = {"group_a": [self.labels[i] for i in first], "group_b": [self.labels[i] for i in second]}
         return groups | {name: values[first, second] for name, values in self.columns.items()}
@@ -106,14 +105,14 @@ class Pairwise(Result):
         Parameters
         ----------
         values : {"distance", "unbiased"}
-            Which of them.
+            The distances to draw.
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
+            Axes to draw on; by default a new figure, one column wide.
 
         Returns
         -------
         matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
+            The figure; save it with ``savefig``.
         """
         check_option(values, PLOTTED_VALUES, "values")
         found: FloatArray = getattr(self, values)
@@ -121,17 +120,17 @@ class Pairwise(Result):
         return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
 
     def plot_forest(self, *, axes: Any = None) -> "Figure":
-        """Draw the pairs, the farthest first, unbiased and with their intervals where there are some.
+        """Draw the unbiased distance of each pair, the farthest first, with its interval if there is one.
 
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
+            Axes to draw on; by default a new figure, one column wide.
 
         Returns
         -------
         matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
+            The figure; save it with ``savefig``.
         """
         first, second = np.triu_indices(len(self.labels), 1)
         columns = {name: values[first, second] for name, values in self.columns.items()}
@@ -160,7 +159,7 @@ class Pairwise(Result):
         return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names))]
 
     def _list_pairs(self) -> TextTable:
-        """Pairs in the order of their unbiased distance, with all that was asked for."""
+        """List the pairs by unbiased distance, with all requested columns."""
         first, second = np.triu_indices(len(self.labels), 1)
         columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
         order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:MAX_LISTED_GROUPS].tolist()

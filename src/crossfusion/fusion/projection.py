@@ -1,8 +1,8 @@
-"""The plane that separates groups most.
+"""The plane that shows the most variance between groups.
 
-It is spanned by the two leading eigenvectors of the scatter of the groups' means, Σ w (μ_g − μ)(μ_g − μ)ᵀ, so no other
-plane shows more of the variance between the groups. Two groups need one direction only; the second is then that of the
-largest variance of what is left.
+It is spanned by the two leading eigenvectors of the scatter of the group means, Σ w (μ_g − μ)(μ_g − μ)ᵀ, so no other
+plane shows more of the variance between groups. Two groups need only one direction; the second is then the direction of
+the largest remaining variance.
 """
 
 from collections.abc import Hashable
@@ -35,36 +35,36 @@ from crossfusion.moments import Moments
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RANK_TOLERANCE = 1e-12  # of the largest eigenvalue: what is smaller is rounding
-MAX_BASIS_ROWS = 2000  # rows from which a second direction is found
+RANK_TOLERANCE = 1e-12  # relative to the largest eigenvalue: smaller ones are rounding errors
+MAX_BASIS_ROWS = 2000  # rows used to find a second direction
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(Result):
-    """Groups on the plane that separates them most.
+    """Projection of groups onto the plane with the most variance between them.
 
     Parameters
     ----------
     labels : tuple
         The groups.
     means : array of shape (groups, 2)
-        Where their means lie, around the mean of all rows.
+        Coordinates of the group means, relative to the mean of all rows.
     axes : array of shape (2, features)
-        The two directions, of length 1; zeros where there is no second one.
+        The two directions, as unit vectors; zeros if there is no second direction.
     shown : float, optional
-        Share of the variance between the groups that the plane shows; None where there is none.
+        Share of the variance between groups that the plane shows; None if there is no variance between groups.
     second : str
-        Where the second direction comes from: "between" the groups, or where they have one only, the variance of the
-        "rows" or "cells" that is left.
+        Origin of the second direction: "between" if it separates groups; if only one direction does, "rows" or "cells",
+        whose remaining variance it shows.
     points : array of shape (rows, 2), optional
-        Where rows lie, if there were some.
+        Coordinates of the rows, if rows were passed.
     codes : array of int, optional
-        The group of each of these rows, as a position in `labels`.
+        Group of each of these rows, as an index into `labels`.
 
     Notes
     -----
-    `to_frame` has one row per group: group, first, second. `plot` draws the means of the groups and, if there are some,
-    the rows.
+    `to_frame` returns one row per group with group, first, second. `plot` draws the group means and, if rows were
+    passed, the rows.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Projection(Result):
         return {"group": list(self.labels), "first": first, "second": second}
 
     def _draw(self, axes: Any) -> "Figure":
-        """Draw the means of the groups and, if there are some, the rows."""
+        """Draw the group means and, if rows were passed, the rows."""
         return plots.cloud(
             self.labels, self.means, self.points, self.codes, shown=self.shown, second=self.second, axes=axes
         )
@@ -107,7 +107,7 @@ class Projection(Result):
 
 
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:
-    """Rows of the right shape, and the position of each one's group."""
+    """Check the rows and labels to project, and return the rows as an array and the code of each row's group."""
     if rows is None or labels is None:
         raise InputError("labels", problem="and rows go together", remedy="pass some rows and the group of each")
     given = as_rows(rows, "rows")
@@ -132,7 +132,7 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
 
 
 def _normalize_label(entry: Any) -> Any:
-    """A label as a summary has it: of several factors, a tuple."""
+    """Convert a label to the form it has in a summary: a plain value, or a tuple for several factors."""
     if isinstance(entry, list | tuple | np.ndarray):
         return tuple(map(_normalize_label, entry))
     value = python_value(entry.as_py() if hasattr(entry, "as_py") else entry)
@@ -142,7 +142,7 @@ def _normalize_label(entry: Any) -> Any:
 def project_groups(
     groups: Moments, labels: tuple[Hashable, ...], cells: FloatArray, rows: Any, codes: Any
 ) -> Projection:
-    """Groups, and rows if there are some; `cells` are the means that give a second direction without rows."""
+    """Project groups, and rows if there are any; without rows, `cells` (means) give a second direction."""
     Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels).check_groups()
     center, axes, shown, second = find_plane(groups, cells, rows)
     points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - center) @ axes.T
@@ -150,7 +150,7 @@ def project_groups(
 
 
 def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray, float | None, str]:
-    """Center, two directions, how much of the variance between groups they show, and where the second comes from."""
+    """Find the center, the two directions, the share of the variance between groups they show, and `second`."""
     weight = groups.count / groups.count.sum()
     center = np.asarray(weight @ groups.mean)
     axes, shown = _find_between_axes(groups.mean - center, weight)
@@ -161,7 +161,7 @@ def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArra
 
 
 def _find_between_axes(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:
-    """Up to two directions as rows, and how much of the scatter they show."""
+    """Find up to two directions of the between-group variance, and the share of it that they show."""
     _, size, axes = np.linalg.svd(np.sqrt(weight)[:, None] * gap, full_matrices=False)
     variance = size**2
     if not variance.sum() > 0:
@@ -171,7 +171,7 @@ def _find_between_axes(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray,
 
 
 def _complete_basis(axes: FloatArray, rest: FloatArray) -> FloatArray:
-    """Directions of the largest variance in what the axes leave, until there are two; zeros where nothing is left."""
+    """Add directions of the largest remaining variance until there are two; zeros if no variance remains."""
     left = rest - rest.mean(axis=0) if len(axes) == 0 else rest - rest @ axes.T @ axes
     _, size, more = np.linalg.svd(left - left.mean(axis=0), full_matrices=False)
     least = np.sqrt(RANK_TOLERANCE) * np.linalg.norm(rest)  # what is smaller is rounding, and may point along the axes
@@ -181,6 +181,6 @@ def _complete_basis(axes: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def _orient(axes: FloatArray) -> FloatArray:
-    """The same directions, their largest entry positive, so that a figure is the same each time."""
+    """Flip directions so that their largest entry is positive, which makes figures reproducible."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     return np.asarray(np.where(largest < 0, -axes, axes))

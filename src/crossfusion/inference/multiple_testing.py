@@ -1,4 +1,4 @@
-"""P-values of many tests at once."""
+"""Adjustment of p-values for multiple testing."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ ADJUSTMENTS = ("holm", "bh")
 
 
 def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
-    r"""P-values adjusted for the number of tests.
+    r"""Adjust p-values for the number of tests.
 
     With the m p-values in ascending order,
 
@@ -22,11 +22,11 @@ def adjusted_pvalues(pvalues: Any, *, method: str = "holm") -> FloatArray:
     Parameters
     ----------
     pvalues : array
-        P-values of any shape; NaN stands for a test that was not made. Of a symmetric matrix pass one half, such as
-        ``p[numpy.triu_indices(len(p), 1)]``: what stands there twice counts twice.
+        P-values, in any shape; NaN marks a test that was not performed. For a symmetric matrix pass one triangle, such
+        as ``p[numpy.triu_indices(len(p), 1)]``, so that no test counts twice.
     method : {"holm", "bh"}
-        Holm's bounds the chance of any false rejection [1]_, Benjamini and Hochberg's the expected share of false ones
-        among the rejections, for tests that are independent or positively dependent [2]_.
+        "holm" bounds the probability of any false rejection [1]_; "bh" (Benjamini and Hochberg) bounds the expected
+        share of false rejections, for independent or positively dependent tests [2]_.
 
     Returns
     -------

@@ -33,39 +33,37 @@ def summarize(
     Parameters
     ----------
     source : array, path, list of paths, table, or loader
-        Rows × features; or files, folders, patterns such as ``"lake/*.parquet"`` and URLs; or a table of pandas,
-        Polars, PyArrow, DuckDB and others; or a collection of Dask or Spark; or a data set of Hugging Face, or a
-        DataLoader of PyTorch.
+        An array of rows × features; files, folders, patterns such as ``"lake/*.parquet"``, or URLs; a table of pandas,
+        Polars, PyArrow, DuckDB and others; a Dask or Spark collection; a Hugging Face dataset; or a PyTorch DataLoader.
     by : mapping or names
-        The factors that define the groups: arrays of values by name, or the names of columns. A missing value is a
-        group of its own. Groups come in the order of their values: the order of an ordered categorical is not kept,
-        so name such values as they sort. Of a DataLoader, a mapping names or numbers the entries of its batches.
+        The factors that define the groups: arrays of values by name, or names of columns. A missing value is its own
+        group. Groups are sorted by value: the order of an ordered categorical is not kept. For a DataLoader, a mapping
+        from factor names to the names or positions of entries of its batches.
     vectors : str, int or list of str, optional
-        The column that holds the vectors, or a pattern of many numeric columns such as ``"dim_*"``. Found by itself
-        where there is one list column, and in text files where all numeric columns besides `by` are meant. Of a
-        DataLoader, the entry of its batches, by name or position.
+        The column that holds the embeddings, or a pattern of numeric columns such as ``"dim_*"``. By default the only
+        list column or, in text files, all numeric columns not in `by`. For a DataLoader, the name or position of the
+        entry of its batches.
     manifest : path or table, optional
-        A table of its own that holds factors of `by`: its rows belong to the vectors of the same key, or of the same
-        file, or in the same place.
+        A separate table with factors of `by`, matched to the rows by key, by file, or by position.
     on : str, optional
-        The column of the manifest that holds the key: values of the vectors' column of this name or, where they have
-        none, names of their files. Without it, row by row in order.
+        The column of the manifest with the key, matched to the column of the same name in the source or, if there is
+        none, to file names. Without it rows are matched by position.
     engine : {"auto", "local", "dask", "spark"} or distributed.Client
-        Who reads and reduces: threads of this process, Dask or Spark. "auto" takes Dask for its collections, Spark for
-        its DataFrames, and threads for all else.
+        Where the rows are read and reduced: on threads of this process, with Dask, or with Spark. "auto" uses Dask for
+        Dask collections, Spark for Spark DataFrames, and threads otherwise.
     nan : {"raise", "drop"}
-        What to do about rows with NaN or infinite values.
+        Whether rows with NaN or infinite values raise an error or are dropped.
     min_count : int
-        Groups of fewer rows are left out or merged, with a warning that names them.
+        Minimum number of rows of a group. Smaller groups are dropped or merged, with a warning that names them.
     small : {"drop", "merge"}
-        What to do about those; see `merge_summaries`.
+        Whether small groups are dropped or merged; see `merge_summaries`.
     tags : mapping of str to str, optional
-        What the rows have in common, such as ``{"encoder": "virchow"}``: summaries of other tags do not add up.
+        Properties of all rows, such as ``{"encoder": "virchow"}``; only summaries with equal tags can be added.
 
     Returns
     -------
     Summary
-        Groups in the order of their factors' values, whatever the order of the rows.
+        Moments per group, sorted by the values of the factors.
 
     Examples
     --------

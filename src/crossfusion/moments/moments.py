@@ -24,7 +24,7 @@ from crossfusion.moments import kernel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
-    """Count, mean and centered sum of squares per feature, of one group of rows or of many groups at once.
+    """Count, mean and centered sum of squares per feature, for one group of rows or many groups.
 
     Moments add: the sum of the moments of two disjoint sets of rows is the moments of their union, in any order and
     any number of chunks. ``Moments.empty(dim)`` is the exact identity.
@@ -36,7 +36,7 @@ class Moments:
     mean : array of shape (dim,) or (groups, dim)
         Mean of each feature.
     sumsq : array of the shape of `mean`
-        Sum of squared deviations from the mean, of each feature.
+        Sum of squared deviations from the mean, per feature.
 
     References
     ----------
@@ -78,20 +78,20 @@ class Moments:
 
     @classmethod
     def of(cls, rows: Any, frequency: Any = None) -> "Moments":
-        """Moments of rows.
+        """Compute the moments of rows.
 
         Parameters
         ----------
         rows : array of shape (rows, dim)
-            Numbers of any float or integer type, in any memory layout; whatever NumPy can view as an array, such as
-            CPU tensors; or a SciPy sparse matrix.
+            Rows of any float or integer type and any memory layout: a NumPy array, anything that NumPy can view as an
+            array, such as a CPU tensor, or a SciPy sparse matrix.
         frequency : array of shape (rows,), optional
             How often each row counts; 0 leaves a row out.
 
         Returns
         -------
         Moments
-            Of one group.
+            The moments of one group.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Moments:
 
     @classmethod
     def empty(cls, dim: int) -> "Moments":
-        """Moments of no rows, which add nothing.
+        """Return the moments of no rows, the identity of addition.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Moments:
         Returns
         -------
         Moments
-            The identity of addition.
+            Moments with count 0.
 
         Examples
         --------
@@ -138,12 +138,12 @@ class Moments:
 
     @property
     def dispersion(self) -> FloatArray:
-        """Mean squared distance of the rows from their mean, summed over features (σ² in the mathematics)."""
+        """Mean squared distance of rows from their mean, summed over features (σ² in the formulas)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sumsq.sum(axis=-1) / self.count)
 
     def is_finite(self) -> bool:
-        """Whether no value overflowed or was not finite to begin with."""
+        """Return whether all means and sums of squares are finite."""
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.sumsq).all())
 
     def merge(self, codes: NDArray[Any], groups: int) -> "Moments":
@@ -152,14 +152,14 @@ class Moments:
         Parameters
         ----------
         codes : array of int
-            The new group of each present one; negative: left out.
+            The new group of each group; a negative code leaves a group out.
         groups : int
             Number of new groups.
 
         Returns
         -------
         Moments
-            Of the new groups.
+            Moments of the new groups.
         """
         return Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
 

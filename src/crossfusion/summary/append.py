@@ -1,4 +1,4 @@
-"""New rows for a summary on disk, whoever else is writing to it, and whatever happens meanwhile."""
+"""Append to a summary on disk, safely with several writers and after crashes."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,35 +16,35 @@ NEW_NAME = "what is new"
 
 
 def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT_SECONDS) -> Summary:
-    """Add a summary of new rows to the one in a file; many processes may do so at once.
+    """Add a summary of new rows to a summary file; several processes may do so at the same time.
 
     Parameters
     ----------
     summary : Summary
-        Of rows that the file does not hold yet.
+        Summary of rows that the file does not contain yet.
     path : path
-        The file of a summary of the same features, factors and tags; made if there is none.
+        Summary file with the same features, factors and tags; created if it does not exist.
     wait : float
-        Seconds to wait while others write to the file.
+        Seconds to wait while other processes write to the file.
 
     Returns
     -------
     Summary
-        What the file holds now.
+        The new content of the file.
 
     Raises
     ------
     FileError
-        If the file is damaged, is still being written to after `wait` seconds, cannot be written, or holds these rows
-        already.
+        If the file is damaged, locked for longer than `wait` seconds, cannot be written, or already contains these
+        rows.
     InputError
         If features, factors or tags differ.
 
     Notes
     -----
-    A lock, on the file ``.NAME.lock`` beside it, is held while the file is read, added to and replaced; `Summary.write`
-    does not wait for it. A process that is killed at any point leaves the old file or the new one, and at most a
-    temporary file, which the next append removes.
+    The lock file ``.NAME.lock`` beside the file is held while the file is read and replaced; `Summary.write` does not
+    wait for it. A process killed at any point leaves either the old file or the new one, and at most one temporary
+    file, which the next append removes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Summaries of several sites become one."""
+"""Merge summaries of several sites."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,25 +18,26 @@ def merge_summaries(
     Parameters
     ----------
     parts : list of paths or summaries
-        Files that `Summary.write` wrote, or summaries; of the same features, factors and tags.
+        Summaries, or files written by `Summary.write`, with the same features, factors and tags.
     min_count : int
-        Groups that have fewer rows even when all are added up are left out or merged, with a warning that names them.
+        Minimum number of rows of a group after adding up. Smaller groups are dropped or merged, with a warning that
+        names them.
     small : {"drop", "merge"}
-        What to do about those. Merged, groups that agree in all factors but the last become one group whose last
-        factor is missing; what is still too small goes on without the factor before it too, and so on; what is too
-        small in the end is left out.
+        Whether small groups are dropped or merged. Merging joins small groups that differ only in the last factor into
+        one group with a missing value for that factor, then does the same for the factor before it, and so on. Groups
+        that are still too small are dropped.
 
     Returns
     -------
     Summary
-        What `summarize` would have made of all rows together.
+        The summary that `summarize` would return for all rows together.
 
     Raises
     ------
     FileError
         If a file is missing, damaged or not a summary.
     InputError
-        If features, factors or tags differ, or two parts hold the same rows; the message says which and whose.
+        If features, factors or tags differ, or two summaries contain the same rows.
 
     Examples
     --------
@@ -64,14 +65,14 @@ def merge_summaries(
 
 
 def record_batch(summary: Summary) -> Summary:
-    """With the digests of what it was added up from; if it was not, of itself."""
+    """Add the digest of the summary to its batches, unless it has batches already."""
     if summary.batches:
         return summary
     return replace(summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags),))
 
 
 def check_disjoint(summaries: Sequence[Summary], names: Sequence[str]) -> None:
-    """Refuse the same rows in two summaries."""
+    """Reject summaries that contain the same rows."""
     holder: dict[str, str] = {}
     cells: dict[str, str] = {}
     for summary, name in zip(summaries, names, strict=True):

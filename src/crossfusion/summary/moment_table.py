@@ -64,11 +64,11 @@ class MomentTable(DisplayMixin):
         return len(self.moments)
 
     def _replace_cells(self, keys: "pa.Table", moments: Moments) -> Self:
-        """Other groups; what they were added up from is no longer known by its digests."""
+        """Replace the groups, and forget the batches, which no longer describe them."""
         return replace(self, keys=keys, moments=moments, batches=())
 
     def rollup(self, by: Factors) -> Self:
-        """Merge groups that differ only in factors that are not named.
+        """Merge groups that differ only in other factors.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class MomentTable(DisplayMixin):
         Returns
         -------
         Summary
-            With these factors, groups in the order of their values.
+            Summary by these factors, sorted by their values.
         """
         names = self._check_names(by, "by")
         if names == self.factors:
@@ -91,12 +91,12 @@ class MomentTable(DisplayMixin):
         Parameters
         ----------
         **values : value or list of values
-            For each named factor what to keep; None is the missing value.
+            The values to keep of each named factor; None is the missing value.
 
         Returns
         -------
         Summary
-            With the same factors.
+            Summary of the selected groups, by the same factors.
         """
         self._check_factors(values)
         kept = np.ones(len(self), bool)
@@ -155,7 +155,7 @@ class MomentTable(DisplayMixin):
 
 
 def merge_cells(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments]:
-    """Each combination of keys once, in order, and the moments that belong to it."""
+    """Merge moments with equal keys, and sort them by key."""
     codes, distinct = factors.encode(keys)
     if np.array_equal(codes, np.arange(len(codes))):
         return keys, moments

@@ -1,4 +1,4 @@
-"""The questions that can be put to a table of moments; every distance is answered from there, without the rows."""
+"""Queries of a table of moments, which need no rows."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -47,7 +47,7 @@ from crossfusion.summary.moment_table import Factors, MomentTable
 
 
 class Queries(MomentTable):
-    """A table of moments that can be asked; `Summary` is what users meet."""
+    """A table of moments with queries; `Summary` is its public subclass."""
 
     def cfd(
         self,
@@ -58,30 +58,31 @@ class Queries(MomentTable):
         weights: str = "pooled",
         level: float | None = None,
     ) -> Fusion:
-        """Cross-Fusion Distance between the groups of a factor, or of several.
+        """Compute the Cross-Fusion Distance between groups.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
-            The factors to adjust for: groups are compared within their strata.
+            The factors to adjust for: groups are compared within strata of these factors.
         units : str or list of str, optional
-            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
-            these and not rows. A unit may have rows in one group or in several.
+            The factors that identify independent units, such as the patient: `unbiased` and the interval then count
+            units instead of rows. A unit may have rows in several groups.
         weights : {"pooled", "balanced"}
-            Groups weigh as their rows do, or all the same.
+            "pooled" weights groups by their number of rows, "balanced" equally.
         level : float, optional
-            Confidence level, such as 0.95, of the interval to give with the distance; needs `units`.
+            Confidence level of the interval, such as 0.95; needs `units`.
 
         Returns
         -------
         Fusion
-            Distance, plug-in and unbiased, with its parts; and with its interval if `level` is given.
+            Plug-in and unbiased distance with the variances they are computed from, and the interval if `level` is
+            given.
 
         Notes
         -----
-        For pooled weights the chain rule holds exactly: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD sees means, not shapes.
+        With pooled weights the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
         """
         check_level(level)
         design = make_design(self, between, given)
@@ -103,37 +104,37 @@ class Queries(MomentTable):
         seed: int = 0,
         adjust: str = "holm",
     ) -> Pairwise:
-        """Distances of all pairs of groups; each equals `cfd` of the two groups alone.
+        """Compute the distance of each pair of groups, which equals `cfd` of the two groups alone.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
         units : str or list of str, optional
-            The factors that tell apart what is independent, such as the patient: `unbiased` and the interval count
-            these and not rows. A unit may have rows in one group or in several.
+            The factors that identify independent units, such as the patient: `unbiased` and the limits then count
+            units instead of rows. A unit may have rows in several groups.
         weights : {"pooled", "balanced"}
-            Groups weigh as their rows do, or all the same.
+            "pooled" weights groups by their number of rows, "balanced" equally.
         level : float, optional
-            Confidence level, such as 0.95, of the limits to give with each distance; needs `units`.
+            Confidence level of the limits of each distance, such as 0.95; needs `units`.
         permutations : int, optional
-            Rearrangements of a permutation test of each pair; needs `units`.
+            Number of permutations of a permutation test of each pair; needs `units`.
         seed : int
-            Of the rearrangements.
+            Seed of the permutations.
         adjust : {"holm", "bh"}
-            How `adjusted` accounts for the number of pairs; see `adjusted_pvalues`.
+            Method that adjusts the p-values for the number of pairs; see `adjusted_pvalues`.
 
         Returns
         -------
         Pairwise
-            Matrices of distances; and of limits and p-values where asked for.
+            Matrices of distances and, if requested, of limits and p-values.
 
         Notes
         -----
-        Limits and tests take the pairs one by one, limits in a millisecond or two each: for hundreds of groups, select
-        first. The limits are of single distances, each at the given level.
+        Limits and tests are computed pair by pair, limits in one or two milliseconds each: with hundreds of groups,
+        select some first. The limits hold for each distance separately, not for all of them jointly.
         """
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")
@@ -154,16 +155,16 @@ class Queries(MomentTable):
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
     ) -> dict[Hashable, Fusion]:
-        """Distance of each group to all others taken together.
+        """Compute the distance between each group and all other groups together.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
         weights : {"pooled", "balanced"}
-            The two sides weigh as their rows do, or the same.
+            "pooled" weights the two sides by their number of rows, "balanced" equally.
 
         Returns
         -------
@@ -173,19 +174,21 @@ class Queries(MomentTable):
         return compare_each_with_rest(make_design(self, between, given), weights=weights, dropped=self.dropped)
 
     def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
-        """Split the distance of nested groups over their levels.
+        """Decompose the distance between nested groups by level.
 
         Parameters
         ----------
         levels : list of str
-            Factors from the outermost to the innermost; each level's groups are combinations with all levels above.
+            Factors from the outermost to the innermost. The groups of a level are the combinations of its factor with
+            all factors above it.
         weights : {"pooled", "balanced"}
-            The finest groups weigh as their rows do, or all the same.
+            "pooled" weights the finest groups by their number of rows, "balanced" equally.
 
         Returns
         -------
         Hierarchy
-            A distance for each level, given those above; they add up to the distance between the finest groups.
+            The distance of each level, adjusted for the levels above; the sum is the distance between the finest
+            groups.
         """
         names = self._check_names(levels, "levels")
         leaves = self.rollup(names)
@@ -195,18 +198,18 @@ class Queries(MomentTable):
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
     ) -> Attribution:
-        """What the variance between groups is made of.
+        """Attribute the variance between groups to features or units.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
         over : str
-            "features", or a factor such as the patient, whose values contribute.
+            "features", or the factor whose values are the units, such as the patient.
         weights : {"pooled", "balanced"}
-            Groups weigh as their rows do, or all the same.
+            "pooled" weights groups by their number of rows, "balanced" equally.
 
         Returns
         -------
@@ -232,21 +235,21 @@ class Queries(MomentTable):
         )
 
     def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None) -> Projection:
-        """Groups on the plane that shows most of the variance between them.
+        """Project groups onto the plane that shows the most variance between them.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         rows : array, optional
-            Some of the rows, to be seen around the means of the groups.
+            Rows to project onto the same plane.
         labels : sequence, optional
-            The group of each of these rows: a value of the factor, or a tuple of those of several.
+            The group of each of these rows: a value of the factor, or a tuple of values of several factors.
 
         Returns
         -------
         Projection
-            Where the groups lie, and the rows if there are some.
+            Coordinates of the group means and, if passed, of the rows.
         """
         groups = self.rollup(self._check_names(between, "between"))
         found = tuple(factors.list_labels(groups.keys))
@@ -264,31 +267,31 @@ class Queries(MomentTable):
         permutations: int = 999,
         seed: int = 0,
     ) -> TestResult:
-        """Test whether groups are separated farther than chance would have it, by exchanging labels of units.
+        """Test whether groups are separated more than expected by chance, by permuting labels of units.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
-            The factors to adjust for: groups are compared, and labels exchanged, within their strata.
+            The factors to adjust for: groups are compared and labels permuted within strata of these factors.
         units : str or list of str
-            The factors that tell apart what is independent, such as the patient or the slide. Units of one group each
-            exchange their labels as wholes; where some units have several groups (a slide on two scanners), labels
-            are exchanged within units only, with a warning if that leaves most units out.
+            The factors that identify independent units, such as the patient or the slide. If every unit is in one
+            group, labels are permuted between units. If some units are in several groups (a slide on two scanners),
+            labels are permuted within units only, with a warning if that leaves most units out.
         permutations : int
-            Random rearrangements; where there are no more than this and one, each is looked at once instead.
+            Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
         seed : int
-            Of the random rearrangements.
+            Seed of the random permutations.
 
         Returns
         -------
         TestResult
-            Statistic, p-value, and the statistic under each rearrangement.
+            Statistic, p-value, and the statistic under each permutation.
 
         Notes
         -----
-        The same as `permutation_test` of the rows with these units (or pairs) and strata, without the rows.
+        The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
         check_test_options(permutations, seed)
         design = make_design(self, between, given)
@@ -306,32 +309,32 @@ class Queries(MomentTable):
         draws: int = 999,
         seed: int = 0,
     ) -> FloatArray:
-        """Distances of resampled units: a check of the interval that owes nothing to its formula.
+        """Compute the distances of resampled units, an independent check of the interval.
 
         Parameters
         ----------
         between : str or list of str
-            The factors whose observed combinations are compared.
+            The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
         units : str or list of str
-            The factors that tell apart what is independent, such as the patient.
+            The factors that identify independent units, such as the patient.
         weights : {"pooled", "balanced"}
-            Groups weigh as their rows do, or all the same.
+            "pooled" weights groups by their number of rows, "balanced" equally.
         draws : int
             Number of resamples.
         seed : int
-            Of the resamples.
+            Seed of the resamples.
 
         Returns
         -------
         array of shape (draws,)
-            Distance of each resample, less the bias that units and their resampling add, so that they lie around
-            `unbiased`. Their standard deviation is about its standard error; for distances near zero it is larger.
+            Distance of each resample, corrected for the bias due to units and resampling, so that the values scatter
+            around `unbiased`. Their standard deviation approximates its standard error; near zero it is larger.
 
         Notes
         -----
-        Units are drawn with replacement among those of the same groups, at the weights of the whole.
+        Units are drawn with replacement among units of the same groups. The weights are those of the full data.
         """
         check_whole(draws, "draws")
         check_seed(seed)
@@ -356,49 +359,49 @@ class Queries(MomentTable):
         over: Factors = FEATURES,
         seed: int = 0,
     ) -> Drift:
-        """Distance of each period to a reference, with an alarm of a stated rate.
+        """Compare each period with a reference, and raise alarms at a stated false-alarm rate.
 
         Parameters
         ----------
         time : str
-            The factor whose values are the periods, in their order; numbers in text count as numbers, so that
-            "week 9" comes before "week 10". The order of an ordered categorical is not known to a summary.
+            The factor whose values are the periods, in sorted order. Numbers in text sort as numbers: "week 9" comes
+            before "week 10". The order of an ordered categorical is not kept in a summary.
         reference : str, list or tuple
-            "first:4" (the first four periods), a list of periods, the first and the last of them as a pair, or
-            "previous": each window is compared with the one before. An alarm needs three periods or more.
+            The reference periods: "first:4" (the first four), a list of periods, a pair of the first and the last, or
+            "previous" to compare each window with the one before it. An alarm needs at least three.
         given : str or list of str, optional
-            The factors to adjust for, such as the label: the distance is then the shift of the representation, and
-            the shift of the labels stands beside it.
+            The factors to adjust for, such as the label: the distance is then the shift within strata, and the effect
+            of changed strata is reported separately.
         units : str or list of str, optional
-            The factors that tell apart what is independent, such as the patient, for intervals.
+            The factors that identify independent units, such as the patient, for intervals.
         alarm : float, optional
-            Rate of false alarms of a single window; None for distances alone.
+            Rate of false alarms per window; None computes distances only.
         adjust : {"holm", "bh"}, optional
-            Adjust p-values for the number of windows: with "holm", `alarm` is the rate of any false alarm in all.
+            Adjust p-values for the number of windows: with "holm", `alarm` is the probability of any false alarm.
         window, step : int
-            Periods that are judged together, and how many later the next window starts: with `step` 1 windows slide,
-            with `step` = `window` they follow each other, and the newest periods wait until a window is full.
+            Number of periods per window, and from one window's start to the next. With `step` 1 windows slide; with
+            `step` = `window` they do not overlap, and the newest periods wait until a window is full.
         weights : {"pooled", "balanced"}
-            The two sides weigh as their rows do, or the same; balanced, windows of different sizes compare. The alarm
-            is the same.
+            "pooled" weights the two sides by their number of rows, "balanced" equally, which makes windows of different
+            sizes comparable. Alarms do not depend on it.
         level : float, optional
-            Confidence level of the intervals that `units` give.
+            Confidence level of the intervals, which need `units`.
         over : str or list of str
-            What the jump is split over: "features", and factors such as the site.
+            What the largest deviation is attributed to: "features", and factors such as the site.
         seed : int
-            Of the series that judge the change.
+            Seed of the simulated series that give the p-value of the change.
 
         Returns
         -------
         Drift
-            Distances, intervals, p-values and alarms of all windows, where the series breaks, and what the first
-            alarm is made of.
+            Distances, intervals, p-values and alarms of all windows, the change point, and the attribution of the first
+            alarm.
 
         Notes
         -----
-        The alarm counts periods, not rows: what is usual is read off the scatter of the reference's periods, and
-        periods that follow each other may be alike. Few reference periods make it cautious. Where neighboring periods
-        are very alike (a correlation of 0.8 or more), false alarms may be more frequent than `alarm`.
+        The alarm counts periods, not rows: normal variation is estimated from the reference periods, and consecutive
+        periods may be correlated. With few reference periods the alarm is conservative. If consecutive periods are
+        strongly correlated (0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
         return compare_periods(

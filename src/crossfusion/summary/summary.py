@@ -1,4 +1,4 @@
-"""A table of moments, one row a group: it adds up, can be asked, and is kept in a file."""
+"""The summary of rows: a table of moments, one row per group, with addition, queries and storage."""
 
 import os
 from collections.abc import Sequence
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Queries):
-    """Moments of groups that named factors define; every distance is answered from here, without the rows.
+    """Moments of the groups that factors define, from which all distances are computed without the rows.
 
-    Made by `summarize` or `read_summary`. Summaries of disjoint sets of rows add up to the summary of all of them.
+    Created by `summarize` or `read_summary`. The sum of summaries of disjoint sets of rows is the summary of all rows.
 
     Parameters
     ----------
     keys : pyarrow.Table
-        A column for each factor, a row for each observed combination of their values, in order.
+        One column per factor, one row per observed combination of their values, sorted.
     moments : Moments
-        Of those groups.
+        Moments of these groups.
     dtype : str
-        Type of the rows seen.
+        Type of the rows.
     dropped : int
-        Rows left out because they were not finite.
+        Rows dropped because they contain NaN or infinity.
     tags : mapping of str to str
-        What the rows have in common, such as ``{"encoder": "virchow"}``; only summaries of the same tags add up.
+        Properties of all rows, such as ``{"encoder": "virchow"}``; only summaries with equal tags can be added.
     batches : tuple of str
-        Digests of what `append_summary` and `merge_summaries` added up, so that they add nothing twice.
+        Digests of the summaries that `append_summary` and `merge_summaries` added up, so that no rows are added twice.
 
     Examples
     --------
@@ -64,18 +64,18 @@ class Summary(Queries):
         return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write to one Parquet file, whole or not at all.
+        """Write the summary to a Parquet file, atomically.
 
         Parameters
         ----------
         path : path
-            The file, which is replaced if it exists.
+            The file; an existing file is replaced.
         """
         write_summary(self, path)
 
 
 def write_summary(summary: Summary, path: str | os.PathLike[str], mark: str = "") -> None:
-    """Write a summary; `mark` is in the name of the temporary file, so that whoever finds it knows whose it was."""
+    """Write a summary; `mark` is part of the name of the temporary file, to recognize leftovers."""
     facts = {
         "dtype": summary.dtype,
         "dropped": int(summary.dropped),
@@ -87,7 +87,7 @@ def write_summary(summary: Summary, path: str | os.PathLike[str], mark: str = ""
 
 
 def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
-    """Summary of the rows of all parts, in one merge; `names` are theirs in messages."""
+    """Add up summaries in one merge; `names` are their names in error messages."""
     if len(summaries) == 1:
         return summaries[0]
     first, called = summaries[0], names or ["one summary", *["another"] * (len(summaries) - 1)]
@@ -102,7 +102,7 @@ def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
 
 
 def _concat_keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
-    """Keys of all parts; values that do not go together are refused by the name of who has them."""
+    """Concatenate the keys of summaries; on incompatible types, name the summary at fault."""
     keys = [summary.keys.select(list(summaries[0].factors)) for summary in summaries]
     try:
         return factors.concat_tables(keys, f"{names[0]} and {names[1]}")
@@ -113,7 +113,7 @@ def _concat_keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Tabl
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:
-    """Read a summary that `Summary.write` wrote.
+    """Read a summary written by `Summary.write`.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     Returns
     -------
     Summary
-        As it was written.
+        The summary as it was written.
 
     Raises
     ------
     FileError
-        If the file is missing, damaged, not a summary, or of a newer format.
+        If the file is missing, damaged, not a summary, or has a newer format.
 
     Examples
     --------

@@ -22,16 +22,17 @@ MAX_BARS = 40  # periods in a row of blocks
 
 @dataclass(frozen=True)
 class Change(Record):
-    """Where the series breaks into two.
+    """The most likely change point of a series of periods.
 
     Parameters
     ----------
     period : value
         The first period after the change.
     distance, unbiased : float
-        Cross-Fusion Distance between all periods before and all from there on; the latter None where undefined.
+        Plug-in and unbiased Cross-Fusion Distance between the periods before the change and the periods after it;
+        `unbiased` is None if undefined.
     pvalue : float, optional
-        Chance of as large a difference at any split if nothing drifts; None where the reference does not tell.
+        Probability of at least this distance at any split without drift; None if the reference has too few periods.
 
     Examples
     --------
@@ -49,48 +50,49 @@ class Change(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(Result):
-    """Distance of each period, or window of periods, to the reference, and whether it is an alarm.
+    """Distance of each window of periods to the reference, with alarms.
 
     Parameters
     ----------
     time : str
         The factor whose values are the periods.
     reference : tuple, or "previous"
-        The periods of the reference; or that each window is compared with the one before.
+        The periods of the reference, or "previous" if each window is compared with the one before it.
     periods, starts : tuple
-        The last and the first period of each window; the same if a window is one period.
+        The last and the first period of each window.
     count : array
-        Rows of each window.
+        Number of rows of each window.
     distance, unbiased : array
-        Cross-Fusion Distance to the reference, plug-in and unbiased; the latter NaN where it is undefined.
+        Plug-in and unbiased Cross-Fusion Distance to the reference; `unbiased` is NaN where undefined.
     lower, upper : array, optional
-        Confidence limits of the distance at `level`, where units were named.
+        Confidence limits of the distance at `level`, if units were given.
     level : float, optional
         Confidence level of the limits.
     pvalue : array, optional
-        Chance of as large a distance if nothing drifts; NaN where too few periods came before.
+        Probability of at least this distance without drift; NaN if there are too few earlier periods.
     threshold : array, optional
-        The distance from which on there is an alarm, for a single window.
+        Distance above which a single window raises an alarm.
     alarm : array of bool
-        Whether there is an alarm: `pvalue`, adjusted if that was asked for, is at most `rate`.
+        Whether `pvalue`, adjusted if requested, is at most `rate`.
     rate : float, optional
-        The rate of false alarms that was asked for.
+        The requested rate of false alarms.
     adjust : str, optional
-        How p-values were adjusted for the number of windows.
+        Method that adjusted the p-values for the number of windows.
     plain, label_shift, composition : array, optional
-        Where `given` was named: the distance without it, what the change of labels adds to that (by the chain rule
-        the unbiased `plain` less the unbiased distance, both of rows), and the share of rows whose label would have to
-        change to restore the reference's shares.
+        With `given`: the unadjusted distance; the contribution of changed strata to it (by the chain rule, the
+        unadjusted minus the adjusted unbiased distance, both counting rows); and the share of rows that would have to
+        change stratum to restore the composition of the reference.
     change : Change, optional
-        Where the whole series breaks into two.
+        The most likely change point of the series.
     jump : value
-        The period whose distance `attributions` splits: the first alarm, or where there is none, the least likely one.
+        The last period of the window that `attributions` explains: the first alarm; without alarms, the window with the
+        smallest p-value or, without p-values, the largest distance.
     attributions : mapping
-        What that distance is made of: features, and the factors that were asked for.
+        Attribution of that window's distance to features and to the requested factors.
 
     Notes
     -----
-    `to_frame` has one row per window: start, period, count, distance, unbiased, and what else was asked for. `plot`
+    `to_frame` returns one row per window with start, period, count, distance, unbiased and the requested fields. `plot`
     draws the distances over time, the alarm threshold, the alarms and the change.
 
     Examples
@@ -135,12 +137,12 @@ class Drift(Result):
         return {"start": list(self.starts), "period": list(self.periods)} | columns
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The windows as text, in time.
+        """Return the windows as a table of text, in order of time.
 
         Returns
         -------
         tuple
-            Names of the columns, and a list of rows, each a list of texts.
+            Column names, and a list of rows, each a list of strings.
         """
         header = [self.time, "rows", "distance", "unbiased"]
         header += [] if self.level is None else [f"{self.level:.4g} interval"]
@@ -160,28 +162,28 @@ class Drift(Result):
         return row
 
     def window(self, k: int) -> str:
-        """A window as people read it.
+        """Return the label of a window.
 
         Parameters
         ----------
         k : int
-            Its number.
+            Index of the window.
 
         Returns
         -------
         str
-            Its period, or its first and last one.
+            Its period, or its first and last period.
         """
         first, last = self.starts[k], self.periods[k]
         return label_text(last) if first == last else f"{label_text(first)} … {label_text(last)}"
 
     def sparkline(self) -> str:
-        """The distances as a row of blocks, the largest one full; of many windows, the last ones.
+        """Draw the distances of the latest windows as a line of bar characters.
 
         Returns
         -------
         str
-            A character a window.
+            One character per window.
         """
         shown = np.nan_to_num(self.distance[-MAX_BARS:], posinf=np.nan)
         top = np.nanmax(shown) if np.isfinite(shown).any() else 0.0
@@ -189,12 +191,12 @@ class Drift(Result):
         return "".join(BARS[max(1, round(8 * value))] for value in share.tolist())
 
     def describe(self) -> list[str]:
-        """What else was found, in sentences.
+        """Describe the change and the attributions in words.
 
         Returns
         -------
         list of str
-            Where the series breaks, and what the jump is made of.
+            One line for the change, and one per attribution.
         """
         lines = []
         if self.change is not None:
@@ -211,7 +213,7 @@ class Drift(Result):
         return lines
 
     def _draw(self, axes: Any) -> "Figure":
-        """Draw the distances in time, the line of the alarm, the alarms and the change."""
+        """Draw the distances over time, the alarm threshold, the alarms and the change."""
         limits = None if self.lower is None or self.upper is None else np.array([self.lower, self.upper])
         change = None if self.change is None or self.change.period not in self.starts else self.change.period
         return plots.series(

@@ -32,6 +32,13 @@ def test_version_and_date_are_the_same_everywhere():
     assert BILL["metadata"]["component"]["version"] == version
 
 
+def test_paper_and_benchmarks_are_in_the_sdist_and_not_in_the_wheel():
+    """As configured; tools/check_dist.py looks into the files."""
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert {"/paper", "/benchmarks", "/src", "/tests"} <= set(targets["sdist"]["include"])
+    assert targets.keys() == {"sdist"}  # without a target, a wheel holds src/crossfusion alone
+
+
 def test_the_report_cites_what_the_citation_file_does():
     (paper,) = CITED["references"]
     for text in (CITATION, BIBTEX):

@@ -61,6 +61,8 @@ def check_wheel(path: Path, version: str) -> None:
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         facts = HeaderParser().parsestr(archive.read(f"{about}/METADATA").decode())
+    roots = {name.partition("/")[0] for name in names}
+    expect(roots == {"crossfusion", about}, "it has neither paper nor benchmarks")
     expect("crossfusion/py.typed" in names, "its types are for users, too")
     expect(names == package | {f"{about}/{name}" for name in written}, f"{path.name} holds the package, nothing else")
     said = (facts["Version"], facts["License-Expression"], facts["Description-Content-Type"])

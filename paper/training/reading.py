@@ -1,6 +1,7 @@
 """What the numbers say, in sentences that are made from them."""
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from paper.training.outcomes import Outcome
@@ -119,10 +120,15 @@ def _change(base: Outcome, own: Outcome, what: str) -> str:
     return " to ".join(f"{o.distances[what] + 0.0:.3f}".replace("-0.000", "0.000") for o in (base, own))
 
 
+def _percent(value: float) -> str:
+    """A share, or a dash where there is none."""
+    return "–" if isnan(value) else f"{value:.1%}"
+
+
 def _guessing(found: Sequence[Outcome]) -> str:
     """What the labels within which domains were fused are worth."""
     own = [o for o in found if o.method == "cfd_given_label" and o.group != "pacs_left_out"]
-    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {o.right:.1%} of them right" for o in own)
+    cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {_percent(o.right)} of them right" for o in own)
     more = " Where a domain is left out, the labels are the sources' true ones." if len(own) < _groups(found) else ""
     return (
         "CFD given label has no labels of the target: it takes the network's own where they are confident. On the"

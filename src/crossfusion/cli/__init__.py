@@ -14,6 +14,7 @@ import click
 from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
 
 ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
+__all__ = ["main", "run"]
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # newer versions of click call this an error
 NO_MEMORY = "there is not enough memory for this: summarize to fewer groups, or select some"
 

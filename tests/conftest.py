@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import crossfusion as cf
 from crossfusion.moments import kernel
+from tests.helpers import PATIENCE
 
 settings.register_profile("suite", deadline=None, derandomize=True, database=None, max_examples=100)
 settings.load_profile("suite")
@@ -50,6 +51,15 @@ def double() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, without a window."""
+    from tests.helpers.browser import open_browser
+
+    with open_browser() as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def python(pytestconfig) -> Callable[..., str]:
     """Run code in a fresh interpreter and return what it prints; warnings are errors there too, or as -W says."""
@@ -57,7 +67,9 @@ def python(pytestconfig) -> Callable[..., str]:
 
     def run(code: str, cwd: Path | None = None, **environment: str) -> str:
         command = [sys.executable, "-W", warnings, "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ | environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, cwd=cwd, env=os.environ | environment
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

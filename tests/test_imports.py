@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
+from tests.helpers.missing_libraries import without
 
 HEAVY = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"}
 HEAVY |= {"ot", "matplotlib", "threadpoolctl"}
@@ -42,18 +43,6 @@ assert not hasattr(cf, "pairwise") and not hasattr(cf, "drift")
 print(cf.distance("mmd", np.zeros((2, 2)), np.ones((2, 2))))
 """
     assert float(python(code)) > 0
-
-
-def without(name):
-    """Code after which a library cannot be imported."""
-    return f"""
-import sys
-class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "{name}":
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Hidden())
-"""
 
 
 CALLED = """

@@ -9,7 +9,7 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.jax import cfd
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 ROWS, DIM, GROUPS, STRATA = 60, 5, 3, 4
 

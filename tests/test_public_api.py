@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import crossfusion as cf
+from tests.helpers.docstrings import API_PAGE, sections
 
-DOCS = Path(__file__).parents[1] / "docs" / "api.md"
 PUBLIC = [name for name in cf.__all__ if not name.startswith("_")]
 ERRORS = [name for name in PUBLIC if inspect.isclass(getattr(cf, name)) and issubclass(getattr(cf, name), Exception)]
 REGISTRIES = ("corrections", "distances")
@@ -24,10 +24,6 @@ METHODS = {
     for name, member in vars(base).items()
     if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod))
 }
-
-
-def sections(documented):
-    return re.findall(r"^(\w[\w ]+)\n-{3,}$", inspect.getdoc(documented) or "", re.MULTILINE)
 
 
 def test_type_checkers_see_the_names_that_are_loaded():
@@ -100,7 +96,7 @@ def test_errors_have_one_base(name):
 @pytest.mark.parametrize("name", cf.__all__)
 def test_every_name_is_on_the_api_page(name):
     entry = rf"(?<!\w){re.escape(name)}(?!\w)" if name in (*REGISTRIES, "__version__") else rf"^   {name}$"
-    assert re.search(entry, DOCS.read_text(), re.MULTILINE)
+    assert re.search(entry, API_PAGE.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", cf.distances)
@@ -111,7 +107,7 @@ def test_every_distance_says_what_it_is(name):
     notes = (inspect.getdoc(documented) or "").partition("Notes\n-----\n")[2].lower()
     assert "blind" in notes
     assert re.search(r"linear|quadratic|cubic|o\(|costs|three problems", notes)
-    assert f"   baselines.{name}\n" in DOCS.read_text()
+    assert f"   baselines.{name}\n" in API_PAGE.read_text()
 
 
 @pytest.mark.parametrize("name", cf.corrections)
@@ -119,7 +115,7 @@ def test_every_correction_says_what_it_is(name):
     documented = cf.corrections[name]
     assert documented.__name__ == name
     assert {"Parameters", "Returns", "Notes"} <= set(sections(documented))
-    assert f"   alignment.{name}\n" in DOCS.read_text()
+    assert f"   alignment.{name}\n" in API_PAGE.read_text()
 
 
 @pytest.mark.parametrize("module", ["torch", "jax", "sklearn", "anndata", "pathology", "plots"])
@@ -127,5 +123,5 @@ def test_every_name_of_a_module_is_on_the_api_page(module):
     source = Path(cf.__file__).parent / module
     text = (source / "__init__.py" if source.is_dir() else source.with_suffix(".py")).read_text()
     names = re.findall(r'"(\w+)"', text.partition("__all__ = [")[2].partition("]")[0])
-    listed = re.findall(rf"^   {module}\.(\w+)$", DOCS.read_text(), re.MULTILINE)
+    listed = re.findall(rf"^   {module}\.(\w+)$", API_PAGE.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(name for name in names if not name.isupper())

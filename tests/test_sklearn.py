@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import crossfusion as cf
 from crossfusion.sklearn import cross_fusion_distance, cross_fusion_score
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 draw = np.random.default_rng(0)
 LABELS = draw.integers(0, 4, 90)

@@ -13,9 +13,9 @@ from scipy import sparse
 import crossfusion as cf
 import crossfusion.anndata as ca
 from crossfusion.io.sources import chunk
-from tests.cli.test_cli import fails, run, run_json
 from tests.helpers import ROOT
-from tests.test_imports import without
+from tests.helpers.command_line import fails, run, run_json
+from tests.helpers.missing_libraries import without
 
 pytestmark = [  # what anndata 0.12 does that pandas 3 is leaving behind
     pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),

@@ -4,12 +4,9 @@ import json
 import os
 import pty
 import re
-import select
 import shutil
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,28 +16,8 @@ import pytest
 import crossfusion as cf
 from crossfusion._base.text import number_text
 from crossfusion.cli import NO_COMMAND
-
-COMMAND = [str(Path(sys.executable).with_name("crossfusion"))]
-
-
-def run(*arguments, code=0, cwd=None):
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def run_json(*arguments):
-    return json.loads(run(*arguments, "--json").stdout)
-
-
-def fails(*arguments, cwd=None):
-    """The one line that a bad call prints."""
-    done = run(*arguments, code=2, cwd=cwd)
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("crossfusion: ")
-    return done.stderr
+from tests.helpers import PATIENCE
+from tests.helpers.command_line import COMMAND, fails, on_terminal, run, run_json
 
 
 @pytest.fixture(scope="module")
@@ -213,27 +190,6 @@ def test_tables_are_coloured_on_a_terminal_and_progress_shows(data):
     assert "\x1b[" in text
     assert "reading" in text
     assert "rows" in text
-
-
-def on_terminal(*arguments):
-    """Output of a command whose three streams are a terminal of 80 columns."""
-    leader, follower = pty.openpty()
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], stdin=follower, stdout=follower, stderr=follower, env=environment
-    )
-    os.close(follower)
-    text = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if select.select([leader], [], [], 0.2)[0]:
-            try:
-                text += os.read(leader, 65536)
-            except OSError:  # the last user of the terminal is gone
-                break
-    os.close(leader)
-    assert process.wait(10) == 0
-    return text.decode()
 
 
 def test_numbers_are_never_cut_on_a_terminal(tmp_path):
@@ -567,7 +523,7 @@ def test_what_ran_out_or_was_interrupted_is_one_line(failure, code, line):
 
 
 def failed(how):
-    return subprocess.run([sys.executable, "-c", FAILING.format(how)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", FAILING.format(how)], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_what_a_library_had_to_ignore_is_not_shown_or_raised_again():

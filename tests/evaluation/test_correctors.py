@@ -5,7 +5,7 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.evaluation.correctors.domains import as_domains
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 CENTRING = ("center", "standardize", "coral", "subspace")
 

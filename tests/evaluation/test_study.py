@@ -15,7 +15,7 @@ import crossfusion as cf
 from crossfusion.evaluation.protocols import association, study_figure
 from crossfusion.io.sources.all_rows import Rows
 from crossfusion.study import published, published_tables
-from tests.cli.test_cli import fails, run, run_json
+from tests.helpers.command_line import fails, run, run_json
 
 QUICK = {"folds": 3, "draws": 20, "repeats": 2}
 

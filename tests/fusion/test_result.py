@@ -7,13 +7,12 @@ from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 import crossfusion as cf
 from crossfusion.fusion import DisplayMixin, Facts, Record, Result, TextTable
 from crossfusion.plots import DARK, LIGHT
 from tests.helpers import drawn
-from tests.report.test_report_page import CHROMIUM, FLAGS, HOSTILE
+from tests.helpers.browser import HOSTILE
 
 PACKAGES = (
     "crossfusion",
@@ -67,14 +66,6 @@ def public_classes():
 @pytest.fixture(scope="module")
 def hostile():
     return drawn.made(HOSTILE[:5], size=20)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 def show(browser, tmp_path, markup, *, scheme="light", width=1000, body="<body>"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers import ROOT
+from tests.helpers.command_line import run_command
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 
@@ -18,11 +19,7 @@ def module_command(*words: Any) -> list[str]:
 
 def run_module(*words: Any, code: int = 0, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """Run a command that ends with this exit code, without a traceback."""
-    command = module_command(*words)
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+    return run_command(module_command(*words), code, cwd, ENVIRONMENT)
 
 
 def fail_module(*words: Any, cwd: Path | None = None) -> str:

@@ -15,7 +15,7 @@ from crossfusion.inference.row_errors import LabeledRows
 from crossfusion.moments import kernel
 from crossfusion.moments.influence import PRODUCTS
 from crossfusion.moments.moments import reduce_groups
-from tests.cli.test_cli import fails, run, run_json
+from tests.helpers.command_line import fails, run, run_json
 
 
 def rows_in_groups(sizes, dim, shift, seed=0, given=False):

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 import crossfusion as cf
 from crossfusion._base import threads
 from crossfusion.inference.permutation import sums
-from tests.cli.test_cli import fails, run, run_json
+from tests.helpers.command_line import fails, run, run_json
 
 
 def distance_matrix(x):

@@ -14,7 +14,7 @@ import crossfusion as cf
 from crossfusion.io.sources import chunk, open_source
 from crossfusion.io.summarization import collect
 from tests.helpers import ROOT
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 ROWS, DIM = 211, 5
 rng = np.random.default_rng(5)

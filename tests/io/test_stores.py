@@ -22,7 +22,7 @@ import crossfusion as cf
 from crossfusion.io import sources
 from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import zarr as zarr_source
-from tests.cli.test_cli import run_json
+from tests.helpers.command_line import run_json
 
 ROWS, DIM = 257, 6
 rng = np.random.default_rng(5)

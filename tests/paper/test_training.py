@@ -24,8 +24,8 @@ from paper.training.reading import reading
 from paper.training.scanners import digits, scanned
 from paper.training.settings import METHODS, NONE
 from paper.training.tasks import UNKNOWN, Pool, Rows, Task, read_pools, ready, tasks_of
+from tests.helpers.missing_libraries import without
 from tests.helpers.module_commands import fail_module, run_module
-from tests.test_imports import without
 
 SMALL = replace(Settings.quick(), warm_up=4, steps=6, strengths=(1.0,), batch=16)
 DOMAINS = ("a", "b", "c")

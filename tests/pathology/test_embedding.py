@@ -21,7 +21,7 @@ from crossfusion.pathology.embedding import embed
 from crossfusion.pathology.encoders import Encoder, encoder
 from crossfusion.pathology.normalizers import Normalizer, normalizer
 from crossfusion.pathology.tiles import Tile
-from tests.cli.test_cli import fails, run, run_json
+from tests.helpers.command_line import fails, run, run_json
 from tests.helpers.stained_images import BLANK, stained, write_tiles
 
 pytest.importorskip("torch", reason="install the extra pathology")

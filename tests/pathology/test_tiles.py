@@ -23,9 +23,9 @@ from crossfusion.pathology import Tile, read_layout, slide_files, tissue
 from crossfusion.pathology import tiles as tiles_module
 from crossfusion.pathology.layouts import count_tiles
 from crossfusion.pathology.lesions import read_lesions
-from tests.cli.test_cli import fails, run, run_json
 from tests.helpers import slide_layouts as slides
-from tests.test_imports import without
+from tests.helpers.command_line import fails, run, run_json
+from tests.helpers.missing_libraries import without
 
 READERS = {"openslide": slide_files._OpenSlide, "tiffslide": slide_files._TiffSlide}
 

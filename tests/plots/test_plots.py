@@ -19,8 +19,8 @@ import crossfusion as cf
 from crossfusion import plots
 from crossfusion.cli import output
 from crossfusion.plots import saving, style
-from tests.cli.test_cli import on_terminal
 from tests.helpers import ROOT, drawn
+from tests.helpers.command_line import on_terminal
 
 PINNED = (ROOT / "constraints.txt").read_text("utf-8")
 TOLERANCE = 6  # root mean square of grey levels: letters may sit a pixel off, a moved bar or point is far more

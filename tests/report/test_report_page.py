@@ -4,60 +4,19 @@ import csv
 import io
 import json
 import re
-import shutil
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 import crossfusion as cf
+from tests.helpers.browser import HOSTILE, Seen
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WIDTHS = (1440, 390)
 SCHEMES = ("light", "dark")
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "</script><img src=http://example.org/x onerror=alert(2)>",
-    "\"double\" & 'single' &lt; \u2028",
-    "מכון \u202eיום",
-    "two\nlines",
-    '" onmouseover="alert(4)" ' * 3,
-    "long " * 2000,
-)
 FACTOR = '"><svg onload=alert(3)>'
-
-
-@dataclass
-class Seen:
-    """An open page and what happened on it."""
-
-    page: Any
-    console: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-    dialogs: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if shutil.which(CHROMIUM) is None:
-        pytest.fail(f"{CHROMIUM} is missing: pages are tested in a real browser, apt-get install chromium")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +27,6 @@ def show(browser):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         seen = Seen(context.new_page())
-        seen.page.on("console", lambda message: seen.console.append(message.text))
-        seen.page.on("pageerror", lambda problem: seen.console.append(str(problem)))
-        seen.page.on("request", lambda request: seen.requests.append(request.url))
-        seen.page.on("dialog", lambda dialog: dialog.dismiss())
-        seen.page.on("dialog", lambda dialog: seen.dialogs.append(dialog.message))
         seen.page.goto(path.as_uri())
         return seen
 

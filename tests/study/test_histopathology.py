@@ -13,18 +13,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import sync_playwright
 
 import crossfusion as cf
 from crossfusion.pathology import read_layout
 from crossfusion.pathology.tiles import Tile
 from crossfusion.study import Dataset, Plan, tasks
 from crossfusion.study.histopathology import Choices, design, prepare, versions, writing
-from tests.cli.test_cli import COMMAND, fails, run
+from tests.helpers.browser import Seen
+from tests.helpers.command_line import COMMAND, fails, run
 from tests.helpers.painted_slides import camelyon_picture, midog_picture
 from tests.helpers.slide_layouts import write_camelyon16, write_manifest, write_midog
 from tests.helpers.stained_images import export
-from tests.report.test_report_page import CHROMIUM, FLAGS, Seen
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
 
@@ -132,31 +131,19 @@ def test_the_stain_is_found_and_normalisation_takes_it_away(studied):
     assert apart[SCANNERS[2]] > 1.3 * apart[SCANNERS[1]]
 
 
-def look(page, path):
-    """Open a page; what it said on its console, and what it fetched."""
-    seen = Seen(page)
-    page.on("console", lambda message: seen.console.append(message.text))
-    page.on("pageerror", lambda problem: seen.console.append(str(problem)))
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(path.as_uri())
-    return seen
-
-
-def test_the_page_opens_in_a_browser(studied):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for width in (1440, 390):
-            page = browser.new_page(viewport={"width": width, "height": 900})
-            seen = look(page, studied[0] / "histopathology.html")
-            assert seen.console == []
-            assert [url for url in seen.requests if not url.startswith(("file:", "data:"))] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
-            assert page.locator("img").count() == 2
-            words = page.inner_text("body")
-            assert "96 tiles of 12 files (midog) through random" in words
-            assert "paper: StainFuser" in words
-        browser.close()
+def test_the_page_opens_in_a_browser(studied, browser):
+    for width in (1440, 390):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        seen = Seen(page)
+        page.goto((studied[0] / "histopathology.html").as_uri())
+        assert seen.console == []
+        assert [url for url in seen.requests if not url.startswith(("file:", "data:"))] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+        assert page.locator("img").count() == 2
+        words = page.inner_text("body")
+        assert "96 tiles of 12 files (midog) through random" in words
+        assert "paper: StainFuser" in words
 
 
 def stopped(command, how, out, when):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
-from tests.cli.test_cli import fails, run, run_json
+from tests.helpers.command_line import fails, run, run_json
 
 
 def corrections(seed=0, units=24, noise=0.0, keep=(1.0, 0.4, 0.38)):

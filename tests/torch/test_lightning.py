@@ -9,7 +9,7 @@ import pytest
 
 import crossfusion as cf
 from tests.helpers import ROOT
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 torch = pytest.importorskip("torch", reason="install the extra lightning")
 pytest.importorskip("crossfusion.torch.lightning", reason="install the extra lightning", exc_type=ImportError)

@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 import crossfusion as cf
 import crossfusion.torch as cft
-from tests.test_imports import without
-from tests.test_public_api import DOCS, sections
-
-
-def batch(seed=0, rows=24, dim=3, groups=3, parts=2, dtype=torch.float64, offset=0.0, grad=False):
-    """Rows that differ between groups and strata, and their codes."""
-    draw = np.random.default_rng(seed)
-    labels, given = draw.integers(groups, size=rows), draw.integers(parts, size=rows)
-    x = draw.normal(size=(rows, dim)) + 0.7 * labels[:, None] + given[:, None] + offset
-    return torch.tensor(x, dtype=dtype).requires_grad_(grad), torch.tensor(labels), torch.tensor(given)
+from tests.helpers.docstrings import API_PAGE, sections
+from tests.helpers.missing_libraries import without
+from tests.helpers.torch_batches import batch
 
 
 def value_and_gradient(x, *factors, **options):
@@ -339,5 +332,5 @@ except cf.MissingDependencyError as problem:
 
 @pytest.mark.parametrize("name", cft.__all__)
 def test_names_are_documented(name):
-    assert f"\n   torch.{name}\n" in DOCS.read_text()
+    assert f"\n   torch.{name}\n" in API_PAGE.read_text()
     assert {"Parameters", "Examples"} <= set(sections(getattr(cft, name)))

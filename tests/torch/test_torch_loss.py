@@ -19,7 +19,7 @@ from crossfusion.torch import CrossFusionLoss
 from crossfusion.torch.functional import compute_distance
 from crossfusion.torch.moments import CellMoments
 from tests.helpers import ROOT, torch_processes
-from tests.torch.test_torch import batch
+from tests.helpers.torch_batches import batch
 
 NUMBERS = {"num_groups": 3, "num_given": 2}
 

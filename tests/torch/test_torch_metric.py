@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import crossfusion as cf
-from tests.test_imports import without
+from tests.helpers.missing_libraries import without
 
 torch = pytest.importorskip("torch", reason="install the extra torch")
 pytest.importorskip("crossfusion.torch.metric", reason="install the extra torch", exc_type=ImportError)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import paths
-from crossfusion.io.sources.array_stores import LARGEST, Store, as_native, from_group, translate_errors
+from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
 from crossfusion.io.sources.factor_columns import encoding
 from crossfusion.io.sources.h5ad import from_anndata
+from crossfusion.io.sources.hdf5_mapping import is_mappable, map_rows
 
 
 def library() -> Any:
@@ -73,10 +74,10 @@ class Hdf5(Store):
         return 1 if not _is_filtered(array) and rows * row_bytes > block.BLOCK else rows
 
     def rows(self, array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Chunks of rows; a contiguous dataset is mapped, so that threads do not wait for h5py's lock."""
-        if paths.is_remote(path) or not _is_mappable(array):
+        """Chunks of rows, mapped where the file holds them as memory does."""
+        if paths.is_remote(path) or not is_mappable(array):
             return super().rows(array, path, start, stop, size)
-        return _map_rows(array, path, start, stop, size)
+        return map_rows(array, path, start, stop, size)
 
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Values of a stretch; the numbers of an enumeration become its names."""
@@ -97,26 +98,6 @@ def _name_file(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
     found = {number: name for name, number in names.items()}
     present, where = np.unique(values, return_inverse=True)
     return np.array([found[int(number)] for number in present], object)[where]
-
-
-def _is_mappable(array: Any) -> bool:
-    """Whether the file holds the rows exactly as memory does: contiguous, as h5py writes arrays by default."""
-    if array.chunks is not None or array.id.get_offset() is None or array.file.userblock_size:
-        return False
-    return bool(array.id.get_type().equal(library().h5t.py_create(array.dtype)))
-
-
-def _map_rows(array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Chunks of at most `size` rows of a contiguous dataset, as views of the file."""
-    memory, offset = np.memmap(path, np.uint8, "r"), array.id.get_offset()
-    row_bytes = array.shape[-1] * array.dtype.itemsize
-    if offset + stop * row_bytes > len(memory):
-        raise ValueError("rows lie beyond the end of the file")
-    for first in range(start, stop, size):
-        last = min(first + size, stop)
-        view = memory[offset + first * row_bytes : offset + last * row_bytes].view(np.ndarray).view(array.dtype)
-        rows = np.require(view, requirements="A")  # compiled code needs aligned values
-        yield first, as_native(rows.reshape(last - first, -1))
 
 
 def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:

@@ -27,7 +27,7 @@ def cfd(
     eps: Any = 0.0,
     axis_name: Any = None,
 ) -> Any:
-    r"""Cross-Fusion Distance of labelled rows as a JAX scalar that can be differentiated.
+    r"""Cross-Fusion Distance of labeled rows as a JAX scalar that can be differentiated.
 
     .. math:: \mathrm{CFD} = \log\Bigl(1 + \frac{B}{W + \varepsilon}\Bigr)
 
@@ -63,7 +63,7 @@ def cfd(
     Notes
     -----
     Without spread within the groups (W + eps = 0) the distance is infinite, or 0 if the means are equal too; its
-    gradient is 0 there. Rows are centred before they are squared, so float32 does at any offset.
+    gradient is 0 there. Rows are centered before they are squared, so float32 does at any offset.
 
     Nothing can be raised while JAX traces: a label that is not below `num_groups` then makes the distance NaN, and so
     does a row that is not finite, unless it is left out. A batch of one group, or of strata that hold one group each,
@@ -173,8 +173,8 @@ def _compute_moments(rows: Any, cell: Any, kept: Any, shape: tuple[int, int], ax
     origin, common = _find_origins(jax.lax.stop_gradient(rows), cell, number, axis_name)
     shifted = rows - origin[safe]
     mean = sums(shifted) / jnp.maximum(count, 1.0)[:, None]
-    centred = jnp.where(kept[:, None], shifted - mean[safe], 0.0)
-    scatter = sums(jnp.sum(centred * centred, axis=1))
+    centered = jnp.where(kept[:, None], shifted - mean[safe], 0.0)
+    scatter = sums(jnp.sum(centered * centered, axis=1))
     mean = jnp.where(count[:, None] > 0, origin - common + mean, 0.0)
     return Cells(count.reshape(shape), mean.reshape(*shape, -1), scatter.reshape(shape))
 

@@ -25,7 +25,7 @@ NARROW_TYPES = ("float16", "bfloat16")
 def cross_fusion_distance(
     X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
 ) -> float:
-    """Cross-Fusion Distance of labelled rows: 0 where the groups' means are equal, larger the further they are apart.
+    """Cross-Fusion Distance of labeled rows: 0 where the groups' means are equal, larger the further they are apart.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def cross_fusion_distance(
 def cross_fusion_score(
     X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
 ) -> float:
-    """Cross-Fusion Score of labelled rows: the share of the variance that lies within the groups, ``exp(-distance)``.
+    """Cross-Fusion Score of labeled rows: the share of the variance that lies within the groups, ``exp(-distance)``.
 
     A **low** score means that the groups are apart: for clusters lower is better, unlike `silhouette_score`; for
     batches or domains that should be fused, 1 is best.
@@ -206,8 +206,8 @@ def _compute_cells(xp: Any, x: Any, cell: Any, shape: tuple[int, int]) -> tuple[
             rows = _cast(xp, _take_rows(xp, x, order[start:stop]), dtype)
             shifted = rows - rows[:1, :]
             mean = xp.sum(shifted, axis=0) / (stop - start)
-            centred = shifted - mean[None, :]
-            mean, scatter = mean + (rows[0, :] - origin), xp.sum(centred * centred)
+            centered = shifted - mean[None, :]
+            mean, scatter = mean + (rows[0, :] - origin), xp.sum(centered * centered)
         means.append(mean)
         scatters.append(scatter)
         counts.append(stop - start)

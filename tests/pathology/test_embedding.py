@@ -251,7 +251,7 @@ def manifest(tiles, tmp_path):
 def test_command_makes_a_table_that_other_commands_read(manifest, tmp_path):
     options = ("--encoder", "random", "--normalizer", "reinhard", "--reference", "scanner=B")
     done = run("embed", manifest, *options, "-o", tmp_path / "out.parquet")
-    assert "12 tiles × 256 features by random, normalised by reinhard, 0 tiles without tissue" in done.stdout
+    assert "12 tiles × 256 features by random, normalized by reinhard, 0 tiles without tissue" in done.stdout
     facts = run_json("embed", manifest, *options, "-o", tmp_path / "out.parquet")
     assert (facts["tiles"], facts["unchanged"], facts["output"]) == (12, 0, str(tmp_path / "out.parquet"))
     table = pq.read_table(tmp_path / "out.parquet")

@@ -529,7 +529,7 @@ def test_camelyon16_that_cannot_be_used(tmp_path, refuses):
         read_layout(tmp_path / "x.tif", "camelyon16")
     folder = Path(slides.write_camelyon16(tmp_path))
     (folder / "training" / "lesion_annotations" / "tumor_071.xml").unlink()
-    with refuses(r"1 slides with a tumour have no outlines, while others have \(tumor_071\)", cf.FileError):
+    with refuses(r"1 slides with a tumor have no outlines, while others have \(tumor_071\)", cf.FileError):
         read_layout(folder, "camelyon16")
     shutil.copy(folder / "training" / "tumor" / "tumor_001.tif", folder / "Tumor_001.tif")
     with refuses("are of one slide: keep one of them", cf.FileError):
@@ -541,7 +541,7 @@ def test_camelyon16_that_cannot_be_used(tmp_path, refuses):
 
 def test_camelyon16_leaves_out_the_slide_that_was_named_wrongly(tmp_path):
     folder = slides.write_camelyon16(tmp_path, ("normal_001", "normal_086"))
-    with pytest.warns(cf.CrossfusionWarning, match="normal_086 is left out: it holds a tumour"):
+    with pytest.warns(cf.CrossfusionWarning, match="normal_086 is left out: it holds a tumor"):
         found = read_layout(folder, "camelyon16", size=64)
     assert {tile.factors["slide"] for tile in found} == {"normal_001"}
 

@@ -76,7 +76,7 @@ def degradation(
     Every pair of domains is measured after every correction.
 
     One file is corrected by the methods that --correction names. Several, as NAME=FILE, are the same rows after
-    corrections of your own, such as stain normalisations.
+    corrections of your own, such as stain normalizations.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ encoder_option = click.option(
 stain_option = click.option(
     "--reference",
     metavar="FILE|NAME=VALUE",
-    help="What to normalise to: an image, or a domain, whose most ordinary tile is taken.  [default: that of all]",
+    help="What to normalize to: an image, or a domain, whose most ordinary tile is taken.  [default: that of all]",
 )
 
 
@@ -54,7 +54,7 @@ def network_options(command: Any) -> Any:
 @stain_option
 @file_option("The table (.parquet)", required=True)
 @network_options
-@number_option("--workers", None, "Threads that read and normalise.  [default: one a core]")
+@number_option("--workers", None, "Threads that read and normalize.  [default: one a core]")
 @json_option
 def embed(
     data: str,
@@ -95,7 +95,7 @@ def embed(
 
 
 def choose_normalizer(name: str, reference: str | None, tiles: list[Tile], device: str) -> Normalizer:
-    """The normaliser, with its reference: a file, or the most ordinary tile of a domain or of all tiles."""
+    """The normalizer, with its reference: a file, or the most ordinary tile of a domain or of all tiles."""
     needs = name in ("reinhard", "macenko")
     if not needs:
         if reference is not None:
@@ -116,5 +116,5 @@ def _show(target: Path, as_json: bool) -> None:
     left = f", {facts['unchanged']:,} tiles without tissue left as they are" if facts["normalizer"] != "none" else ""
     click.echo(
         f"{facts['tiles']:,} tiles × {facts['dim']} features by {facts['encoder']},"
-        f" normalised by {facts['normalizer']}{left}\nwritten to {target}"
+        f" normalized by {facts['normalizer']}{left}\nwritten to {target}"
     )

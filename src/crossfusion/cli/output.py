@@ -46,7 +46,7 @@ def write_plot(plot: Path | None, drawn: Callable[[], Any]) -> None:
 
 
 def choose_color(distance: float) -> str:
-    """Colour of a distance."""
+    """Color of a distance."""
     return HEAT_COLORS[sum(distance > edge for edge in HEAT_EDGES)]
 
 
@@ -60,7 +60,7 @@ def show_table(
 ) -> None:
     """Print a table for people; columns in `left` are flush left.
 
-    It is coloured on a terminal that has room for it, and plain elsewhere. On a terminal rows end in bars, where these
+    It is colored on a terminal that has room for it, and plain elsewhere. On a terminal rows end in bars, where these
     have values; rows without one are the last.
     """
     title, header = escape_unprintable(title), [escape_unprintable(name) for name in header]
@@ -97,7 +97,7 @@ def show_table(
         table.add_column(no_wrap=True, overflow="crop")
     for number, row in enumerate(rows):
         style = styles[number] if styles else [""] * len(row)
-        cells = [Text(cell, style=colour) for cell, colour in zip(row, style, strict=True)]
+        cells = [Text(cell, style=color) for cell, color in zip(row, style, strict=True)]
         table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
     make_console().print(Text(title, style="bold"), table, sep="\n")
 
@@ -121,7 +121,7 @@ def share_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
 
 
 def make_bars(values: Sequence[float | None], width: int = BAR_WIDTH) -> list[tuple[str, str]]:
-    """Bars as text, the longest of this width, with their colours: below zero red."""
+    """Bars as text, the longest of this width, with their colors: below zero red."""
     known = [0.0 if value is None or not math.isfinite(value) else float(value) for value in values]
     top = max(map(abs, known), default=0.0)
     if top == 0:

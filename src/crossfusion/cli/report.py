@@ -69,7 +69,7 @@ def report(
     Examples:
       crossfusion report embeddings.parquet --between scanner --given tissue --units patient -o report.html
       crossfusion report summary.parquet --between site --units patient
-      crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normaliser
+      crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
     question = make_question(
         between, given, units, time, method, reference, levels or None, weights, level, permutations, seed

@@ -25,7 +25,7 @@ from crossfusion.pathology.tissue import TileSettings
 SLIDE_NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
 RADBOUD, UTRECHT = "Radboud", "Utrecht"
 LAST_NUMBERS = {"normal": (100, 160), "tumor": (70, 111)}  # of Radboud, and of all
-OMITTED = {"normal_086": "it holds a tumour, and became tumor_111", "test_049": "it is there twice"}
+OMITTED = {"normal_086": "it holds a tumor, and became tumor_111", "test_049": "it is there twice"}
 PARTLY_OUTLINED = (
     10,
     15,
@@ -129,12 +129,12 @@ def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> N
 
 
 def _label_tiles(tiles: Sequence[Tile], lesions: Lesions, name: str) -> list[Tile]:
-    """Tiles with a label, by what is in their middle; where outlines are not complete, those of tumour only."""
+    """Tiles with a label, by what is in their middle; where outlines are not complete, those of tumor only."""
     middles = np.array([[tile.box[k] + tile.box[k + 2] / 2 for k in (0, 1)] for tile in tiles if tile.box], float)
-    tumour = lesions.hold(middles.reshape(-1, 2))
+    tumor = lesions.hold(middles.reshape(-1, 2))
     partly = name in {f"tumor_{number:03d}" for number in PARTLY_OUTLINED}
     return [
         Tile(tile.file, tile.key, {**tile.factors, "label": "tumor" if held else "normal"}, tile.box, tile.size)
-        for tile, held in zip(tiles, tumour.tolist(), strict=True)
+        for tile, held in zip(tiles, tumor.tolist(), strict=True)
         if held or not partly
     ]

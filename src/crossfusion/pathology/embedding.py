@@ -1,4 +1,4 @@
-"""Tiles to a table of embeddings: read, normalise and prepare on threads, ahead of the encoder."""
+"""Tiles to a table of embeddings: read, normalize and prepare on threads, ahead of the encoder."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def embed(
     batch : int
         Images that go through the network at once.
     workers : int, optional
-        Threads that read, normalise and prepare tiles; by default one a core.
+        Threads that read, normalize and prepare tiles; by default one a core.
     progress : callable, optional
         Called with the number of tiles done since the last call.
 
@@ -72,8 +72,8 @@ def embed(
     -------
     Path
         The file: a column of text for each factor, then ``key``, ``file`` and ``embedding`` (a list of float32 of fixed
-        size). Its schema's metadata, under ``crossfusion.embedding``, says encoder, normaliser, version, and how many
-        images the normaliser left as they are.
+        size). Its schema's metadata, under ``crossfusion.embedding``, says encoder, normalizer, version, and how many
+        images the normalizer left as they are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks and numbers of images that normalisers and encoders share."""
+"""Checks and numbers of images that normalizers and encoders share."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b

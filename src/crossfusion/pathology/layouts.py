@@ -75,7 +75,7 @@ def read_layout(
 
     ``midog`` gives crops around the annotations of MIDOG 2021, with scanner, slide and label. ``camelyon16`` gives
     tiles of slides with centre, slide and kind; if the XML files of the outlines are there, a label tells whether the
-    middle of a tile is tumour.
+    middle of a tile is tumor.
 
     Examples
     --------

@@ -12,21 +12,21 @@ from crossfusion._base import FileError
 from crossfusion.io import check_file, show_path, translate_errors
 
 TUMOR = ("_0", "_1", "Tumor")  # groups of outlines in the files of Camelyon16
-NORMAL = ("_2", "Exclusion", "None")  # of tissue within those that is not tumour
+NORMAL = ("_2", "Exclusion", "None")  # of tissue within those that is not tumor
 
 Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Lesions:
-    """Outlines of tumour, and of holes in them, in pixels of the full resolution."""
+    """Outlines of tumor, and of holes in them, in pixels of the full resolution."""
 
-    tumour: Sequence[Points]
+    tumor: Sequence[Points]
     normal: Sequence[Points]
 
     def hold(self, points: Points) -> NDArray[np.bool_]:
-        """Which points lie in a tumour and not in a hole."""
-        return _are_in_any(points, self.tumour) & ~_are_in_any(points, self.normal)
+        """Which points lie in a tumor and not in a hole."""
+        return _are_in_any(points, self.tumor) & ~_are_in_any(points, self.normal)
 
 
 def read_lesions(path: Path) -> Lesions:
@@ -37,14 +37,14 @@ def read_lesions(path: Path) -> Lesions:
             raise FileError(
                 show_path(path), "declares a document type, which files of ASAP do not", "take the original"
             )
-        found: dict[str, list[Points]] = {"tumour": [], "normal": []}
+        found: dict[str, list[Points]] = {"tumor": [], "normal": []}
         for entry in ElementTree.parse(path).getroot().iter("Annotation"):
             group = entry.get("PartOfGroup", "")
             if group not in (*TUMOR, *NORMAL):
                 raise FileError(
                     show_path(path), f"has outlines of the group {group!r}", "known are _0, _1, Tumor, _2, Exclusion"
                 )
-            found["tumour" if group in TUMOR else "normal"].append(_read_outline(entry))
+            found["tumor" if group in TUMOR else "normal"].append(_read_outline(entry))
     return Lesions(**found)
 
 

@@ -1,4 +1,4 @@
-"""Normalisers: functions of an image that make it look as if stained and scanned elsewhere."""
+"""Normalizers: functions of an image that make it look as if stained and scanned elsewhere."""
 
 import threading
 from typing import Any
@@ -21,9 +21,9 @@ class Normalizer:
     name : str
         As it was asked for.
     apply : callable
-        From an RGB image to one of the same shape, or to None where there is nothing to normalise.
+        From an RGB image to one of the same shape, or to None where there is nothing to normalize.
     tag : str, optional
-        What tells this normaliser from others of the same name, such as a digest of its reference.
+        What tells this normalizer from others of the same name, such as a digest of its reference.
 
     Examples
     --------
@@ -43,11 +43,11 @@ class Normalizer:
         self.seen = self.unchanged = 0
 
     def __call__(self, image: Any) -> Image:
-        """The image normalised."""
+        """The image normalized."""
         return self.apply(image)[0]
 
     def apply(self, image: Any) -> tuple[Image, bool]:
-        """The image normalised, and whether it was left as it is for want of tissue.
+        """The image normalized, and whether it was left as it is for want of tissue.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Normalizer:
 
 
 def normalizer(name: str, reference: Any = None, *, values: str | None = None, device: str = "auto") -> Normalizer:
-    """A stain normaliser by name.
+    """A stain normalizer by name.
 
     Parameters
     ----------

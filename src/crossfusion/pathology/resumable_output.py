@@ -35,7 +35,7 @@ class OutputChunks:
     target : Path
         The output.
     about : str
-        Digest of tiles, encoder and normaliser: parts of anything else are not gone on with.
+        Digest of tiles, encoder and normalizer: parts of anything else are not gone on with.
     dim : int
         Features of a vector.
     """

@@ -199,7 +199,7 @@ def _make_size_error(path: str, what: str) -> FileError:
 def _read_resolution_tags(image: Any) -> tuple[float, float] | None:
     """µm per pixel of a TIFF that is no slide, by its tags."""
     tags = getattr(image, "tag_v2", {})
-    unit = {2: 25400.0, 3: 10000.0}.get(tags.get(296, 0))  # µm in an inch, in a centimetre
+    unit = {2: 25400.0, 3: 10000.0}.get(tags.get(296, 0))  # µm in an inch, in a centimeter
     across, down = (float(tags.get(tag) or 0) for tag in (282, 283))
     return _check_resolution(unit / across, unit / down) if unit and across > 0 and down > 0 else None
 

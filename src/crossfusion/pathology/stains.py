@@ -1,4 +1,4 @@
-"""Stain normalisation by the stain's statistics: Reinhard and Macenko, as torchstain has them."""
+"""Stain normalization by the stain's statistics: Reinhard and Macenko, as torchstain has them."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,17 +19,17 @@ from crossfusion.pathology.images import (
 )
 from crossfusion.pathology.tiles import Tile
 
-FLAT_SPREAD = 1e-3  # spread of the optical density below which an image has one colour
+FLAT_SPREAD = 1e-3  # spread of the optical density below which an image has one color
 GRAY_SPREAD = 0.5  # and of the values of 0 to 255
 FAINTEST = 0.1  # concentration of a stain below which it is not there, so that scaling it up scales noise
 OBLIQUE = 50.0  # condition of the two stains' directions beyond which they are one
 
-Apply = Callable[[Image], Image | None]  # None: there is nothing to normalise
+Apply = Callable[[Image], Image | None]  # None: there is nothing to normalize
 
 
 def macenko(reference: Image) -> Apply:
-    """Match the two stains' colours and concentrations with a reference."""
-    colours, most = _find_stains(reference) or _refuse("macenko")
+    """Match the two stains' colors and concentrations with a reference."""
+    colors, most = _find_stains(reference) or _refuse("macenko")
 
     def apply(image: Image) -> Image | None:
         own = _find_stains(image)
@@ -37,14 +37,14 @@ def macenko(reference: Image) -> Apply:
             return None
         concentrations = np.linalg.pinv(own[0]) @ compute_densities(image).T
         concentrations *= (most / own[1])[:, None]
-        light = LIGHT_INTENSITY * np.exp(-colours @ concentrations)
+        light = LIGHT_INTENSITY * np.exp(-colors @ concentrations)
         return np.minimum(light, 255).T.reshape(image.shape).astype(np.uint8)  # cut off, as torchstain does
 
     return apply
 
 
 def _find_stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Colours of haematoxylin and eosin (3 × 2) and the most there is of each; None where there are no two stains."""
+    """Colors of hematoxylin and eosin (3 × 2) and the most there is of each; None where there are no two stains."""
     density = compute_densities(image)
     mask = is_stained(density)
     if mask.mean() < LEAST_STAINED_SHARE or density[mask].std(axis=0).max() < FLAT_SPREAD:
@@ -52,14 +52,14 @@ def _find_stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]
     fitted = _load_torchstain().NumpyMacenkoNormalizer()
     with np.errstate(all="ignore"):
         fitted.fit(image, Io=LIGHT_INTENSITY)
-    colours, most = np.asarray(fitted.HERef), np.asarray(fitted.maxCRef)
-    if not (np.isfinite(colours).all() and np.isfinite(most).all()) or most.min() < FAINTEST:
+    colors, most = np.asarray(fitted.HERef), np.asarray(fitted.maxCRef)
+    if not (np.isfinite(colors).all() and np.isfinite(most).all()) or most.min() < FAINTEST:
         return None
-    return (colours, most) if np.linalg.cond(colours) < OBLIQUE else None
+    return (colors, most) if np.linalg.cond(colors) < OBLIQUE else None
 
 
 def reinhard(reference: Image) -> Apply:
-    """Match mean and spread of lightness and both colour axes with a reference."""
+    """Match mean and spread of lightness and both color axes with a reference."""
     fitted = _load_torchstain().NumpyReinhardNormalizer()
     fitted.fit(reference)
     if not _is_colorful(reference):
@@ -68,21 +68,21 @@ def reinhard(reference: Image) -> Apply:
     def apply(image: Image) -> Image | None:
         if not _is_colorful(image):
             return None
-        with np.errstate(all="ignore"):  # colours beyond those of a screen, which are clipped
+        with np.errstate(all="ignore"):  # colors beyond those of a screen, which are clipped
             return np.asarray(fitted.normalize(image), np.uint8)
 
     return apply
 
 
 def _is_colorful(image: Image) -> bool:
-    """Whether there is tissue, and lightness and both colour axes vary: what does not vary cannot be rescaled."""
+    """Whether there is tissue, and lightness and both color axes vary: what does not vary cannot be rescaled."""
     red, green, blue = image.reshape(-1, 3).T.astype(np.int16)
     return min(axis.std() for axis in (green, red - green, green - blue)) >= GRAY_SPREAD and has_tissue(image)
 
 
 def _load_torchstain() -> Any:
     # its NumPy side: the same on every device, and one image a thread
-    return optional.load("torchstain.numpy.normalizers", "torchstain", "pathology", "stain normalisation")
+    return optional.load("torchstain.numpy.normalizers", "torchstain", "pathology", "stain normalization")
 
 
 def _refuse(name: str) -> Any:
@@ -104,7 +104,7 @@ def as_reference(reference: Any, name: str) -> Image:
 
 
 def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
-    """The most ordinary of some tiles, to normalise others to.
+    """The most ordinary of some tiles, to normalize others to.
 
     Parameters
     ----------

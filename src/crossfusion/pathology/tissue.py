@@ -17,7 +17,7 @@ OVERVIEW_SIDE = 4096  # pixels of the picture in which tissue is looked for
 BAND_PIXELS = 64_000_000  # pixels of a band of a picture that has no smaller level
 LEAST_SATURATION = 13  # saturation of 255 that is never tissue
 MOST_SATURATION = 51  # saturation of 255 that is always tissue
-DARK_BRIGHTNESS = 25  # brightness below which colour is noise, such as the black around a scan
+DARK_BRIGHTNESS = 25  # brightness below which color is noise, such as the black around a scan
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ def find_tissue(pixels: Pixels) -> NDArray[np.bool_]:
     """
     bright = pixels.max(axis=2).astype(np.float32)
     saturation = np.zeros(bright.shape, np.uint8)
-    coloured = bright > DARK_BRIGHTNESS
+    colored = bright > DARK_BRIGHTNESS
     spread = bright - pixels.min(axis=2)
-    saturation[coloured] = 255 * spread[coloured] / bright[coloured]
+    saturation[colored] = 255 * spread[colored] / bright[colored]
     return np.asarray(
-        (saturation > min(max(find_otsu_threshold(saturation), LEAST_SATURATION), MOST_SATURATION)) & coloured
+        (saturation > min(max(find_otsu_threshold(saturation), LEAST_SATURATION), MOST_SATURATION)) & colored
     )
 
 

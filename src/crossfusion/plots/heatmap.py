@@ -1,4 +1,4 @@
-"""Distances of all pairs, as a matrix of colours."""
+"""Distances of all pairs, as a matrix of colors."""
 
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ def matrix(
     labels : sequence
         Names of the groups.
     values : array of shape (groups, groups)
-        Their distances; NaN, for a pair that cannot be compared, is left grey.
+        Their distances; NaN, for a pair that cannot be compared, is left gray.
     what : str
         What the values are.
     axes : matplotlib.axes.Axes, optional
@@ -52,9 +52,9 @@ def matrix(
     width = style.COLUMN if number <= MOST_COLUMN_GROUPS else style.PAGE
     with style.open_axes(axes, 0.85 * width, width) as own:
         own.set_facecolor(style.FAINT)
-        colours = style.load_matplotlib().colormaps["Blues"]
+        colors = style.load_matplotlib().colormaps["Blues"]
         shown = np.where(np.isposinf(values), high, values)
-        image = own.imshow(np.ma.masked_invalid(shown), cmap=colours, vmin=low, vmax=high)
+        image = own.imshow(np.ma.masked_invalid(shown), cmap=colors, vmin=low, vmax=high)
         _draw_names(own, labels)
         own.grid(visible=False)
         own.spines[:].set_visible(False)
@@ -84,8 +84,8 @@ def _draw_numbers(axes: Any, values: FloatArray, low: float, high: float) -> Non
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
             light = not np.isfinite(value) or (value - low) / (high - low) > DARK_SHARE
-            colour = "white" if light else style.INK
-            axes.text(column, row, format_brief(value), ha="center", va="center", color=colour, fontsize="small")
+            color = "white" if light else style.INK
+            axes.text(column, row, format_brief(value), ha="center", va="center", color=color, fontsize="small")
 
 
 def format_brief(value: float) -> str:

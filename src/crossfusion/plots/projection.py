@@ -11,7 +11,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_COLORED_GROUPS = 7  # groups that have a colour of their own
+MOST_COLORED_GROUPS = 7  # groups that have a color of their own
 MOST_VECTOR_POINTS = 2000  # points, beyond which they are one picture inside a vector file
 
 
@@ -86,14 +86,14 @@ def cloud(
 
 
 def _draw_points(axes: Any, points: FloatArray, codes: Any, few: bool) -> None:
-    """Rows, in the colours of their groups; in a fixed disorder, so that none hides the others."""
+    """Rows, in the colors of their groups; in a fixed disorder, so that none hides the others."""
     order = np.random.default_rng(0).permutation(len(points))
-    colours = np.array(style.COLORS)[codes % len(style.COLORS)] if few else np.full(len(points), style.FAINT)
+    colors = np.array(style.COLORS)[codes % len(style.COLORS)] if few else np.full(len(points), style.FAINT)
     size = float(np.clip(2000 / max(len(points), 1), 0.8, 8))
     axes.scatter(
         *points[order].T,
         s=size,
-        c=colours[order],
+        c=colors[order],
         alpha=0.45,
         linewidths=0,
         rasterized=len(points) > MOST_VECTOR_POINTS,

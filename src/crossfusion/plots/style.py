@@ -1,4 +1,4 @@
-"""How plots look: one column wide, colours for all eyes, text that stays text, and no global state of Matplotlib."""
+"""How plots look: one column wide, colors for all eyes, text that stays text, and no global state of Matplotlib."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,7 +116,7 @@ def format_name(label: Any, longest: int = NAME_LENGTH) -> str:
 
 
 def pick_look(k: int) -> dict[str, Any]:
-    """Colour and marker of the k-th of several; marker and colour both tell."""
+    """Color and marker of the k-th of several; marker and color both tell."""
     return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[(k + k // len(COLORS)) % len(MARKERS)]}
 
 
@@ -125,12 +125,12 @@ def draw_zero_line(axes: Any, vertical: bool = True) -> None:
     (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
 
 
-def draw_band(axes: Any, place: Any, limits: Any, colour: Any, alpha: float, **more: Any) -> None:
+def draw_band(axes: Any, place: Any, limits: Any, color: Any, alpha: float, **more: Any) -> None:
     """Intervals along a line: an area, or a bar where there is one place only."""
     if len(place) == 1:
-        axes.vlines(place, *limits, color=colour, alpha=2 * alpha, linewidth=4, **more)
+        axes.vlines(place, *limits, color=color, alpha=2 * alpha, linewidth=4, **more)
     else:
-        axes.fill_between(place, *limits, color=colour, alpha=alpha, linewidth=0, **more)
+        axes.fill_between(place, *limits, color=color, alpha=alpha, linewidth=0, **more)
 
 
 def keep_label_inside(axes: Any) -> None:

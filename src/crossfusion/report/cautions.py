@@ -211,7 +211,7 @@ def _find_dominant_unit(units: Attribution | None, main: Fusion) -> Iterator[Con
             False,
             f"One {isolate(units.over)} makes up {format_percent(units.share[top])} of the variance between the groups",
             f"Without {isolate(units.labels[top])} the distance is {format_number(units.without[top])}.",
-            "Look at this one: is it mislabelled, or of another kind?",
+            "Look at this one: is it mislabeled, or of another kind?",
         )
 
 

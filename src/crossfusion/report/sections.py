@@ -39,7 +39,7 @@ def _explain_matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
     more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
     return (
-        "Each cell is the unbiased distance of two groups; the stronger its colour, the farther apart. Point at a cell,"
+        "Each cell is the unbiased distance of two groups; the stronger its color, the farther apart. Point at a cell,"
         f" or move with the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
     )
 

@@ -23,7 +23,7 @@ MERGE_REMEDY = "merge metrics of the same groups, strata and features"
 class CrossFusionDistance(Metric):  # type: ignore[misc]
     r"""Cross-Fusion Distance between the groups of all batches, and of all processes.
 
-    The state is one tensor of groups × (dim + 2) numbers, with strata as a first axis: count, centred sum of squares
+    The state is one tensor of groups × (dim + 2) numbers, with strata as a first axis: count, centered sum of squares
     and mean of each cell. It adds up exactly, so neither the cut into batches nor the number of processes changes the
     result.
 

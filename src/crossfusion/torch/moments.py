@@ -10,7 +10,7 @@ Total = Callable[[Tensor], Tensor]
 
 
 class CellMoments(NamedTuple):
-    """Count, mean and centred sum of squares (over all features) of each cell; means are relative to `centre`.
+    """Count, mean and centered sum of squares (over all features) of each cell; means are relative to `centre`.
 
     `squares` is the sum of the squared weights of the rows where they do not weigh the same; None: each counts once.
     """

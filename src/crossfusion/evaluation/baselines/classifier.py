@@ -28,7 +28,7 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
 
     Notes
     -----
-    The classifier is a standardised logistic regression; its error is averaged over both clouds alike, so imbalance
+    The classifier is a standardized logistic regression; its error is averaged over both clouds alike, so imbalance
     does not pass for separation. Costs `folds` fits, each linear in rows and features. Saturates: clouds that are told
     apart without error are all at distance 2. Blind, as a linear rule is, to clouds of equal mean and different shape.
 

@@ -1,4 +1,4 @@
-"""Distances made of nearest neighbours: the worst of them, and their average."""
+"""Distances made of nearest neighbors: the worst of them, and their average."""
 
 import math
 from typing import Any

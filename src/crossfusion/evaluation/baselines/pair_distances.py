@@ -31,9 +31,9 @@ class SquaredDistances:
     a, b : array of shape (rows, dim)
         The two clouds.
     left, right : array of shape (rows, dim + 2)
-        The factors of the product, around a common centre: one holds −2x, the other y.
+        The factors of the product, around a common center: one holds −2x, the other y.
     norm_a, norm_b : array of shape (rows,)
-        Squared norms of the centred rows.
+        Squared norms of the centered rows.
     """
 
     a: FloatArray
@@ -46,10 +46,10 @@ class SquaredDistances:
     @classmethod
     def between(cls, a: FloatArray, b: FloatArray) -> "SquaredDistances":
         """Squared distances between the rows of `a` and the rows of `b`."""
-        centre = (a.mean(axis=0) + b.mean(axis=0)) / 2  # an offset common to both costs no digits
+        center = (a.mean(axis=0) + b.mean(axis=0)) / 2  # an offset common to both costs no digits
         left, right = (np.empty((len(rows), rows.shape[1] + 2)) for rows in (a, b))
         for factor, rows, norm, one in ((left, a, -2, -1), (right, b, -1, -2)):
-            own = np.subtract(rows, centre, out=factor[:, :-2])
+            own = np.subtract(rows, center, out=factor[:, :-2])
             np.einsum("ij,ij->i", own, own, out=factor[:, norm])
             factor[:, one] = 1
         left[:, :-2] *= -2

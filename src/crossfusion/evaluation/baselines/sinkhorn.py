@@ -1,4 +1,4 @@
-"""Entropic optimal transport, to a small regularisation and a small error.
+"""Entropic optimal transport, to a small regularization and a small error.
 
 With an entropy that is small beside the costs the plan is nearly a permutation, and Sinkhorn's alternating updates
 crawl: mass has to travel through links that are almost closed. But such a plan is also sparse, so the Hessian of the
@@ -146,7 +146,7 @@ class _Point(NamedTuple):
     other: FloatArray
     plan: Any  # its column sums are exact
     rows: FloatArray  # its row sums
-    value: float  # of the dual, to be maximised
+    value: float  # of the dual, to be maximized
     error: float
 
 

@@ -90,7 +90,7 @@ class Decomposition(Result):
     translation : float
         Squared distance of the means: what moving the whole cloud costs.
     deformation : float
-        Squared Wasserstein distance of the centred clouds: what is left once the means agree.
+        Squared Wasserstein distance of the centered clouds: what is left once the means agree.
 
     Notes
     -----
@@ -154,7 +154,7 @@ def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
     Notes
     -----
     It is the squares that add, not the distances: expanding the square around the means leaves a cross term that every
-    plan pays alike, zero, so the best plan of the centred clouds is the best plan of the clouds.
+    plan pays alike, zero, so the best plan of the centered clouds is the best plan of the clouds.
 
     References
     ----------
@@ -171,8 +171,8 @@ def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
       deformation  0.0000    0.0%
     """
     a, b = as_row_pair(a, b)
-    centre_a, centre_b = a.mean(axis=0), b.mean(axis=0)
-    return Decomposition(float(np.sum((centre_a - centre_b) ** 2)), _compute_cost(a - centre_a, b - centre_b))
+    center_a, center_b = a.mean(axis=0), b.mean(axis=0)
+    return Decomposition(float(np.sum((center_a - center_b) ** 2)), _compute_cost(a - center_a, b - center_b))
 
 
 def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0) -> float:
@@ -246,16 +246,16 @@ def gaussian_wasserstein(a: Any, b: Any) -> float:
     Heusel et al., *GANs trained by a two time-scale update rule* (2017).
     """
     a, b = as_row_pair(a, b)
-    centre_a, centre_b = a.mean(axis=0), b.mean(axis=0)
+    center_a, center_b = a.mean(axis=0), b.mean(axis=0)
     # tr (Σ_A^½ Σ_B Σ_A^½)^½ is the sum of the singular values of the product of any two factors of the covariances.
     with map_threads(1):
-        factor_a, factor_b = _factor_covariance(a - centre_a), _factor_covariance(b - centre_b)
+        factor_a, factor_b = _factor_covariance(a - center_a), _factor_covariance(b - center_b)
         cross = np.linalg.svd(factor_a @ factor_b.T, compute_uv=False).sum()
     shape = np.sum(factor_a**2) + np.sum(factor_b**2) - 2 * cross  # equal shapes: rounding, of either sign
-    return float(np.sqrt(np.sum((centre_a - centre_b) ** 2) + max(shape, 0.0)))
+    return float(np.sqrt(np.sum((center_a - center_b) ** 2) + max(shape, 0.0)))
 
 
-def _factor_covariance(centred: FloatArray) -> FloatArray:
+def _factor_covariance(centered: FloatArray) -> FloatArray:
     """A matrix R with Rᵀ R = covariance."""
-    triangle: FloatArray = np.linalg.qr(centred, mode="r") / np.sqrt(len(centred))
+    triangle: FloatArray = np.linalg.qr(centered, mode="r") / np.sqrt(len(centered))
     return triangle

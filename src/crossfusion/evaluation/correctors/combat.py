@@ -31,7 +31,7 @@ def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None)
     Returns
     -------
     array of shape (rows, dim)
-        Corrected rows; features without spread within domains are only centred.
+        Corrected rows; features without spread within domains are only centered.
 
     Notes
     -----
@@ -107,7 +107,7 @@ class _Prior:
 
 
 def _remove_effect(z: FloatArray, spread: Any) -> FloatArray:
-    """Standardised rows of one domain without its location and scale; features without spread only centred."""
+    """Standardized rows of one domain without its location and scale; features without spread only centered."""
     location, variance = z.mean(axis=0), np.where(spread, z.var(axis=0, ddof=1), 1.0)
     if spread.sum() > 1 and np.ptp(variance[spread]) > 0 and np.ptp(location[spread]) > 0:
         location[spread], variance[spread] = _estimate_posterior(location[spread], variance[spread], len(z))

@@ -36,8 +36,8 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
 
     Notes
     -----
-    Cubic in the features, for each domain. On standardised features, ``ridge=1`` is the identity matrix that the
-    authors add. They take features to be centred, so means are aligned here too, which brings CFD to zero by
+    Cubic in the features, for each domain. On standardized features, ``ridge=1`` is the identity matrix that the
+    authors add. They take features to be centered, so means are aligned here too, which brings CFD to zero by
     construction.
 
     References
@@ -49,16 +49,16 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
     covariances = [_compute_covariance(found.x[found.rows(k)]) for k in range(len(found.names))]
     goal = _find_reference(found, reference)
     if goal is None:
-        target, centre = np.average(covariances, axis=0, weights=found.counts), found.x.mean(axis=0)
+        target, center = np.average(covariances, axis=0, weights=found.counts), found.x.mean(axis=0)
     else:
-        target, centre = covariances[goal], found.x[found.rows(goal)].mean(axis=0)
-    colour = _raise_to_power(target, ridge, 0.5)
+        target, center = covariances[goal], found.x[found.rows(goal)].mean(axis=0)
+    color = _raise_to_power(target, ridge, 0.5)
     aligned = found.x.copy()
     for k, covariance in enumerate(covariances):
         if k != goal:
             rows = found.rows(k)
             whitened = (found.x[rows] - found.x[rows].mean(axis=0)) @ _raise_to_power(covariance, ridge, -0.5)
-            aligned[rows] = whitened @ colour + centre
+            aligned[rows] = whitened @ color + center
     return aligned
 
 
@@ -74,7 +74,7 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
     domain : array of shape (rows,)
         The domain of each row.
     reference : optional
-        The domain to align with; by default the principal axes of all rows, each domain centred.
+        The domain to align with; by default the principal axes of all rows, each domain centered.
     dim : int, optional
         Number of principal axes; by default 50, or fewer where rows or features allow no more.
 
@@ -85,7 +85,7 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
 
     Notes
     -----
-    Cubic in the features, for each domain. Domains are centred, which brings CFD to zero by construction.
+    Cubic in the features, for each domain. Domains are centered, which brings CFD to zero by construction.
 
     References
     ----------
@@ -94,14 +94,14 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
     found = as_domains(x, domain)
     goal = _find_reference(found, reference)
     size = _choose_subspace_size(found, dim)
-    centred = found.x.copy()
+    centered = found.x.copy()
     for k in range(len(found.names)):
-        centred[found.rows(k)] -= found.x[found.rows(k)].mean(axis=0)
-    target = _find_axes(centred if goal is None else centred[found.rows(goal)], size)
-    aligned = np.empty((len(centred), size))
+        centered[found.rows(k)] -= found.x[found.rows(k)].mean(axis=0)
+    target = _find_axes(centered if goal is None else centered[found.rows(goal)], size)
+    aligned = np.empty((len(centered), size))
     for k in range(len(found.names)):
-        own = target if k == goal else _find_axes(centred[found.rows(k)], size)
-        aligned[found.rows(k)] = (centred[found.rows(k)] @ own) @ (own.T @ target)
+        own = target if k == goal else _find_axes(centered[found.rows(k)], size)
+        aligned[found.rows(k)] = (centered[found.rows(k)] @ own) @ (own.T @ target)
     return aligned
 
 
@@ -110,8 +110,8 @@ def _find_reference(found: Domains, reference: Any) -> int | None:
 
 
 def _compute_covariance(rows: FloatArray) -> FloatArray:
-    centred = rows - rows.mean(axis=0)
-    product: FloatArray = centred.T @ centred / len(rows)
+    centered = rows - rows.mean(axis=0)
+    product: FloatArray = centered.T @ centered / len(rows)
     return product
 
 
@@ -125,12 +125,12 @@ def _raise_to_power(covariance: FloatArray, ridge: float, power: float) -> Float
     return found
 
 
-def _find_axes(centred: FloatArray, size: int) -> FloatArray:
+def _find_axes(centered: FloatArray, size: int) -> FloatArray:
     """Leading principal axes as columns."""
-    if len(centred) < centred.shape[1]:
-        _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    if len(centered) < centered.shape[1]:
+        _, _, directions = np.linalg.svd(centered, full_matrices=False)
         return np.ascontiguousarray(directions[:size].T)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
+    _, vectors = np.linalg.eigh(centered.T @ centered)
     return np.ascontiguousarray(vectors[:, ::-1][:, :size])
 
 

@@ -31,7 +31,7 @@ def none(x: Any, domain: Any) -> FloatArray:
 
 
 def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
-    r"""Per-domain centring: every domain gets the same mean.
+    r"""Per-domain centering: every domain gets the same mean.
 
     .. math:: x' = x - \mu_d + \mu
 
@@ -66,7 +66,7 @@ def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
 
 
 def standardize(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
-    r"""Per-domain standardisation: every feature of every domain gets the same mean and standard deviation.
+    r"""Per-domain standardization: every feature of every domain gets the same mean and standard deviation.
 
     .. math:: x' = (x - \mu_d) / \sigma_d
 

@@ -54,7 +54,7 @@ class Trainer:
     task : Task
         What to train on.
     model : scikit-learn classifier, optional
-        A fresh copy is trained for each fold; a standardised logistic regression by default.
+        A fresh copy is trained for each fold; a standardized logistic regression by default.
     folds : int
         Parts of each domain.
     seed : int
@@ -156,7 +156,7 @@ def _score_classes(model: Any, x: FloatArray, at: dict[int, int]) -> FloatArray:
 
 
 def as_model(model: Any, scores: bool) -> Any:
-    """A classifier to copy; by default a standardised logistic regression."""
+    """A classifier to copy; by default a standardized logistic regression."""
     if model is None:
         linear, pipeline, preprocessing = (
             optional.load(f"sklearn.{module}", "scikit-learn", "distances", PURPOSE)

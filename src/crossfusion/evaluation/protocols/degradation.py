@@ -52,7 +52,7 @@ def cddr(
     domain : array of shape (rows,)
         The domain of each row, such as its scanner.
     model : scikit-learn classifier, optional
-        A standardised logistic regression by default.
+        A standardized logistic regression by default.
     metric : {"f1_macro", "auc", "accuracy"}
         The score; ``auc`` is one class against the rest, averaged.
     units : array of shape (rows,), optional

@@ -63,12 +63,12 @@ WITHIN_LABELS: Mapping[str, Callable[[LabeledRows, LabeledRows], float]] = {
 }
 
 
-def as_measures(distances: Any, *, labelled: bool = False) -> tuple[Measure, ...]:
+def as_measures(distances: Any, *, labeled: bool = False) -> tuple[Measure, ...]:
     """Distances given by one name, several, or names with their options; those within labels where labels are known."""
     asked = distances
     if not isinstance(distances, Mapping) or not distances:
         asked = {name: {} for name in as_names(distances, "distances", "distance", needed=True)}
-    known = [*registry, *(WITHIN_LABELS if labelled else ())]
+    known = [*registry, *(WITHIN_LABELS if labeled else ())]
     check_known(asked, known, "distance", "crossfusion")
     return tuple(_make_measure(name, options) for name, options in asked.items())
 

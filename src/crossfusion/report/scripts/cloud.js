@@ -1,5 +1,5 @@
-// The fused cloud on the plane that separates the groups most, coloured by any factor.
-const COLOURED = 8; // groups with a colour of their own; the others are grey until they are chosen
+// The fused cloud on the plane that separates the groups most, colored by any factor.
+const COLORED = 8; // groups with a color of their own; the others are gray until they are chosen
 const LISTED = 30;
 
 function cloud() {
@@ -13,7 +13,7 @@ function cloud() {
   const keys = () => legend.replaceChildren(...keysOf(factor, chosen, choose));
   const options = found.factors.map((entry, k) => [String(k), short(entry.name)]);
   const controls = make('div', { class: 'controls' },
-    choice('Colour by', options, value => { factor = found.factors[Number(value)]; chosen = null; keys(); paint(); }, '0'));
+    choice('Color by', options, value => { factor = found.factors[Number(value)]; chosen = null; keys(); paint(); }, '0'));
   body('cloud').append(controls, make('div', { class: 'beside' }, box, legend));
   keys();
 }
@@ -25,20 +25,20 @@ function sizes(factor) {
   return count;
 }
 
-// Colours go to the groups with the most rows, in the order of their names.
-function colours(factor) {
+// Colors go to the groups with the most rows, in the order of their names.
+function colors(factor) {
   const count = sizes(factor);
-  const largest = [...count.keys()].sort((a, b) => count[b] - count[a] || a - b).slice(0, COLOURED).sort((a, b) => a - b);
+  const largest = [...count.keys()].sort((a, b) => count[b] - count[a] || a - b).slice(0, COLORED).sort((a, b) => a - b);
   const found = factor.labels.map(() => 'other');
   largest.forEach((k, n) => { found[k] = `c${n}`; });
   return found;
 }
 
 function keysOf(factor, chosen, choose) {
-  const colour = colours(factor);
-  const listed = [...factor.labels.keys()].sort((a, b) => (colour[a] === 'other') - (colour[b] === 'other') || a - b).slice(0, LISTED);
+  const color = colors(factor);
+  const listed = [...factor.labels.keys()].sort((a, b) => (color[a] === 'other') - (color[b] === 'other') || a - b).slice(0, LISTED);
   const found = listed.map(k => make('button', { type: 'button', 'aria-pressed': String(chosen === k), onclick: () => choose(k) },
-    make('i', { class: `swatch ${chosen === k && colour[k] === 'other' ? 'c1' : colour[k]}`, 'aria-hidden': 'true' }), named(factor.labels[k], 24)));
+    make('i', { class: `swatch ${chosen === k && color[k] === 'other' ? 'c1' : color[k]}`, 'aria-hidden': 'true' }), named(factor.labels[k], 24)));
   const more = factor.labels.length - listed.length;
   return [...found, more > 0 ? make('span', { class: 'note' }, `and ${whole(more)} more`) : null].filter(Boolean);
 }
@@ -57,8 +57,8 @@ function paintCloud(factor, chosen, width) {
   const said = `${factor.labels.length} groups of ${short(factor.name)}`;
   const svg = picture(width, height, 'The fused cloud', said, 'cloud');
   svg.append(density(x, y, unit), ...dots(factor, chosen, x, y), ...rings(factor, chosen, x, y));
-  const colour = colours(factor);
-  const large = [...factor.labels.keys()].filter(k => chosen === null ? colour[k] !== 'other' : chosen === k)
+  const color = colors(factor);
+  const large = [...factor.labels.keys()].filter(k => chosen === null ? color[k] !== 'other' : chosen === k)
     .map(k => ({ name: factor.labels[k], x: x(factor.means[k][0]), y: y(factor.means[k][1]) }));
   svg.append(...labels(large, 0, width, height - 20));
   svg.append(text(found.second === 'between' ? '→ separates most, ↑ next' : '→ separates most', width - 4, height - 5, 'end', 'axis'));
@@ -79,14 +79,14 @@ function density(x, y, unit) {
   return layer;
 }
 
-// All points of a colour in one path: thousands cost as little as one.
+// All points of a color in one path: thousands cost as little as one.
 function dots(factor, chosen, x, y) {
   const points = data.projection.points;
   if (!points) return [];
-  const colour = colours(factor), codes = points.codes[factor.name], paths = new Map();
+  const color = colors(factor), codes = points.codes[factor.name], paths = new Map();
   points.at.forEach(([px, py], k) => {
     const own = codes[k];
-    const kind = own < 0 ? 'other' : chosen === null ? colour[own] : own === chosen ? (colour[own] === 'other' ? 'c1' : colour[own]) : 'faint';
+    const kind = own < 0 ? 'other' : chosen === null ? color[own] : own === chosen ? (color[own] === 'other' ? 'c1' : color[own]) : 'faint';
     paths.set(kind, `${paths.get(kind) || ''}M${x(px).toFixed(1)} ${y(py).toFixed(1)}h0`);
   });
   const order = [...paths.keys()].sort((a, b) => (b === 'faint') - (a === 'faint') || (b === 'other') - (a === 'other'));
@@ -94,10 +94,10 @@ function dots(factor, chosen, x, y) {
 }
 
 function rings(factor, chosen, x, y) {
-  const colour = colours(factor);
-  const seen = [...factor.labels.keys()].filter(k => chosen === null ? colour[k] !== 'other' || factor.labels.length <= 200 : k === chosen);
+  const color = colors(factor);
+  const seen = [...factor.labels.keys()].filter(k => chosen === null ? color[k] !== 'other' || factor.labels.length <= 200 : k === chosen);
   return seen.map(k => {
-    const kind = chosen === k && colour[k] === 'other' ? 'c1' : colour[k];
+    const kind = chosen === k && color[k] === 'other' ? 'c1' : color[k];
     const found = draw('circle', { cx: x(factor.means[k][0]).toFixed(1), cy: y(factor.means[k][1]).toFixed(1), r: kind === 'other' ? 3.5 : 6.5, class: `mean ${kind}` });
     found.addEventListener('pointerenter', () => tell([isolated(factor.labels[k]), 'mean of its rows'], found.getBoundingClientRect()));
     found.addEventListener('pointerleave', hush);

@@ -31,16 +31,16 @@ function paintDrift(found, width) {
 
 function periodMarks(found, k, px, y, value) {
   if (!Number.isFinite(value)) return [];
-  const colour = found.alarm[k] ? 'c1' : 'c0';
+  const color = found.alarm[k] ? 'c1' : 'c0';
   const low = real(found.lower && found.lower[k]), high = real(found.upper && found.upper[k]);
   const dot = found.alarm[k]
-    ? draw('rect', { x: (px - 5.5).toFixed(1), y: (y(value) - 5.5).toFixed(1), width: 11, height: 11, transform: `rotate(45 ${px.toFixed(1)} ${y(value).toFixed(1)})`, class: `point ${colour}` })
-    : draw('circle', { cx: px.toFixed(1), cy: y(value).toFixed(1), r: 5, class: `point ${colour}` });
+    ? draw('rect', { x: (px - 5.5).toFixed(1), y: (y(value) - 5.5).toFixed(1), width: 11, height: 11, transform: `rotate(45 ${px.toFixed(1)} ${y(value).toFixed(1)})`, class: `point ${color}` })
+    : draw('circle', { cx: px.toFixed(1), cy: y(value).toFixed(1), r: 5, class: `point ${color}` });
   const words = [isolated(found.periods[k]), `distance ${number(value)}`, ...(Number.isFinite(low) ? [`${number(low)} to ${number(high)}`] : []),
     ...(found.pvalue ? [`p ${probability(found.pvalue[k])}${found.alarm[k] ? ', alarm' : ''}`] : [])];
   dot.addEventListener('pointerenter', () => tell(words, dot.getBoundingClientRect()));
   dot.addEventListener('pointerleave', hush);
-  return [Number.isFinite(low) ? line(px, y(low), px, y(high), `error ${colour}`) : null, dot].filter(Boolean);
+  return [Number.isFinite(low) ? line(px, y(low), px, y(high), `error ${color}`) : null, dot].filter(Boolean);
 }
 
 function driftTable(found) {

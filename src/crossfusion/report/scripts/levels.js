@@ -19,14 +19,14 @@ function hierarchy(entry, title) {
   const unbiased = parts(entry, 'unbiased');
   const corrected = unbiased.every(share => share >= 0);
   const shares = corrected ? unbiased : parts(entry, 'distance');
-  const order = [...new Set(data.levels.flatMap(each => each.levels.map(level => level.level)))];  // a level has one colour
+  const order = [...new Set(data.levels.flatMap(each => each.levels.map(level => level.level)))];  // a level has one color
   const names = [...entry.levels.map(level => level.level), 'within the finest groups'];
-  const colour = k => k < entry.levels.length ? `c${order.indexOf(names[k]) % 8}` : 'rest';
+  const color = k => k < entry.levels.length ? `c${order.indexOf(names[k]) % 8}` : 'rest';
   const said = names.map((name, k) => `${short(name)} ${percent(shares[k])}`).join(', ');
   const bar = make('div', { class: 'bar', role: 'img', 'aria-label': `${title}: ${said}` },
-    ...shares.map((share, k) => make('span', { class: colour(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
+    ...shares.map((share, k) => make('span', { class: color(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
       share > 0.14 ? make('em', {}, percent(share)) : null)));
-  const mark = k => make('span', {}, make('i', { class: `swatch ${colour(k)}`, 'aria-hidden': 'true' }), k < entry.levels.length ? named(names[k], 24) : names[k]);
+  const mark = k => make('span', {}, make('i', { class: `swatch ${color(k)}`, 'aria-hidden': 'true' }), k < entry.levels.length ? named(names[k], 24) : names[k]);
   const rows = entry.levels.map((level, k) => [mark(k), percent(shares[k]), number(level.unbiased), number(level.distance)]);
   rows.push([mark(entry.levels.length), percent(shares.at(-1)), '', '']);
   rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0)), number(entry.unbiased), number(entry.distance)]);

@@ -1,4 +1,4 @@
-// The distance matrix: sorted, coloured, with a cell to point at and to move through by keys.
+// The distance matrix: sorted, colored, with a cell to point at and to move through by keys.
 const ORDERS = [['cluster', 'close ones side by side'], ['name', 'name'], ['size', 'size'], ['distance', 'mean distance']];
 const NUMBERS = 10; // groups up to which cells hold numbers
 
@@ -19,7 +19,7 @@ function matrix() {
     const top = Math.max(0, ...pairs.distance.map((_, k) => shown(pairs, k)).filter(Number.isFinite));
     box.replaceChildren(heat(ordered(by), pairs, top));
     legend.replaceChildren('0', make('span', { class: 'ramp', 'aria-hidden': 'true' }), number(top),
-      make('span', { class: 'note' }, ' colour grows with the square root of the distance'));
+      make('span', { class: 'note' }, ' color grows with the square root of the distance'));
   };
   watchers.push(paint);
   const controls = make('div', { class: 'controls' }, viewChoice(),

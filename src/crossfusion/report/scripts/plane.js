@@ -42,16 +42,16 @@ function paintPlane(shown, width) {
   return found;
 }
 
-function marks(spot, colour, x, y) {
+function marks(spot, color, x, y) {
   const [px, py] = [x(spot.x.value), y(spot.y.value)];
   const found = [];
   if (spot.ring && spot.ring.every(Number.isFinite)) {
     const [rx, ry] = [x(spot.ring[0]), y(spot.ring[1])];
-    found.push(line(rx, ry, px, py, `link ${colour}`), draw('circle', { cx: rx, cy: ry, r: 6, class: `ring ${colour}` }));
+    found.push(line(rx, ry, px, py, `link ${color}`), draw('circle', { cx: rx, cy: ry, r: 6, class: `ring ${color}` }));
   }
-  if (Number.isFinite(spot.x.low)) found.push(line(x(spot.x.low), py, x(spot.x.high), py, `error ${colour}`));
-  if (Number.isFinite(spot.y.low)) found.push(line(px, y(spot.y.low), px, y(spot.y.high), `error ${colour}`));
-  found.push(draw('circle', { cx: px.toFixed(1), cy: py.toFixed(1), r: spot.main ? 6 : 5, class: `point ${colour}` }));
+  if (Number.isFinite(spot.x.low)) found.push(line(x(spot.x.low), py, x(spot.x.high), py, `error ${color}`));
+  if (Number.isFinite(spot.y.low)) found.push(line(px, y(spot.y.low), px, y(spot.y.high), `error ${color}`));
+  found.push(draw('circle', { cx: px.toFixed(1), cy: py.toFixed(1), r: spot.main ? 6 : 5, class: `point ${color}` }));
   return found;
 }
 

@@ -5,7 +5,7 @@ function theme() {
   const dark = () => root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   const say = () => {
     button.textContent = dark() ? 'Light' : 'Dark';
-    button.setAttribute('aria-label', `Switch to ${dark() ? 'light' : 'dark'} colours`);
+    button.setAttribute('aria-label', `Switch to ${dark() ? 'light' : 'dark'} colors`);
   };
   button.hidden = false;
   button.removeAttribute('aria-pressed');

@@ -22,7 +22,7 @@ Codes = NDArray[np.int64]
 
 
 def as_column(values: Any, name: str) -> "pa.Array":
-    """Values of one factor as an Arrow array of a plain type; NaN is a missing value."""
+    """Convert the values of a factor to an Arrow array of a plain type; NaN is a missing value."""
     import pyarrow as pa
 
     if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
@@ -52,7 +52,7 @@ def as_column(values: Any, name: str) -> "pa.Array":
 
 
 def _to_known_unit(times: NDArray[Any]) -> NDArray[Any]:
-    """Times in a unit that Arrow lacks, such as weeks, in the next finer one that it has."""
+    """Convert times in a unit that Arrow lacks, such as weeks, to the next finer unit that it has."""
     unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
     day = "D" if kind == "M" else "s"
     finer = {"Y": day, "M": day, "W": day, "D": day, "h": "s", "m": "s"}.get(unit)
@@ -68,14 +68,14 @@ def _to_known_unit(times: NDArray[Any]) -> NDArray[Any]:
 
 
 def decode_zoned(values: Any) -> Any:
-    """The values; categories of pandas that are times in a zone decoded, since not all PyArrows keep that zone."""
+    """Decode pandas categories with a time zone, which some PyArrow versions lose."""
     categories = getattr(getattr(values, "cat", values), "categories", None)
     kind = getattr(categories, "dtype", None)
     return values if getattr(kind, "tz", None) is None else values.astype(kind)
 
 
 def as_plain(array: Any, name: str) -> "pa.Array":
-    """One chunk of a type that can be sorted, compared and written: no dictionaries, no NaN."""
+    """Convert an array to one chunk of a type that can be sorted, compared and written: no dictionaries, no NaN."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -111,7 +111,7 @@ def _is_bytes(kind: "pa.DataType") -> bool:
 
 
 def _cast(array: "pa.Array", kind: "pa.DataType", trouble: str, remedy: str) -> "pa.Array":
-    """The same values as another type, or an error where that would change them."""
+    """Cast values to another type; raise an error if that would change them."""
     import pyarrow as pa
 
     try:
@@ -121,7 +121,7 @@ def _cast(array: "pa.Array", kind: "pa.DataType", trouble: str, remedy: str) -> 
 
 
 def as_table(by: Mapping[str, Any]) -> "pa.Table":
-    """Factor columns by name, as a table."""
+    """Make a table of factor columns."""
     import pyarrow as pa
 
     as_names([*by], "by", needed=True)
@@ -133,7 +133,7 @@ def as_table(by: Mapping[str, Any]) -> "pa.Table":
 
 
 def concat_tables(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
-    """Tables of the same factors, one after the other."""
+    """Concatenate tables of the same factors."""
     import pyarrow as pa
 
     try:
@@ -146,7 +146,7 @@ def concat_tables(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
 
 
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
-    """Refuse units of which some rows have none."""
+    """Reject missing units."""
     for name in names:
         if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
@@ -156,7 +156,7 @@ def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
 
 
 def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
-    """Number the observed combinations of the columns' values: the code of each row, and the table of combinations."""
+    """Encode the observed combinations of values: return the code of each row, and the table of combinations."""
     import pyarrow as pa
 
     try:
@@ -172,7 +172,7 @@ def encode(keys: "pa.Table") -> tuple[CodeArray, "pa.Table"]:
 
 
 def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
-    """Rank of each value of a column; of one with few distinct values, from those."""
+    """Rank the values of a column, for a dictionary column by its distinct values."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type) or not len(column):
@@ -189,7 +189,7 @@ def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
 
 
 def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:
-    """Codes of observed combinations in lexicographic order, and the rank in each column of every combination."""
+    """Encode observed combinations in lexicographic order, and list the rank of each combination in every column."""
     combined = rank[0]
     members: list[Codes] = [np.arange(sizes[0])]
     for codes, size in zip(rank[1:], sizes[1:], strict=True):
@@ -200,7 +200,7 @@ def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[C
 
 
 def renumber(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
-    """Renumber codes below `size` so that those which occur are 0, 1, 2, ...; and which those are."""
+    """Renumber the codes below `size` that occur as 0, 1, 2, ..., and list them."""
     if size <= 4 * len(codes) + 1024:
         occurs = np.bincount(codes, minlength=size) > 0
         return (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[codes], np.flatnonzero(occurs)
@@ -209,7 +209,7 @@ def renumber(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
 
 
 def _rank_values(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
-    """Rank of each value among the distinct ones, and these in ascending order, missing last."""
+    """Rank values, and list the distinct values in ascending order, missing last."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -228,13 +228,13 @@ def _rank_values(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
 
 
 def list_labels(keys: "pa.Table") -> list[Any]:
-    """Python value of each row of one column, or a tuple of several."""
+    """List the Python value of each row, or a tuple for several columns."""
     columns = [keys.column(name).to_pylist() for name in keys.column_names]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 def python_value(value: Any) -> Any:
-    """A NumPy scalar as the Python value that a factor has."""
+    """Convert a NumPy scalar to the Python value it has as a factor."""
     if isinstance(value, np.datetime64 | np.timedelta64) and np.datetime_data(value)[0] == "ns":
         value = value.astype(value.dtype.str[1:3] + "[us]")  # as factors are kept; finer ones have no Python value
     return value.item() if isinstance(value, np.generic) else value

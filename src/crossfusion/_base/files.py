@@ -9,7 +9,7 @@ from crossfusion._base.errors import FileError
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark: str = "") -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place: all of it or nothing, even if power fails.
+    """Write a file atomically: `write` fills a temporary file, which then replaces `path`.
 
     `mark` is in the temporary file's name.
     """
@@ -33,12 +33,12 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[str], None], mark
 
 
 def make_write_error(path: str | os.PathLike[str], problem: OSError) -> FileError:
-    """The error that tells why a file cannot be written."""
+    """Make the error that says why a file cannot be written."""
     return FileError(path, f"cannot be written ({problem.strerror or problem})", "check the space and rights there")
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made if it does not exist."""
+    """Create a folder if it does not exist, and return it."""
     if folder.is_file():
         raise FileError(folder, "is a file", "name a folder")
     try:
@@ -49,12 +49,12 @@ def make_folder(folder: Path) -> Path:
 
 
 def make_temporary_prefix(target: Path, mark: str) -> str:
-    """What the names of temporary files of a target begin with."""
+    """Make the prefix of the names of a target's temporary files."""
     return str(target.with_name(f".{target.name}.{mark}"))
 
 
 def _sync(path: str | Path, flags: int) -> None:
-    """Have what was written reach the disk."""
+    """Flush a file or folder to disk."""
     descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
@@ -63,7 +63,7 @@ def _sync(path: str | Path, flags: int) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text: all of it or nothing."""
+    """Write text atomically."""
 
     def write(temporary: str) -> None:
         Path(temporary).write_text(text, encoding="utf-8", newline="\n")
@@ -72,7 +72,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a file whose folder does not exist."""
+    """Reject a file whose folder does not exist."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise FileError(os.fspath(path), f"cannot be written: there is no folder {folder}", "make it first")

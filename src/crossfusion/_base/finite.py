@@ -1,4 +1,4 @@
-"""Rows with NaN or infinite values: which they are, and what becomes of them."""
+"""Rows with NaN or infinite values: find them, and raise an error or drop them."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -11,13 +11,13 @@ from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
 from crossfusion._base.text import MAX_LISTED_GROUPS, label_text
 
-SPLIT_BYTES = 8 * 2**20  # bytes looked at in one go
+SPLIT_BYTES = 8 * 2**20  # bytes checked at a time
 NAN_OPTIONS = ("raise", "drop")  # what can be done about such rows
 DROP_REMEDY = f"leave those rows out with {arg('nan', 'drop')}"  # the usual way out
 
 
 def require_finite(rows: NDArray[Any], name: str, nan: str, way_out: str = DROP_REMEDY) -> NDArray[Any]:
-    """Rows that are finite, if the others may be left out."""
+    """Return the finite rows if others may be dropped; otherwise raise an error."""
     finite = find_finite_rows(rows)
     check = FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)
@@ -38,26 +38,26 @@ def split_rows(rows: Any, size: int = SPLIT_BYTES) -> Iterable[tuple[int, Any]]:
 
 
 def find_finite_rows(rows: Any) -> NDArray[np.bool_]:
-    """Which rows hold only finite values."""
+    """Find the rows that contain only finite values."""
     if isinstance(rows, LazyRows):
         return rows.find_finite()
     masks = [
-        np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
-        if isinstance(block, np.ndarray)
-        else _find_finite_sparse(block)
-        for _, block in split_rows(rows)
+        np.isfinite(chunk.astype(np.float64, copy=False)).all(axis=1)
+        if isinstance(chunk, np.ndarray)
+        else _find_finite_sparse(chunk)
+        for _, chunk in split_rows(rows)
     ]
     return np.concatenate([np.ones(0, bool), *masks])
 
 
-def _find_finite_sparse(block: Any) -> NDArray[np.bool_]:
-    owner = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    bad = np.bincount(owner[~np.isfinite(block.data)], minlength=block.shape[0])
+def _find_finite_sparse(chunk: Any) -> NDArray[np.bool_]:
+    owner = np.repeat(np.arange(chunk.shape[0]), np.diff(chunk.indptr))
+    bad = np.bincount(owner[~np.isfinite(chunk.data)], minlength=chunk.shape[0])
     return np.asarray(bad == 0)
 
 
 class FiniteCheck:
-    """Counts and locates rows that are not finite, over any number of blocks, and says so once.
+    """Counts and locates rows that are not finite, over any number of chunks, and reports them once.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class FiniteCheck:
         self.where = ""
 
     def see(self, rows: Any, finite: NDArray[np.bool_] | None, first: int = 0) -> None:
-        """Take note of rows, of which the first has this index: which of them are finite (None: all)."""
+        """Record which rows of a chunk are finite (None: all); `first` is the index of its first row."""
         if finite is not None:
             if not self.bad:
                 self.where = self._first(rows, finite, first)
@@ -88,7 +88,7 @@ class FiniteCheck:
         return f"row {start + first}, feature {feature}"
 
     def settle(self, nan: str, way_out: str = DROP_REMEDY, so_far: bool = False) -> int:
-        """Raise, or warn and return the number of rows left out."""
+        """Raise an error, or warn and return the number of dropped rows."""
         if self.bad == 0:
             return 0
         rows = f"the first {self.rows}" if so_far else f"{self.rows}"
@@ -103,6 +103,6 @@ LOST_GROUPS = "groups without a finite row are gone"  # how that warning begins
 
 
 def warn_about_lost_groups(gone: Collection[Any]) -> None:
-    """Name groups of which no row was finite, if there are any."""
+    """Warn about groups without a finite row, if there are any."""
     if gone:
         warn(f"{LOST_GROUPS} ({len(gone)}): {', '.join(sorted(map(label_text, gone))[:MAX_LISTED_GROUPS])}")

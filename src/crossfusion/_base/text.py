@@ -1,4 +1,4 @@
-"""Values as text: for people in tables, for machines in JSON."""
+"""Values as text for tables, and as plain values for JSON."""
 
 import json
 import math
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-MAX_CELL_WIDTH = 60  # characters of a cell in a table
-MAX_LISTED_GROUPS = 8  # groups that a repr lists before it says how many more there are
+MAX_CELL_WIDTH = 60  # characters
+MAX_LISTED_GROUPS = 8  # in a repr or a message
 
 
 def plain_number(value: float) -> float:
-    """Whole numbers as int, so that counts read as counts."""
+    """Convert whole numbers to int, so that counts print without a decimal point."""
     return int(value) if float(value).is_integer() else float(value)
 
 
@@ -31,12 +31,12 @@ def label_text(label: Any) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text that fits into a column."""
+    """Shorten a text to fit into a column."""
     return text if len(text) <= MAX_CELL_WIDTH else f"{text[: MAX_CELL_WIDTH - 1]}…"
 
 
 def plain_value(value: Any) -> Any:
-    """Plain Python for JSON: infinity as "inf", undefined numbers as null, dates in ISO form, keys as strings."""
+    """Convert a value to plain Python for JSON: infinity as "inf", NaN as None, dates in ISO form, keys as strings."""
     if is_dataclass(value):
         return value.to_dict() if hasattr(value, "to_dict") else plain_value(field_values(value))
     if isinstance(value, float | np.floating):
@@ -59,7 +59,7 @@ def field_values(entry: Any) -> dict[str, Any]:
 
 
 def _stringify_keys(mapping: Mapping[Hashable, Any]) -> list[str]:
-    """Distinct strings for the keys of a mapping: plain where that is unambiguous, else in JSON notation."""
+    """Convert the keys of a mapping to distinct strings: plain if unambiguous, otherwise in JSON notation."""
     values = [plain_value(key) for key in mapping]
     plain = [value if isinstance(value, str) else json.dumps(value) for value in values]
     if len(set(plain)) == len(plain):
@@ -68,7 +68,7 @@ def _stringify_keys(mapping: Mapping[Hashable, Any]) -> list[str]:
 
 
 def number_text(value: float | None, digits: int = 4) -> str:
-    """A number for a table; a dash where it is undefined."""
+    """Format a number for a table; a dash if it is undefined."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -77,7 +77,7 @@ def number_text(value: float | None, digits: int = 4) -> str:
 
 
 def interval_text(value: float | None, interval: tuple[float, float] | None, digits: int = 4) -> str:
-    """A number for a table, with its interval if there is one."""
+    """Format a number for a table, with its interval if there is one."""
     text = number_text(value, digits)
     if interval is None:
         return text
@@ -85,14 +85,14 @@ def interval_text(value: float | None, interval: tuple[float, float] | None, dig
 
 
 def percent(share: float | None) -> str:
-    """A share for a table; a dash where it is undefined."""
+    """Format a share as a percentage for a table; a dash if it is undefined."""
     return "–" if share is None or math.isnan(share) else f"{share:.1%}"
 
 
 def text_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0, left: Collection[int] = (0,)
 ) -> str:
-    """Plain aligned columns: those in `left` to the left, the others to the right."""
+    """Format a table of aligned columns: those in `left` left-aligned, the others right-aligned."""
     cells = [[*map(shorten, row)] for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     lines = [

@@ -1,7 +1,7 @@
-"""Threads for work that is made of matrix products.
+"""Threads for work that consists of matrix products.
 
-BLAS has threads of its own. Called from several threads at once, or on cores that others use, they mostly wait for one
-another. So the products run on one BLAS thread each, and the blocks are spread over ours. Where BLAS cannot be told so
+BLAS has its own threads. Called from several threads at once, or on busy cores, they mostly wait for one
+another. So each product runs on one BLAS thread, and the tasks run on our threads. If BLAS cannot be limited
 (threadpoolctl, which scikit-learn brings along, is missing), one product runs at a time, on the threads of BLAS.
 """
 
@@ -25,7 +25,7 @@ _limits: Any = None
 
 
 def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Matrix product, from inside ``spread``."""
+    """Multiply matrices, inside `map_threads`."""
     if _load_blas() is not None:
         return np.matmul(a, b, out=out)
     with _product:
@@ -34,7 +34,7 @@ def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = Non
 
 @contextmanager
 def map_threads(tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """`map` for some number of tasks that multiply matrices, on all cores; results come in their order."""
+    """Provide a `map` on all cores for tasks that multiply matrices; results keep their order."""
     threads = min(thread_count(), tasks)
     with _limit_blas():
         if threads < 2:
@@ -55,7 +55,7 @@ def _load_blas() -> Any:
 
 @contextmanager
 def _limit_blas() -> Iterator[None]:
-    """Limit BLAS while anyone is inside; the last one out restores what the first one found."""
+    """Limit BLAS to one thread; the last of nested users restores the original limit."""
     blas = _load_blas()
     _count_users(blas, 1)
     try:
@@ -75,7 +75,7 @@ def _count_users(blas: Any, change: int) -> None:
 
 
 def thread_count() -> int:
-    """Number of threads: the cores this process may use, or fewer if OMP_NUM_THREADS says so."""
+    """Return the number of threads: the cores this process may use, or fewer if OMP_NUM_THREADS says so."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wish = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores

@@ -1,4 +1,4 @@
-"""The only place that checks what users pass in."""
+"""Checks of arguments that users pass."""
 
 import sys
 from collections import Counter
@@ -14,7 +14,7 @@ from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
 
-MAX_EXTENT = 1e140  # extent of two clouds whose squared distances, and sums of them, float64 can hold
+MAX_EXTENT = 1e140  # range of values whose squared distances, and sums of them, float64 can hold
 CPU_DEVICES = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
 
 
@@ -83,7 +83,7 @@ def _view_array(values: Any) -> NDArray[Any]:
 
 
 def check_no_labels(b: Any, rows: int) -> None:
-    """Refuse labels in the place of the second array, which the message on its type or shape would not mend."""
+    """Reject labels passed in place of the second array, with a message that says so."""
     listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
     if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
         raise InputError(
@@ -92,7 +92,7 @@ def check_no_labels(b: Any, rows: int) -> None:
 
 
 def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two clouds of finite rows of the same features, as C-ordered float64."""
+    """Convert two arrays of finite rows with the same features to C-ordered float64."""
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
     for name, values in rows.items():
@@ -101,17 +101,17 @@ def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
                 name, problem="is sparse, which only the distances called cfd take", remedy=f"pass {name}.toarray()"
             )
         check_some_rows(values.shape[0], name)
-    clouds = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
-    low, high = (float(extreme(list(map(extreme, clouds)))) for extreme in (np.min, np.max))  # NaN if any value is
+    arrays = np.ascontiguousarray(rows["a"], np.float64), np.ascontiguousarray(rows["b"], np.float64)
+    low, high = (float(extreme(list(map(extreme, arrays)))) for extreme in (np.min, np.max))  # NaN if any value is
     if not np.isfinite([low, high]).all():
         for name, values in rows.items():
             require_finite(values, name, "raise", f"leave those rows out, {name}[np.isfinite({name}).all(axis=1)]")
     _check_squarable(high - low)
-    return clouds
+    return arrays
 
 
 def _check_squarable(extent: float) -> None:
-    """Refuse clouds whose squared distances leave the range of float64 at either end."""
+    """Reject rows whose squared distances overflow or underflow float64."""
     if extent > MAX_EXTENT or 0 < extent < 1 / MAX_EXTENT:
         way = "down" if extent > 1 else "up"
         raise InputError(
@@ -121,7 +121,7 @@ def _check_squarable(extent: float) -> None:
 
 
 def check_same_dim(dims: dict[str, int]) -> None:
-    """Refuse rows of different numbers of features."""
+    """Reject different numbers of features."""
     if len(set(dims.values())) > 1:
         said = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
         raise InputError(
@@ -130,7 +130,7 @@ def check_same_dim(dims: dict[str, int]) -> None:
 
 
 def check_same_factors(names: Mapping[str, Sequence[str]]) -> None:
-    """Refuse summaries by different factors; their order does not matter."""
+    """Reject summaries by different factors; the order does not matter."""
     if len({frozenset(factors) for factors in names.values()}) > 1:
         said = ", ".join(f"{name} has {' and '.join(factors)}" for name, factors in names.items())
         raise InputError(
@@ -139,7 +139,7 @@ def check_same_factors(names: Mapping[str, Sequence[str]]) -> None:
 
 
 def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse summaries of rows that were made in different ways, and say in which."""
+    """Reject summaries with different tags."""
     for tag in sorted({tag for entries in tags.values() for tag in entries}):
         values = {name: entries.get(tag) for name, entries in tags.items()}
         if len(set(values.values())) > 1:
@@ -150,30 +150,30 @@ def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_some_rows(count: float, name: str) -> None:
-    """Refuse a group without rows."""
+    """Reject a group without rows."""
     if not count > 0:
         raise InputError(name, problem="has no rows", remedy="a distance needs at least one row in each group")
 
 
 def check_option(value: Any, allowed: Sequence[str], name: str) -> None:
-    """Refuse a value that is none of the named options."""
+    """Reject a value that is not one of the options."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(name, value, "is not known", f"choose {' or '.join(map(repr, allowed))}")
 
 
 def is_real(value: Any) -> bool:
-    """Whether this is one number, of Python or NumPy; true and false are none."""
+    """Return whether a value is a Python or NumPy number; booleans are not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_fraction(value: Any, name: str, below: float = 0.5) -> None:
-    """Refuse what is not a share from 0 up to a limit."""
+    """Reject a value that is not a share from 0 up to a limit."""
     if not is_real(value) or not 0 <= value < below:
         raise InputError(name, value, f"must be a share from 0 up to, but not including, {below:g}")
 
 
 def check_level(value: Any, *, needed: bool = False) -> None:
-    """Refuse a confidence level that is none; None stands for no interval, unless there has to be one."""
+    """Reject an invalid confidence level; None means no interval, unless one is needed."""
     if (value is not None or needed) and not (is_real(value) and 0.5 <= value <= 1 - 1e-9):
         raise InputError(
             "level", value, "must be a confidence level from 0.5 up to, but not including, 1, such as 0.95"
@@ -181,7 +181,7 @@ def check_level(value: Any, *, needed: bool = False) -> None:
 
 
 def check_rate(value: Any, name: str) -> None:
-    """Refuse what is not a rate of errors; None stands for no alarm."""
+    """Reject an invalid rate of false alarms; None means no alarm."""
     if value is not None and not (is_real(value) and 1e-6 <= value <= 0.5):
         raise InputError(
             name,
@@ -191,33 +191,33 @@ def check_rate(value: Any, name: str) -> None:
 
 
 def check_positive(value: Any, name: str) -> None:
-    """Refuse what is not a finite number above zero."""
+    """Reject a value that is not a finite number above zero."""
     too_large = isinstance(value, int) and value > sys.float_info.max
     if not is_real(value) or too_large or not 0 < value < np.inf:
         raise InputError(name, value, "must be a finite number above 0")
 
 
 def check_whole(value: Any, name: str, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+    """Reject a value that is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(name, value, f"must be a whole number, {least} or more")
 
 
 def check_seed(value: Any, below: float = np.inf) -> None:
-    """Refuse what is not a seed; scikit-learn takes those below 2³² only."""
+    """Reject an invalid seed; scikit-learn accepts seeds below 2³² only."""
     check_whole(value, "seed", least=0)
     if value >= below:
         raise InputError("seed", value, f"must be below {below:,}, as scikit-learn has it")
 
 
 def check_wait(value: Any) -> None:
-    """Refuse what is not a number of seconds."""
+    """Reject a value that is not a number of seconds."""
     if not is_real(value) or not 0 <= value < np.inf:
         raise InputError("wait", value, "must be a number of seconds, 0 or more")
 
 
 def check_length(length: int, expected: int, name: str, of: str) -> None:
-    """Refuse labels that do not pair with the rows."""
+    """Reject labels that do not match the rows in number."""
     if length != expected:
         raise InputError(
             name,
@@ -227,7 +227,7 @@ def check_length(length: int, expected: int, name: str, of: str) -> None:
 
 
 def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder: str) -> None:
-    """Refuse names that do not exist, and suggest the one that was meant."""
+    """Reject unknown names, and suggest the closest one."""
     for name in wanted:
         if not isinstance(name, Hashable) or name not in known:
             near = get_close_matches(str(name), list(known), n=1)
@@ -236,7 +236,7 @@ def check_known(wanted: Iterable[str], known: Collection[str], what: str, holder
 
 
 def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None:
-    """Refuse columns whose name stands for two."""
+    """Reject column names that occur twice."""
     times = Counter(names)
     for name in wanted:
         if times[name] > 1:
@@ -246,7 +246,7 @@ def check_once(wanted: Iterable[str], names: Sequence[str], holder: str) -> None
 def as_names(
     value: str | Iterable[Any] | None, name: str, what: str = "factor", *, needed: bool = False
 ) -> tuple[str, ...]:
-    """One name or several of what is named, as a tuple; the same name twice is refused, and none if one is needed."""
+    """Convert one name or several to a tuple; reject duplicates, and no name if one is needed."""
     one = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
     several = isinstance(value, Iterable) and not isinstance(value, str)
     names: tuple[Any, ...] = () if value is None else tuple(value) if several else (value,)
@@ -260,7 +260,7 @@ def as_names(
 
 
 def as_tags(value: Any) -> dict[str, str]:
-    """Tags as a mapping of text to text, in the order of their names."""
+    """Convert tags to a dict of text to text, sorted by name."""
     if not isinstance(value, Mapping) or not all(isinstance(entry, str) for pair in value.items() for entry in pair):
         raise InputError("tags", value, "must map text to text, such as {'encoder': 'virchow'}")
     if not all(name.strip() for name in value):
@@ -269,14 +269,14 @@ def as_tags(value: Any) -> dict[str, str]:
 
 
 def check_tags(tags: Mapping[str, str], by: Iterable[str]) -> None:
-    """Refuse a tag that has the name of a factor."""
+    """Reject a tag with the name of a factor."""
     for name in by:
         if name in tags:
             raise InputError("tags", problem=f"has {name!r}, which is a factor too", remedy="rename the tag")
 
 
 def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
-    """How often each row counts."""
+    """Convert frequencies of rows to an array, and check them."""
     try:
         frequency = np.asarray(values, np.float64)
     except (TypeError, ValueError) as problem:

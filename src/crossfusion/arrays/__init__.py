@@ -1,4 +1,4 @@
-"""The same questions asked of arrays directly."""
+"""Distances and tests computed from arrays directly."""
 
 from crossfusion.arrays import distance
 from crossfusion.arrays.dispersion import dispersion_test

@@ -86,7 +86,7 @@ def dispersion_test(
 
 
 def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
-    """By what factor each cell's rows are closer to its estimated centroid than to the true one.
+    """Estimate by what factor the rows of each cell are closer to the estimated centroid than to the true one.
 
     With the cell's variance σ² and V the squared error of its mean, √(σ² / (σ² + V)); of n independent rows √(1 − 1/n).
     """

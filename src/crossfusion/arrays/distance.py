@@ -153,7 +153,7 @@ def cfd(
 def _compare_labels(
     rows: Any, labels: Any, given: Any, units: Any, weights: str, trim: float, nan: str, level: float | None
 ) -> Fusion:
-    """Distance of the groups of one array."""
+    """Compute the distance between the groups of one array."""
     by = {"labels": labels} if given is None else {"labels": labels, "given": given}
     keys = factors.as_table(by)
     check_length(keys.num_rows, rows.shape[0], "labels", "x")
@@ -178,12 +178,12 @@ def _compare_labels(
 
 
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
-    """Codes in which rows that are not finite are out; no rows: all are."""
+    """Set the codes of rows that are not finite to -1; without rows, all are finite."""
     return codes if rows is None else np.where(find_finite_rows(rows), codes, np.int32(-1))
 
 
 def _encode_units(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None:
-    """Code of the unit of each row of each array, equal units having equal codes in all of them."""
+    """Encode the unit of each row of each array, with common codes for all arrays."""
     if units is None:
         return None
     several = units if len(rows) > 1 else (units,)
@@ -207,7 +207,7 @@ def _add_interval(
     weight: FloatArray,
     level: float | None,
 ) -> Fusion:
-    """A distance with its interval, and a look at the shape of the groups, from the rows: independent, or of units."""
+    """Add the interval, and a caution about the shape of groups, from independent rows or from units."""
     if units is None or _has_one_row_each(units):
         if level is None:
             return fusion
@@ -222,7 +222,7 @@ def _add_interval(
 
 
 def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
-    """Whether no unit has two rows, so that rows are as independent as units."""
+    """Return whether every unit has one row, so that rows are independent."""
     codes = np.concatenate(units)
     return len(codes) == int(codes.max()) + 1
 
@@ -230,7 +230,7 @@ def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
 def _reduce_units(
     chunks: Sequence[LabeledRows], units: Sequence[CodeArray], design: Design
 ) -> tuple[UnitMoments, list[LabeledRows]]:
-    """Moments of the units in each cell, and of each of these one row alone."""
+    """Compute the moments of the units in each cell, and select one row of each unit and cell."""
     moments, cells, owners, firsts = [], [], [], []
     for chunk, unit in zip(chunks, units, strict=True):
         width = int(unit.max()) + 1
@@ -252,7 +252,7 @@ def _reduce_units(
 def _reduce_trimmed(
     rows: Any, codes: CodeArray | None, groups: int, trim: float, nan: str, name: str
 ) -> tuple[Moments, int]:
-    """Moments of each group, after trimming, and how many rows were not finite."""
+    """Compute the moments of each group after trimming, and the number of rows that were not finite."""
     moments, finite = reduce_groups(rows, codes, groups, name=name)
     check = FiniteCheck(name)
     check.see(rows, finite)
@@ -267,7 +267,7 @@ def _reduce_trimmed(
 
 
 def _trim_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray, trim: float) -> CodeArray:
-    """Codes in which the farthest share of each group's rows, rounded down, is out; the later of equals goes first."""
+    """Set the codes of the farthest share of each group's rows, rounded down, to -1; of equals, the later."""
     order = np.lexsort((distance, codes))
     order = order[codes[order] >= 0]
     sorted_codes = codes[order]

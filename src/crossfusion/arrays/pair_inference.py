@@ -1,4 +1,4 @@
-"""Limits and p-values of all pairs of groups whose rows are independent."""
+"""Confidence limits and p-values of all pairs of groups with independent rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from crossfusion.inference import TestResult, add_pvalues, ask_pairs, fill_matri
 
 
 def count_pairs(result: Pairwise) -> int:
-    """Pairs that share a stratum."""
+    """Count the pairs that share a stratum."""
     return int(np.sum(result.overlap > 0) - len(result.labels)) // 2
 
 
@@ -31,9 +31,9 @@ def infer_pairs(
     adjust: str,
     progress: Callable[[int], None] | None = None,
 ) -> Pairwise:
-    """The distances of all pairs with their limits and p-values, from the rows and the codes of their groups.
+    """Add confidence limits and p-values of all pairs, from the rows and the codes of their groups.
 
-    `progress` is told each interval and each test that is done.
+    `progress` is called after each interval and each test.
     """
 
     def select(a: int, b: int) -> tuple[Any, Any, Any]:

@@ -103,7 +103,7 @@ def permutation_test(
 
 
 def make_keys(rows: Any, **columns: Any) -> "pa.Table":
-    """Factors of the rows, those that are there; each has one entry a row. Pairs are called units from here on."""
+    """Make a table of the factors that were passed, one entry per row; pairs become units."""
     keys = factors.as_table(
         {name: values for name, values in columns.items() if name == "labels" or values is not None}
     )
@@ -114,7 +114,7 @@ def make_keys(rows: Any, **columns: Any) -> "pa.Table":
 
 
 def run_row_test(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:
-    """Test of rows with factors labels, and if need be strata and units (None: rows stand for themselves)."""
+    """Test rows with the factors labels and, optionally, strata and units; without `crossed`, rows are the units."""
     entry, entries = factors.encode(keys)
     reduced = _pays_to_reduce(rows.shape[0], entries.num_rows, crossed)
     if not reduced:
@@ -138,12 +138,12 @@ def _pays_to_reduce(rows: int, entries: int, crossed: bool | None) -> bool:
 
 
 def drop_units(keys: "pa.Table") -> "pa.Table":
-    """The factors that define the cells."""
+    """Drop the units from a table of factors, which leaves those that define cells."""
     return keys.select([name for name in keys.column_names if name != "units"])
 
 
 def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
-    """Moments of rows, all of which must be finite."""
+    """Compute the moments of rows, which must be finite."""
     moments, finite = reduce_groups(rows, codes, groups, name="x")
     check = FiniteCheck("x")
     check.see(rows, finite)
@@ -152,7 +152,7 @@ def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
 
 
 def make_design(moments: Moments, cells: "pa.Table") -> Design:
-    """Cells of labels within strata."""
+    """Make the design of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
     return Design(moments, group, _encode_strata(cells), factors.list_labels(groups))
 
@@ -162,6 +162,6 @@ def _encode_strata(keys: "pa.Table") -> Codes:
 
 
 def make_codes(keys: "pa.Table") -> tuple[Codes, Codes, Codes | None]:
-    """Codes of labels, strata and units."""
+    """Encode labels, strata and units."""
     unit = factors.encode(keys.select(["units"]))[0] if "units" in keys.column_names else None
     return factors.encode(keys.select(["labels"]))[0], _encode_strata(keys), unit

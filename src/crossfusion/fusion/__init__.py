@@ -1,4 +1,4 @@
-"""The formula: Cross-Fusion Distance between groups, and the questions asked with it."""
+"""The formula: Cross-Fusion Distance between groups, its variants and its decompositions."""
 
 from crossfusion.fusion import array_api
 from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance

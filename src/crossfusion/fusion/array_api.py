@@ -1,7 +1,7 @@
-"""The distance of groups × strata in any array library: the formulas of `fusion`, fit to be differentiated.
+"""Differentiable Cross-Fusion Distance of groups × strata in any array library.
 
-Every library that follows the array API will do, and PyTorch. Cells without rows weigh nothing, and no division has a
-zero below it even where its result is not used: a derivative would be NaN there.
+It works with libraries that follow the array API, and with PyTorch. Empty cells have no weight, and no division has a
+zero denominator even where its result is not used, because its derivative would be NaN.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from crossfusion._base import InputError, arg
 
-MIN_FREEDOM = 1e-5  # of the weight of a cell: rounding, where rows of unequal weight are as good as one
+MIN_FREEDOM = 1e-5  # relative to the weight of a cell; less is rounding, as for a cell of one row
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ def log_ratio(xp: Any, between: Any, within: Any) -> Any:
 
 
 def _replace_zero(xp: Any, values: Any) -> Any:
-    """Values to divide by, 1 where there is nothing to divide."""
+    """Replace zeros by 1, to divide by."""
     return xp.where(values > 0, values, xp.ones_like(values))
 
 
 def _compute_weights(xp: Any, count: Any, scheme: str) -> Any:
-    """Weights of the cells, summing to 1: as `Design.weights`."""
+    """Compute the weights of the cells as `Design.weights` does."""
     if scheme == "pooled":
         return count / _replace_zero(xp, xp.sum(count))
     of_group = xp.sum(count, axis=1)
@@ -75,7 +75,7 @@ def _compute_weights(xp: Any, count: Any, scheme: str) -> Any:
 
 
 def _estimate_variance(xp: Any, cells: Cells) -> Any:
-    """Unbiased variance within each cell; a cell of one row has that of the others together, weighted by freedom."""
+    """Estimate the variance within each cell; a cell of one row gets the pooled variance of the others."""
     none = xp.zeros_like(cells.count)
     freedom = cells.count - cells.row
     several = freedom > MIN_FREEDOM * cells.count
@@ -85,13 +85,13 @@ def _estimate_variance(xp: Any, cells: Cells) -> Any:
 
 
 def check_strata(given: Any, num_given: int | None) -> None:
-    """Refuse a number of strata where there are none."""
+    """Reject a number of strata without strata."""
     if given is None and num_given is not None:
         raise InputError("num_given", num_given, f"goes with {arg('given')}, which is None", "pass both, or neither")
 
 
 def check_eps(eps: Any) -> None:
-    """Refuse a negative addition to the variance; an array may be traced, and is not looked at."""
+    """Reject a negative `eps`; arrays are not checked, since they may be traced."""
     number = isinstance(eps, int | float | np.number) and not isinstance(eps, bool)
     if not (0 <= eps < float("inf") if number else hasattr(eps, "dtype") and hasattr(eps, "shape")):
         raise InputError("eps", eps, "must be 0 or a positive variance, which is added to that within the groups")

@@ -1,4 +1,4 @@
-"""What a distance is made of: features, or the units of a factor."""
+"""Attribution of a distance to features or to units."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -120,7 +120,7 @@ def _compute_share(contribution: FloatArray, between: float) -> FloatArray:
 
 
 def attribute_to_features(design: Design, *, weights: str) -> Attribution:
-    """Split the between-variance over features; exact, as it is a sum over them."""
+    """Split the between-variance over features, of which it is the sum."""
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
     check_overlap(weight, design.stratum)
@@ -132,7 +132,7 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
 
 
 def _sum_others(values: FloatArray) -> FloatArray:
-    """For each entry the sum of all others, without subtraction."""
+    """Sum, for each entry, all other entries, without subtraction."""
     padded = np.concatenate([[0.0], values, [0.0]])
     return np.asarray(np.cumsum(padded)[:-2] + np.cumsum(padded[::-1])[::-1][2:])
 
@@ -142,7 +142,7 @@ def attribute_to_units(
 ) -> Attribution:
     """Split the between-variance over units, w_u ⟨μ_u − μ_g, μ_c − μ_g⟩, and leave each unit out in turn.
 
-    `fine` has one entry for each observed pair of a cell of the design and a unit.
+    `fine` has one entry per observed combination of a cell of the design and a unit.
     """
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
@@ -162,7 +162,7 @@ def attribute_to_units(
 
 
 def _compute_distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:
-    """Distance once some cells are replaced, or gone if empty; NaN if that leaves fewer than two groups."""
+    """Compute the distance with some cells replaced, or dropped if empty; NaN if fewer than two groups remain."""
     count, mean, sumsq = design.cells.count.copy(), design.cells.mean.copy(), design.cells.sumsq.copy()
     count[changed], mean[changed], sumsq[changed] = replacement.count, replacement.mean, replacement.sumsq
     kept = np.flatnonzero(count > 0)

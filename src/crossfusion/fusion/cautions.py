@@ -1,9 +1,9 @@
-"""When a distance of means misleads: groups that differ in spread or shape by more than in position.
+"""Cautions about groups that differ more in spread or shape than in position, where a distance of means misleads.
 
-From moments alone, the spread of single features can be compared. Clouds whose features are independent and normal are
-Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (2-Wasserstein, squared): position and spread, in the same units. Anything else
-shows in the rows. The energy distance of some of them, with and without the cells' means, tells how much of what sets
-the groups apart is not position.
+From moments alone, the spread of single features can be compared. Groups with independent normal features are
+Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (squared 2-Wasserstein): position and spread, in the same units. Differences in
+shape show in the rows only. The energy distance of sampled rows, with and without the cells' means, tells how much of
+the difference between groups is not in position.
 """
 
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ from crossfusion.fusion.design import Codes, Design, between_by_feature, split_b
 SPREAD_CAUTION = "the groups differ in spread more than in position"
 SHAPE_CAUTION = "the groups differ in shape more than in position"
 CAUTION_REMEDY = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
-MIN_SHARE = 0.01  # of the variance within, or of the mean distance between rows: less than this misleads nobody
-SPREAD_NOISE = 12  # times the size that chance gives to normal rows, for the spread of all features together
-FEATURE_NOISE = 120  # the same for features one by one, where heavy tails do not average out
-MAX_SAMPLED_ROWS = 256  # rows looked at
-MAX_SAMPLED_NUMBERS = 2**17  # in them, at most
+MIN_SHARE = 0.01  # of the variance within, or of the mean distance between rows: smaller differences are negligible
+SPREAD_NOISE = 12  # times the expected chance variation of normal rows, for the spread of all features together
+FEATURE_NOISE = 120  # the same for single features, where heavy tails do not average out
+MAX_SAMPLED_ROWS = 256  # rows
+MAX_SAMPLED_NUMBERS = 2**17  # numbers in them
 PERMUTATIONS = 99
 
 
 def caution_about_spread(design: Design, weight: FloatArray, between: float, independent: FloatArray) -> str | None:
-    """A word of caution where the features' spread sets the cells farther apart than their means do.
+    """Return a caution if cells differ more in the spread of features than in their means.
 
-    `between` is the unbiased variance between means, and `independent` counts the rows, or the units, of each cell.
+    `between` is the unbiased variance between means; `independent` is the number of rows or units of each cell.
     """
     cells, stratum = design.cells, design.stratum
     if independent.min() < 2:
@@ -49,9 +49,9 @@ def caution_about_spread(design: Design, weight: FloatArray, between: float, ind
 def caution_about_shape(
     sampled: Mapping[int, NDArray[Any]], size: float, design: Design, weight: FloatArray
 ) -> str | None:
-    """A word of caution where more than half of the energy distance between cells is left when their means are equal.
+    """Return a caution if more than half of the energy distance between cells remains when their means are equal.
 
-    `sampled` has some independent rows of each cell, around its mean and over `size`.
+    `sampled` holds independent rows of each cell, centered and divided by `size`.
     """
     each = max(2, min(MAX_SAMPLED_ROWS, MAX_SAMPLED_NUMBERS // design.cells.dim) // len(sampled))
     strata = []
@@ -79,14 +79,14 @@ def caution_about_shape(
 
 
 def _compute_distances(rows: NDArray[Any]) -> NDArray[Any]:
-    """Distances between all rows."""
+    """Compute the distances between all rows."""
     around = rows - rows.mean(axis=0)
     square = np.einsum("ij,ij->i", around, around)
     return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
 
 
 def _compute_energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:
-    """Squared energy distances between cells, weighted, without the bias of small samples."""
+    """Compute the weighted squared energy distances between cells, without small-sample bias."""
     member = (cell[:, None] == np.arange(len(weight))).astype(distances.dtype)
     size = member.sum(axis=0)
     sums = member.T @ distances @ member

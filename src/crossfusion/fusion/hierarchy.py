@@ -1,4 +1,4 @@
-"""How the separation of nested groups splits over their levels."""
+"""Decomposition of the distance between nested groups by level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Each group against all others taken together."""
+"""Distance of each group to all other groups together."""
 
 from collections.abc import Hashable
 

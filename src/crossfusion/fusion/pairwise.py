@@ -1,4 +1,4 @@
-"""The distances between all pairs of groups, from the groups' moments."""
+"""Distances between all pairs of groups."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
 
 
 def draw_multiplicities(units: UnitMoments, design: Design, draws: int, seed: int) -> FloatArray:
-    """How often each unit (columns) is in each resample (rows), drawn among the units of the same groups."""
+    """Draw how often each unit (columns) is in each resample (rows), among units of the same groups."""
     draw = np.random.default_rng(seed)
     times = np.zeros((draws, units.unit_count))
     kind = encode_strata_sets(units.unit, design.group[units.cell])
@@ -19,7 +19,7 @@ def draw_multiplicities(units: UnitMoments, design: Design, draws: int, seed: in
 
 
 def compute_replicates(units: UnitMoments, design: Design, weight: FloatArray, times: FloatArray) -> FloatArray:
-    """Distance of each resample at the design's weights, less the bias that units and their resampling add."""
+    """Compute the distance of each resample at the design's weights, corrected for bias."""
     cells, stratum = design.cells, design.stratum
     errors = estimate_unit_errors(units, design, weight).errors
     gap = units.moments.mean - cells.mean[units.cell]

@@ -1,4 +1,4 @@
-"""How well the differences of distances are known that were measured on the same units."""
+"""Intervals and ranks of differences between distances measured on the same units."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from crossfusion.inference.unit_errors import UnitErrors
 
 @dataclass(frozen=True)
 class Side:
-    """A distance, with what its units add to it."""
+    """A distance and the errors of its units."""
 
     errors: UnitErrors
     fusion: Fusion
@@ -24,7 +24,7 @@ class Side:
         return float(self.errors.errors.stderr)
 
     def asymmetry(self, limit: int) -> float:
-        """By what factor its interval is longer on a side than a symmetric one would be; 1 where it is shorter."""
+        """Ratio of one side of the interval to that of a symmetric interval, at least 1."""
         if self.fusion.interval is None or self.fusion.unbiased is None or self.fusion.level is None:
             return 1.0
         usual = self.stderr * compute_half_width(self.fusion.level, float(self.errors.errors.freedom))
@@ -32,9 +32,9 @@ class Side:
 
 
 def compute_half_widths(method: Side, reference: Side, level: float) -> tuple[float, float]:
-    """How far the limits of a difference are below and above it: what units add to it, one by one and in pairs.
+    """Compute how far the limits of a difference lie below and above it.
 
-    Where the interval of a distance is longer on one side, so is that of the difference, by its share in the errors.
+    If the interval of a distance is longer on one side, so is that of the difference, by its share of the errors.
     """
     influence = method.errors.influence - reference.errors.influence
     kernel = method.errors.kernel - reference.errors.kernel
@@ -52,12 +52,12 @@ def compute_half_widths(method: Side, reference: Side, level: float) -> tuple[fl
 
 
 def zero_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
-    """The same values, but 0 where rounding of the distances is all that is left of one."""
+    """Set values to 0 that are within the rounding error of the distances."""
     least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
     return np.where(np.abs(values) < least, 0.0, values)
 
 
 def rank_values(values: FloatArray) -> Any:
-    """Rank of each value in its row, from 1; values that are equal up to rounding share theirs."""
+    """Rank the values of each row from 1; values that are equal up to rounding share a rank."""
     rounding = 1e-12 * np.max(np.abs(values), axis=1, initial=0.0, where=np.isfinite(values))[:, None, None]
     return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)

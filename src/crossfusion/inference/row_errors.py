@@ -1,4 +1,4 @@
-"""The errors of a distance whose rows are independent, in one more pass over the rows.
+"""Errors of a distance with independent rows, from a second pass over the rows.
 
 The influence of a row z of cell c is v = ‖z − μ_g‖²/T − ‖z − μ_c‖²/W up to a constant, which is
 (1/T − 1/W) r + (2/T) a with r = ‖z − μ_c‖² and a = ⟨z − μ_c, μ_c − μ_g⟩. So the variances of r and a in each cell, and
@@ -19,18 +19,18 @@ from crossfusion.fusion import Design, between_by_feature, compute_stratum_means
 from crossfusion.inference.intervals import Errors
 from crossfusion.moments import PRODUCTS, Moments, kernel, sum_influences
 
-MAX_SAMPLED_ROWS = 512  # rows in all cells together, from which traces of squared covariances are estimated
-MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell, at most
-MIN_SAMPLED_ROWS = 16  # rows in each sample, or all there are
-MAX_SCANNED_CELLS = 64  # cells up to which each is looked for by itself; more are sorted
-READ_BYTES = 2**20  # bytes of rows, as float64
-MIN_CELL_ROWS = 3  # in a cell: two are equally far from their mean, so that their spread seems not to vary
-MAX_PAIRED_CELLS = 16  # cells of a part up to which traces of products are estimated pair by pair
+MAX_SAMPLED_ROWS = 512  # in all cells together, to estimate traces of squared covariances
+MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
+MIN_SAMPLED_ROWS = 16  # in each sample, or all rows if there are fewer
+MAX_SCANNED_CELLS = 64  # cells that are searched one by one; more are sorted
+READ_BYTES = 2**20  # of rows as float64, at a time
+MIN_CELL_ROWS = 3  # two rows are equally far from their mean, so their spread would seem not to vary
+MAX_PAIRED_CELLS = 16  # cells of a stratum whose traces of products are estimated pair by pair
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows and the cell of each; negative: left out. If there is one cell only, `only` says which."""
+    """Rows and the cell of each (negative: left out). If there is only one cell, `only` is its code."""
 
     rows: Any
     codes: CodeArray
@@ -40,7 +40,7 @@ class LabeledRows:
 def estimate_row_errors(
     chunks: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
 ) -> Errors:
-    """Errors of the distance of a design with these weights, from its rows in one or several arrays, and a sample."""
+    """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them."""
     cells, stratum = design.cells, design.stratum
     error = estimate_mean_errors(cells)  # s²/n
     if cells.count.min() < MIN_CELL_ROWS:
@@ -86,18 +86,18 @@ def estimate_row_errors(
 
 
 def bound_quadratic(bias: float, design: Design) -> float:
-    """Least variance of a quadratic form of this mean, whose rank is that of the design at most."""
+    """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
     rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
     return 2 * bias**2 / rank
 
 
 def _sum_products(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
-    """For each cell the sums of `influence.PRODUCTS` over its rows, of s = (r − σ²) / unit and a / unit."""
+    """Sum `influence.PRODUCTS` over the rows of each cell, with s = (r − σ²) / unit and a / unit."""
     if isinstance(chunk.rows, np.ndarray) and chunk.rows.nbytes >= kernel.NUMPY_MAX_BYTES:
         return sum_influences(chunk.rows, chunk.codes, cells.mean, direction, cells.dispersion, unit)
     sums = np.zeros((len(cells), len(PRODUCTS)))
-    for start, block in split_rows(chunk.rows, READ_BYTES):
-        dense = block if isinstance(block, np.ndarray) else block.toarray()
+    for start, rows in split_rows(chunk.rows, READ_BYTES):
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         codes = chunk.codes[start : start + len(dense)]
         for cell in np.unique(codes[codes >= 0]).tolist():
             own = codes == cell
@@ -110,7 +110,7 @@ def _sum_products(chunk: LabeledRows, cells: Moments, direction: FloatArray, uni
 
 
 def _combine_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rows of each cell of the second and of the fourth power of their influence."""
+    """Compute the sums of the second and fourth powers of the influence over the rows of each cell."""
     factor = np.array([comb(i + j, j) * of_square**i * of_along**j for i, j in PRODUCTS])
     power = np.array([i + j for i, j in PRODUCTS])
     terms = sums * factor
@@ -124,7 +124,7 @@ def _estimate_quadratic(
     share: FloatArray,
     variance: FloatArray,
 ) -> float:
-    """Variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
+    """Estimate the variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
 
     Q is diag(w) − w w'/w_g in each stratum g. Traces are estimated from products of sampled rows. In strata with many
     cells, where pairs of different cells hardly matter, they are bounded by the traces of the cells themselves.
@@ -146,7 +146,7 @@ def _estimate_quadratic(
 
 
 def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
-    """Trace of a cell's squared covariance, from some of its `count` rows, centered; at least that of a sphere."""
+    """Estimate the trace of a cell's squared covariance from sampled centered rows; at least that of a sphere."""
     number, dim = rows.shape
     products = rows @ rows.T
     different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
@@ -155,17 +155,17 @@ def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) ->
 
 
 def sample_rows(chunks: Sequence[LabeledRows], design: Design) -> dict[int, NDArray[np.float32]]:
-    """Some rows of each cell, around its mean and over the size of all cells; single precision will do."""
+    """Sample rows of each cell in single precision, centered and divided by the spread of all cells."""
     return {cell: rows for chunk in chunks for cell, rows in _sample_chunk(chunk, design)}
 
 
 def measure_spread(design: Design) -> float:
-    """Distance of rows from the means of their cells, as a root mean square; 1 if there is none."""
+    """Compute the root mean square distance of rows from the means of their cells; 1 if it is 0."""
     return float(np.sqrt(design.cells.dispersion.mean())) or 1.0
 
 
 def _sample_chunk(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Some rows of each cell, around its mean; which ones depends on the order of the cell's own rows alone."""
+    """Sample centered rows of each cell; the choice depends only on the order of the cell's own rows."""
     each = max(MIN_SAMPLED_ROWS, min(MAX_SAMPLED_ROWS // len(design.cells), MAX_SAMPLED_NUMBERS // design.cells.dim))
     inverse = 1 / measure_spread(design)
     cells = range(len(design.cells)) if chunk.only is None else [chunk.only]
@@ -182,7 +182,7 @@ def _sample_chunk(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDA
 
 
 def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
-    """Where the rows of a cell are, in order."""
+    """Return a function that gives the indices of the rows of a cell, in order."""
     if cells <= MAX_SCANNED_CELLS:
         return lambda cell: np.flatnonzero(chunk.codes == cell)
     order = np.argsort(chunk.codes, kind="stable")

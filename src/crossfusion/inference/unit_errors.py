@@ -1,4 +1,4 @@
-"""The errors of a distance whose rows come in units, such as patients or slides, from the moments of the units.
+"""Errors of a distance whose rows come in units, such as patients or slides, from the moments of the units.
 
 Units are independent of each other, their rows are not. A unit u that has n_uc rows of mean μ_uc in cell c adds
 e_uc = n_uc (μ_uc − μ_c) / n_c to the error of the cell's mean. So the covariance of the errors of the means of cells c
@@ -24,7 +24,7 @@ MAX_SAMPLED_ENTRIES = 2048  # entries (a unit's rows in one cell) whose products
 
 @dataclass(frozen=True)
 class UnitMoments:
-    """Moments of the rows that units have in cells, with the cell and the unit of each."""
+    """Moments of units in cells, with the cell and the unit of each entry."""
 
     moments: Moments
     cell: Codes
@@ -47,7 +47,7 @@ class UnitMoments:
 
 @dataclass(frozen=True)
 class UnitErrors:
-    """Errors of a distance, and what each unit and each pair of units adds to them.
+    """Errors of a distance, and the contribution of each unit and each pair of units.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class UnitErrors:
 
 
 def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray) -> UnitErrors:
-    """Errors of the distance of a design with these weights."""
+    """Estimate the errors of the distance of a design with these weights."""
     moments, cell, cells = units.moments, units.cell, design.cells
     if np.bincount(cell, minlength=len(cells)).min() < 2:
         raise InputError(
@@ -113,7 +113,7 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
 def _compute_influence(
     units: UnitMoments, design: Design, weight: FloatArray, within: float, total: float
 ) -> FloatArray:
-    """Sum of the influences of each unit's rows on the distance."""
+    """Sum the influence of each unit's rows on the distance."""
     moments, cell, cells, stratum = units.moments, units.cell, design.cells, design.stratum
     gap = moments.mean - cells.mean[cell]
     direction = (cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum])[cell]
@@ -124,14 +124,14 @@ def _compute_influence(
 
 
 def _compute_leverage(units: UnitMoments, weight: FloatArray, share: FloatArray) -> FloatArray:
-    """By how much of its own error each unit has moved the means that it is compared with."""
+    """Compute the share of each unit's error by which it has moved the means that it is compared with."""
     of_cell = weight[units.cell]
     squares = np.bincount(units.unit, weights=of_cell * share**2)
     return np.asarray(squares / np.bincount(units.unit, weights=of_cell * share))
 
 
 def _estimate_freedom(units: UnitMoments, design: Design, squared: FloatArray) -> float:
-    """Degrees of freedom of the standard error: units less their kinds, and fewer where single units decide."""
+    """Estimate the degrees of freedom of the standard error: units minus kinds, fewer if single units dominate."""
     freedom = float(max(units.unit_count - len(np.unique(encode_strata_sets(units.unit, design.group[units.cell]))), 1))
     linear, fourth = float(squared.sum()), float(np.sum(squared**2))
     if fourth > 0:
@@ -140,7 +140,7 @@ def _estimate_freedom(units: UnitMoments, design: Design, squared: FloatArray) -
 
 
 def _estimate_mean_errors(units: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
-    """Squared error of the mean of each cell, V_c.
+    """Estimate the squared error of the mean of each cell, V_c.
 
     Units of variance τ², with rows of variance σ² around them, give the mean of n rows an error of S τ² + σ²/n, where S
     is the sum of the units' squared shares of the rows. In Σ ‖e_uc‖² centering leaves (S − 2 Σ share³ + S²) τ² of the
@@ -159,7 +159,7 @@ def _estimate_mean_errors(units: UnitMoments, error: FloatArray, share: FloatArr
 
 
 def estimate_cell_errors(units: UnitMoments, cells: Moments) -> tuple[FloatArray, FloatArray]:
-    """Squared error of the mean of each cell, NaN where it has one unit; and the sum of its units' squared shares."""
+    """Estimate the squared error of the mean of each cell, NaN for one unit, and the sum of squared unit shares."""
     share = units.moments.count / cells.count[units.cell]
     error = (units.moments.mean - cells.mean[units.cell]) * share[:, None]
     second = np.asarray(np.bincount(units.cell, weights=share**2), float)
@@ -185,7 +185,7 @@ class StratumErrors:
 
     @property
     def variance(self) -> FloatArray:
-        """Covariance of the units themselves in two cells, of which that of the means follows."""
+        """Covariance of the units in two cells, from which that of the means follows."""
         nothing = np.zeros_like(self.squares)
         return np.divide(self.covariance, self.squares, out=nothing, where=self.squares > 0)
 
@@ -222,7 +222,7 @@ def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int
 
 
 def _compute_self_influence(stratum: StratumErrors, units: UnitMoments, share: FloatArray) -> FloatArray:
-    """What each unit's own error adds to its influence, on average; nothing if all units have the same rows."""
+    """Compute the mean effect of each unit's own error on its influence; 0 if all units have equal shares."""
     inside = np.flatnonzero(np.isin(units.cell, stratum.members))
     shares = np.zeros((units.unit_count, len(stratum.members)))
     shares[units.unit[inside], np.searchsorted(stratum.members, units.cell[inside])] = share[inside]
@@ -261,7 +261,7 @@ def _compute_kernel(
 
 
 def _correct_centering(stratum: StratumErrors, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:
-    """What centering takes from the product of the errors of different units, on average."""
+    """Compute the mean effect of centering on the products of errors of different units."""
     own = shares[unit, cell]
     crossing = shares[unit][:, cell]  # the share that the first unit has in the second one's cell
     apart = crossing + crossing.T - stratum.squares[np.ix_(cell, cell)]

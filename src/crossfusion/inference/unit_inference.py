@@ -1,4 +1,4 @@
-"""Intervals and tests of distances between groups, from the moments of the units they are made of."""
+"""Intervals and tests of distances between groups, from the moments of units."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def add_unit_errors(
     fusion: Fusion, units: UnitMoments, design: Design, weight: FloatArray, level: float | None
 ) -> Fusion:
-    """A distance with the estimate, the word of caution, and at a level the interval that its units imply."""
+    """Set the unbiased estimate, the caution and, at a level, the interval from units."""
     errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
     caution = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
@@ -29,7 +29,7 @@ def add_unit_errors(
 
 
 def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
-    """Permutation test of the groups of a design, by exchanging units, or labels within units that have several."""
+    """Test the groups of a design by permuting labels between units, or within units with several labels."""
     label, stratum = design.group[units.cell], design.stratum[units.cell]
     options = {"permutations": permutations, "seed": seed}
     crossed = is_crossed(label, units.unit)
@@ -37,7 +37,7 @@ def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed
 
 
 def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights: str, level: float | None) -> Pairwise:
-    """The distances of all pairs with the estimates, and at a level the limits, that their units imply."""
+    """Set the unbiased estimates of all pairs and, at a level, their limits from units."""
 
     def estimate(a: int, b: int) -> Errors:
         pair, cells = design.pair(a, b)
@@ -59,7 +59,7 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
 def add_tests(
     result: Pairwise, units: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
 ) -> Pairwise:
-    """The distances of all pairs with the p-values of their permutation tests."""
+    """Add the p-values of permutation tests of all pairs."""
 
     def test(a: int, b: int) -> TestResult:
         pair, cells = design.pair(a, b)
@@ -71,7 +71,7 @@ def add_tests(
 def add_pvalues(
     result: Pairwise, found: Mapping[tuple[int, int], TestResult], permutations: int, adjust: str
 ) -> Pairwise:
-    """The distances of all pairs with the outcome of their tests, p-values also adjusted for the number of pairs."""
+    """Add test results of all pairs, with p-values adjusted for the number of pairs."""
     pvalues = [tested.pvalue for tested in found.values()]
 
     def fill(values: Iterable[float], diagonal: float) -> FloatArray:
@@ -88,7 +88,7 @@ def add_pvalues(
 
 
 def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
-    """The answer for each pair of groups that share a stratum; with a warning where some have none."""
+    """Call `ask` for each pair of groups that share a stratum; warn if it fails for some pairs."""
     found: dict[tuple[int, int], T] = {}
     problems: list[InputError] = []
     for a, b in combinations(range(len(result.labels)), 2):
@@ -110,7 +110,7 @@ def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict
 
 
 def fill_matrix(result: Pairwise, values: Mapping[tuple[int, int], float], diagonal: float) -> FloatArray:
-    """Symmetric matrix of the pairs' values, NaN for those without."""
+    """Make a symmetric matrix of the values of pairs, NaN where there is none."""
     number = len(result.labels)
     fill = np.full((number, number), np.nan)
     np.fill_diagonal(fill, diagonal)

@@ -1,6 +1,6 @@
-"""The compiled loops over columns: rows of one array a feature, and moments of a strip of features.
+"""Compiled loops over columns: rows from one array per feature, and moments of a strip of features.
 
-Squares of numbers are turned over in registers, so that each is loaded and stored once.
+Squares of numbers are transposed in registers, so that each is loaded and stored once.
 """
 
 from typing import Any

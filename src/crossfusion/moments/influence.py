@@ -1,4 +1,4 @@
-"""Sums of what single rows add to a distance, in one pass by a compiled, threaded kernel."""
+"""Sums of the influence of rows on a distance, in one pass by a compiled, threaded kernel."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, reduce
@@ -21,7 +21,7 @@ def sum_influences(
     dispersion: FloatArray,
     unit: float,
 ) -> FloatArray:
-    """For each group the sums of `PRODUCTS` over its rows; a negative code leaves a row out.
+    """Sum `PRODUCTS` over the rows of each group; a negative code leaves a row out.
 
     s = (‖z − mean‖² − dispersion) / unit and a = ⟨z − mean, direction⟩ / unit.
     """
@@ -36,9 +36,9 @@ def sum_influences(
     def work(start: int, stop: int) -> FloatArray:
         sums = np.zeros((len(mean), len(PRODUCTS)))
         for begin in range(start, stop, step):
-            block = slice(begin, min(begin + step, stop))
-            part = np.ascontiguousarray(rows[block], dtype).view(np.ndarray)
-            kernel(part, codes[block], center, along, dispersion, 1 / unit, sums)
+            where = slice(begin, min(begin + step, stop))
+            chunk = np.ascontiguousarray(rows[where], dtype).view(np.ndarray)
+            kernel(chunk, codes[where], center, along, dispersion, 1 / unit, sums)
         return sums
 
     threads = thread_count()

@@ -19,7 +19,7 @@ Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
 NUMPY_MAX_BYTES = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
 CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
-SEGMENT_NUMBERS = 2**16  # numbers in a block of the NumPy route: what stays in the cache as float64
+SEGMENT_NUMBERS = 2**16  # numbers in a segment of the NumPy route, which stay in the cache as float64
 
 
 @runtime_checkable
@@ -72,18 +72,18 @@ def merge(
     group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
     origin = np.zeros_like(total[1])
     origin[codes[group_starts]] = mean[order[group_starts]]
-    for block in _split_segments(codes, max(16, min(4096, SEGMENT_NUMBERS // mean.shape[1]))):
-        entries = order[block]
-        starts = np.flatnonzero(np.diff(codes[block], prepend=-1))
-        here = codes[block][starts]
-        part = _merge_segments(
+    for batch in _split_segments(codes, max(16, min(4096, SEGMENT_NUMBERS // mean.shape[1]))):
+        entries = order[batch]
+        starts = np.flatnonzero(np.diff(codes[batch], prepend=-1))
+        here = codes[batch][starts]
+        added = _merge_segments(
             None if count is None else count[entries].astype(np.float64)[:, None],
             mean[entries].astype(np.float64),
             None if sumsq is None else sumsq[entries],
             starts,
             origin[here],
         )
-        for whole, updated in zip(total, add((total[0][here], total[1][here], total[2][here]), part), strict=True):
+        for whole, updated in zip(total, add((total[0][here], total[1][here], total[2][here]), added), strict=True):
             whole[here] = updated
     return total[0], np.add(total[1], origin, out=total[1]), total[2]
 
@@ -128,10 +128,10 @@ def _sort_by_code(
 
 
 def _split_segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
-    """Cut sorted codes into blocks in which no group occurs in two segments.
+    """Split sorted codes into batches in which no group occurs in two segments.
 
-    A segment is a stretch of one group, counted from the group's start. Long ones are blocks of their own, short ones
-    share a block; which it is depends on the segment alone.
+    A segment is a run of entries of one group, counted from the group's start. A long segment is its own batch, short
+    segments share one; which it is depends on the segment alone.
     """
     group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
     position = np.arange(len(codes)) - np.repeat(group_starts, np.diff(group_starts, append=len(codes)))
@@ -190,7 +190,7 @@ def _load_accumulate(dtype: np.dtype[Any]) -> Any:
 def _reduce_compiled(
     rows: NDArray[Any] | ChunkedRows, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
 ) -> Triple:
-    """Give each thread a stretch of rows and moments of its own, and merge these in order."""
+    """Give each thread its own range of rows and its own moments, and merge these in order."""
     dtype = np.dtype(np.float64) if wide else choose_float_type(rows.dtype)
     if isinstance(rows, ReducibleRows):
         return rows.reduce(codes, groups, dtype)
@@ -210,7 +210,7 @@ def _reduce_compiled(
 
 
 def _split_for_conversion(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """The rows as they are, or, where they need a conversion, a few megabytes at a time."""
+    """Yield the rows whole or, if they need conversion, a few megabytes at a time."""
     native = rows.dtype == dtype and rows.flags.c_contiguous
     step = max(1, len(rows)) if native else max(1, CONVERTED_BYTES // (rows.shape[1] * dtype.itemsize))
     return (rows[start : start + step] for start in range(0, len(rows), step))
@@ -255,21 +255,21 @@ def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:
     total = empty(groups, rows.shape[1])
     order, codes = _sort_by_code(None, codes, rows.shape[0])
     for where in _split_segments(codes, 4096):
-        block = rows[order[where]].astype(np.float64)
-        block.sum_duplicates()
+        chunk = rows[order[where]].astype(np.float64)
+        chunk.sum_duplicates()
         present, local = np.unique(codes[where], return_inverse=True)
         member = sparse.csr_array((np.ones(len(local)), (local, np.arange(len(local)))), (len(present), len(local)))
         count = np.bincount(local, minlength=len(present)).astype(np.float64)
-        absent = count[:, None] - (member @ _replace_data(block, np.ones(block.nnz))).toarray()
-        owner = np.repeat(local, np.diff(block.indptr))
+        absent = count[:, None] - (member @ _replace_data(chunk, np.ones(chunk.nnz))).toarray()
+        owner = np.repeat(local, np.diff(chunk.indptr))
 
-        mean = (member @ block).toarray() / count[:, None]
-        rest = (member @ _replace_data(block, block.data - mean[owner, block.indices])).toarray() - absent * mean
+        mean = (member @ chunk).toarray() / count[:, None]
+        rest = (member @ _replace_data(chunk, chunk.data - mean[owner, chunk.indices])).toarray() - absent * mean
         mean += rest / count[:, None]  # equal values have exactly their own value as mean
-        squares = (block.data - mean[owner, block.indices]) ** 2
-        sumsq = (member @ _replace_data(block, squares)).toarray() + absent * mean**2
-        part = add((total[0][present], total[1][present], total[2][present]), (count, mean, sumsq))
-        for whole, updated in zip(total, part, strict=True):
+        squares = (chunk.data - mean[owner, chunk.indices]) ** 2
+        sumsq = (member @ _replace_data(chunk, squares)).toarray() + absent * mean**2
+        merged = add((total[0][present], total[1][present], total[2][present]), (count, mean, sumsq))
+        for whole, updated in zip(total, merged, strict=True):
             whole[present] = updated
     return total
 

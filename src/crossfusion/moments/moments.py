@@ -218,7 +218,7 @@ def reduce_groups(
     threads: int | None = None,
     large: bool = False,
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
-    """Moments of each group of checked rows, of those that are finite; and which these are, if not all."""
+    """Compute the moments of the finite rows of each group, and which rows are finite, if not all."""
     total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
     finite = None if total.is_finite() else find_finite_rows(rows)
     if finite is not None and not finite.all():
@@ -231,10 +231,10 @@ def reduce_groups(
 
 
 def squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> FloatArray:
-    """Squared distance of each row from the mean of its group."""
+    """Compute the squared distance of each row from the mean of its group."""
     found = np.zeros(rows.shape[0])
-    for start, block in split_rows(rows):
-        dense = block if isinstance(block, np.ndarray) else block.toarray()
+    for start, chunk in split_rows(rows):
+        dense = chunk if isinstance(chunk, np.ndarray) else chunk.toarray()
         stop = start + dense.shape[0]
         gap = dense.astype(np.float64) - mean[codes[start:stop]]
         found[start:stop] = np.einsum("ij,ij->i", gap, gap)
@@ -242,11 +242,11 @@ def squared_distance_to_mean(rows: Any, codes: CodeArray, mean: FloatArray) -> F
 
 
 def _reduce_weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Moments, NDArray[np.bool_] | None]:
-    """Moments of one group whose rows count more or less than once; and which rows are finite, if not all."""
+    """Compute the moments of one group of weighted rows, and which rows are finite, if not all."""
     total = kernel.empty(1, rows.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for start, block in split_rows(rows):
-            dense = block if isinstance(block, np.ndarray) else block.toarray()
+        for start, chunk in split_rows(rows):
+            dense = chunk if isinstance(chunk, np.ndarray) else chunk.toarray()
             total = kernel.add(total, kernel.merge(weight[start : start + len(dense)], dense, None, None, 1))
     moments = Moments(*total)
     finite = None if moments.is_finite() else find_finite_rows(rows) | (weight == 0)
@@ -256,7 +256,7 @@ def _reduce_weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Momen
 
 
 def _has_underflowed(moments: Moments) -> bool:
-    """Whether squares may have been lost below float32; the spread of constant features is exactly zero instead."""
+    """Return whether squares may have underflowed in float32; constant features have a sum of squares of exactly 0."""
     mean_square = np.abs(moments.sumsq)
     return bool(np.any((mean_square > 0) & (mean_square < 1e-33 * moments.count[:, None])))
 

@@ -1,4 +1,4 @@
-"""The table of moments that answers every question: queries, storage, merging, comparison of corrections, drift."""
+"""The table of moments: queries, storage, merging, suppression, comparison of corrections, drift."""
 
 from crossfusion.summary import storage
 from crossfusion.summary.append import WAIT_SECONDS, append_summary, check_appendable

@@ -11,7 +11,7 @@ from crossfusion.summary.merge import check_disjoint, record_batch
 from crossfusion.summary.summary import Summary, combine, read_summary, write_summary
 
 WAIT_SECONDS = 60.0  # seconds
-TEMPORARY_MARK = "append-"  # in the names of temporary files that are written under the lock
+TEMPORARY_MARK = "append-"  # in the names of temporary files written under the lock
 NEW_NAME = "what is new"
 
 
@@ -79,7 +79,7 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
 
 
 def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags: Mapping[str, str]) -> None:
-    """Refuse, before rows are read, what could not be added to a file in the end."""
+    """Reject, before rows are read, factors and tags that cannot be added to a file."""
     if os.path.exists(path):
         check_same_factors({NEW_NAME: factors, str(path): storage.read_factors(path)})
         check_same_tags({NEW_NAME: tags, str(path): storage.read_header(path)["tags"]})
@@ -95,7 +95,7 @@ def _add(new: Summary, path: str | os.PathLike[str]) -> Summary:
 
 @contextmanager
 def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
-    """Nobody else appends to the file meanwhile; if its process dies, the system gives the lock back."""
+    """Lock the file against other appends; the system releases the lock if the process dies."""
     from filelock import FileLock, Timeout
 
     target = Path(os.path.realpath(path))
@@ -120,7 +120,7 @@ def _lock(path: str | os.PathLike[str], wait: float) -> Iterator[None]:
 
 
 def _remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Delete temporary files of processes that were killed: under the lock, none is in use."""
+    """Delete temporary files of killed processes; under the lock, none is in use."""
     start = Path(files.make_temporary_prefix(Path(os.path.realpath(path)), TEMPORARY_MARK))
     with suppress(OSError):  # what is in the way of that will be in the way of writing, and said there
         for file in start.parent.iterdir():

@@ -1,6 +1,6 @@
 """Checksums of the cells of a summary, of its file, and of a batch of rows that was added to it.
 
-They tell accidents, such as a bad copy or a cell edited by hand. Whoever changes a file on purpose can make new ones.
+They detect accidents, such as a bad copy or a cell edited by hand, but not deliberate changes.
 """
 
 import json
@@ -16,12 +16,12 @@ from crossfusion.moments import Moments
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HASHED_DIGITS = 6  # of the numbers that tell batches apart: the same rows on other threads agree far beyond that
+HASHED_DIGITS = 6  # significant digits that identify a batch; equal rows read on other threads agree in more
 ROUNDING = 1e-20  # share of the squared mean below which a squared deviation is the rounding of float64
 
 
 def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
-    """Of each cell: its factor values, then count, mean and sumsq as little-endian float64."""
+    """Hash each cell: its factor values, then count, mean and sumsq as little-endian float64."""
     fields = [np.ascontiguousarray(values, "<f8") for values in (moments.count[:, None], moments.mean, moments.sumsq)]
     found = []
     for position, key in enumerate(_encode_keys(keys)):
@@ -33,20 +33,20 @@ def hash_cells(keys: "pa.Table", moments: Moments) -> list[str]:
 
 
 def _encode_keys(keys: "pa.Table") -> list[bytes]:
-    """Factor values of each cell as text with its type, such as ``str:A``, each after its length in four bytes."""
+    """Encode the factor values of each cell as typed text, such as ``str:A``, each after its length in four bytes."""
     columns = [keys.column(name).to_pylist() for name in keys.column_names]
     texts = [[f"{type(value).__name__}:{value}".encode() for value in column] for column in columns]
     return [b"".join(len(text).to_bytes(4, "little") + text for text in cell) for cell in zip(*texts, strict=True)]
 
 
 def hash_file(facts: Mapping[str, Any], factors: Sequence[str], cells: Sequence[str]) -> str:
-    """Of all cells, in whatever order, the names of the factors, and the facts beside them."""
+    """Hash a file: its cells in any order, the names of the factors, and the other facts."""
     said = json.dumps([{**facts, "checksum": None}, list(factors)], sort_keys=True)
     return blake2b("\n".join([said, *sorted(cells)]).encode(), digest_size=16).hexdigest()
 
 
 def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> str:
-    """Of a summary: the same for the same rows, whatever the threads, blocks and order that they were read in.
+    """Hash a summary, such that equal rows give equal hashes whatever the threads, chunks and order of reading.
 
     Factors, groups, counts and tags go in as they are; of the moments, whose last digits depend on how the rows were
     read, four rounded numbers.
@@ -65,7 +65,7 @@ def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> s
 
 
 def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
-    """Of each cell of several different rows, and its position: the same for the same rows, but for rare rounding."""
+    """Hash each cell with several different rows, and map hashes to positions; equal rows mostly give equal hashes."""
     values = _encode_keys(keys.select(sorted(keys.column_names)))
     spread = moments.sumsq.sum(axis=1)
     feature = np.cos(np.arange(1, moments.dim + 1))
@@ -78,7 +78,7 @@ def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
 
 
 def _describe_moments(cells: Moments, rank: NDArray[Any]) -> list[str]:
-    """What tells rows from others of the same counts: their spread, its share within cells, two mixtures of means."""
+    """Describe moments by rounded numbers: the spread, its share within cells, and two mixtures of means."""
     rows = cells.count.sum()
     center = cells.count @ cells.mean / rows
     gap = cells.mean - center

@@ -1,4 +1,4 @@
-"""From the names of factors to the cells that are compared and the units within them."""
+"""Designs and moments of units, from the names of factors."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from crossfusion.inference import UnitMoments
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 MIN_CROSSED_SHARE = (
-    0.25  # of the units with several groups: fewer look like a mistake, and leave the others out of a test
+    0.25  # of units in several groups; a smaller share looks like a mistake, and the test leaves out the rest
 )
 
 
 def make_design(table: MomentTable, between: Factors, given: Factors | None) -> Design:
-    """Cells of `between` within `given`."""
+    """Make the design of the groups of `between` within the strata of `given`."""
     compared, strata = table._check_names(between, "between"), as_names(given, "given")
     both = set(compared) & set(strata)
     if both:
@@ -32,7 +32,7 @@ def make_design(table: MomentTable, between: Factors, given: Factors | None) -> 
 def make_unit_moments(
     table: MomentTable, between: Factors, given: Factors | None, units: Factors | None, wanted: str
 ) -> UnitMoments:
-    """Moments of units in the cells of a design, which something that is wanted needs."""
+    """Compute the moments of units in the cells of a design; `wanted` names what needs them in messages."""
     compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
     if not names:
         raise InputError(
@@ -55,14 +55,14 @@ def make_unit_moments(
 
 
 def has_crossed_units(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> bool:
-    """Whether some units have several of the compared groups."""
+    """Return whether some units are in several of the compared groups."""
     return len(table.rollup(units)) < len(table.rollup(list(dict.fromkeys([*units, *between]))))
 
 
 def count_exchangeable_units(
     table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]
 ) -> int:
-    """Units whose labels a test can exchange: in strata of several groups or, within units, with several groups."""
+    """Count units whose labels a test can permute: in strata with several groups or, if crossed, in several groups."""
     fine = table.rollup(list(dict.fromkeys([*units, *between, *given])))
     unit, group = (factors.encode(fine.keys.select(list(names)))[0] for names in (units, between))
     held = [*given, *(units if has_crossed_units(table, between, units) else [])]
@@ -74,7 +74,7 @@ def count_exchangeable_units(
 def warn_about_few_crossed(
     table: MomentTable, between: Sequence[str], given: Sequence[str], units: Sequence[str]
 ) -> None:
-    """Warn where labels are exchanged within units of which most have one group only."""
+    """Warn if labels are permuted within units, but most units are in one group only."""
     number, total = count_exchangeable_units(table, between, given, units), len(table.rollup(units))
     if has_crossed_units(table, between, units) and number < MIN_CROSSED_SHARE * total:
         warn(
@@ -85,6 +85,6 @@ def warn_about_few_crossed(
 
 
 def describe_exchange(table: MomentTable, between: Sequence[str], units: Sequence[str]) -> str:
-    """What a test by units exchanges, in words: units as wholes, or labels within them."""
+    """Describe what a test by units permutes: whole units, or labels within units."""
     wholes = " × ".join(units)
     return f"{' × '.join(between)} within {wholes}" if has_crossed_units(table, between, units) else wholes

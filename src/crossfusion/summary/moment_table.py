@@ -1,4 +1,4 @@
-"""Groups that named factors define, with their moments: fewer factors, fewer groups, and how it all reads."""
+"""The table of moments: groups defined by factors, with their moments; roll-up and selection."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ Factors = str | Sequence[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MomentTable(DisplayMixin):
-    """What a summary holds; `Summary` says what the fields mean."""
+    """A table of moments; `Summary` documents the fields."""
 
     keys: "pa.Table"
     moments: Moments

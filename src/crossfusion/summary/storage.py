@@ -1,4 +1,4 @@
-"""A table of moments as one Parquet file: a column for each factor, then count, mean, sumsq and a checksum."""
+"""Storage of a table of moments in one Parquet file: a column per factor, then count, mean, sumsq and a checksum."""
 
 import json
 import os
@@ -27,17 +27,17 @@ from crossfusion.summary import checksums
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 2  # the first had no checksums, tags and batches
+FORMAT = 2  # format 1 has no checksums, tags and batches
 METADATA_KEY = b"crossfusion"
 FILE_ENDINGS = (".parquet", ".pq")
 MOMENT_COLUMNS = ("count", "mean", "sumsq")
 CHECKSUM = "checksum"
-RESUME_FACT = "resume"  # the fact by which the state of an unfinished run is known
+RESUME_FACT = "resume"  # metadata key that marks the state of an unfinished run
 RESERVED_COLUMNS = (*MOMENT_COLUMNS, CHECKSUM)
 
 
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
-    """Refuse, before any work, an output that would replace something other than a summary."""
+    """Reject, before any work, an output that would replace something other than a summary."""
     if path.suffix.lower() not in FILE_ENDINGS:
         raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(FILE_ENDINGS)}")
     check_folder(path)
@@ -55,7 +55,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def make_table(keys: "pa.Table", moments: Moments) -> "pa.Table":
-    """Factor columns and moments side by side."""
+    """Make a table of factor columns and moments."""
     import pyarrow as pa
 
     def vectors(values: Any) -> "pa.Array":
@@ -86,7 +86,7 @@ def write(
 
 
 def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What a summary file says of itself, or None if the file is readable Parquet but not a summary."""
+    """Read the metadata of a summary file; None for a Parquet file that is not a summary."""
     metadata = _read_schema(path).metadata or {}
     try:
         facts = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else None
@@ -96,7 +96,7 @@ def read_facts(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def is_summary(path: str | os.PathLike[str]) -> bool:
-    """Whether a file holds a summary."""
+    """Return whether a file is a summary."""
     file = Path(path)
     return file.suffix.lower() in FILE_ENDINGS and file.is_file() and read_facts(file) is not None
 
@@ -112,7 +112,7 @@ def _read_schema(path: str | os.PathLike[str]) -> "pa.Schema":
 
 @contextmanager
 def _explain_errors(path: str | os.PathLike[str], trouble: str, remedy: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong with a file into one sentence: damage shows in errors of many kinds."""
+    """Convert any exception to a FileError, since damage causes errors of many kinds."""
     try:
         yield
     except FileError:
@@ -126,7 +126,7 @@ def _explain_errors(path: str | os.PathLike[str], trouble: str, remedy: str = ""
 
 
 def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Table", Moments, dict[str, Any]]:
-    """Read what `write` wrote; refuse anything else, and the state of an unfinished run unless that is wanted."""
+    """Read a file written by `write`; reject the state of an unfinished run unless `unfinished`."""
     import pyarrow.parquet as pq
 
     facts = read_header(path)
@@ -147,7 +147,7 @@ def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Ta
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a summary says of itself, complete; anything but a summary of a known format is refused."""
+    """Read the complete metadata of a summary; reject other files and unknown formats."""
     facts = read_facts(path)
     if facts is None:
         raise FileError(path, "is not a crossfusion summary", "make one from it with 'crossfusion summarize'")
@@ -163,13 +163,13 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_factors(path: str | os.PathLike[str]) -> list[str]:
-    """Names of the factors of a summary, without reading its cells."""
+    """Read the names of the factors of a summary, without its cells."""
     reserved = RESERVED_COLUMNS if read_header(path)["format"] > 1 else MOMENT_COLUMNS
     return [name for name in _read_schema(path).names if name not in reserved]
 
 
 def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], facts: Mapping[str, Any]) -> None:
-    """Compare checksums, and say which cell, or what else, is not what was written."""
+    """Compare checksums, and say which cell or fact has changed."""
 
     def cell(position: int) -> str:
         key = keys.slice(position, 1).to_pylist()[0]
@@ -189,7 +189,7 @@ def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], fac
 
 
 def _rename_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Table":
-    """Keys of an old file may have a factor called checksum, which now means something else: it gets another name."""
+    """Rename a factor called checksum in an old file, which is now a reserved column."""
     names = list(keys.column_names)
     if CHECKSUM not in names:
         return keys
@@ -201,7 +201,7 @@ def _rename_reserved(keys: "pa.Table", path: str | os.PathLike[str]) -> "pa.Tabl
 
 
 def _extract_moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
-    """Moments in a table."""
+    """Extract the moments from a table."""
     count, mean, sumsq = (table.column(name) for name in MOMENT_COLUMNS)
     shape = table.num_rows, facts["dim"]
 
@@ -217,7 +217,7 @@ def _extract_moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
 
 
 def _check_possible(moments: Moments) -> None:
-    """Refuse numbers that no rows could have."""
+    """Reject moments that no rows could have."""
     if not (np.all(moments.count > 0) and np.isfinite(moments.count).all() and moments.is_finite()):
         raise ValueError("a count is not positive or a moment is not finite")
     if np.any(moments.sumsq < 0):

@@ -1,4 +1,4 @@
-"""Groups of too few rows to be shared: left out, or merged with others that are too small."""
+"""Suppression of small groups, which are dropped or merged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,15 +14,15 @@ from crossfusion.summary.summary import Summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SMALL_OPTIONS = ("drop", "merge")  # what can be done about small groups
+SMALL_OPTIONS = ("drop", "merge")  # small groups are dropped or merged
 Mask = NDArray[np.bool_]
 
 
 def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Summary:
-    """Groups of at least `min_count` rows; a warning names the others.
+    """Drop or merge groups with fewer than `min_count` rows, with a warning that names them.
 
-    With ``small="merge"``, those that agree in all factors but the last become one group whose last factor is missing;
-    what is still too small goes on without the factor before it too, and so on. What stays too small is left out.
+    With ``small="merge"``, small groups that differ only in the last factor become one group whose last factor is
+    missing; then the same for the factor before it, and so on. Groups that are still too small are dropped.
     """
     check_whole(min_count, "min_count", least=0)
     check_option(small, SMALL_OPTIONS, "small")
@@ -44,7 +44,7 @@ def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Sum
 def _merge_small(
     keys: "pa.Table", moments: Moments, min_count: int, names: Sequence[str]
 ) -> tuple["pa.Table", Moments, NDArray[Any]]:
-    """Small groups without the named factors, one more at a time from the last; and where each group has gone."""
+    """Merge small groups over the named factors, from the last to the first; return the new index of each group."""
     target: NDArray[Any] = np.arange(len(moments))
     for name in reversed(names):
         too_small = moments.count < min_count
@@ -56,7 +56,7 @@ def _merge_small(
 
 
 def _drop_small(keys: "pa.Table", name: str, rows: Mask) -> "pa.Table":
-    """Keys of which some rows have a factor missing."""
+    """Set a factor to missing in some rows of the keys."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,7 +66,7 @@ def _drop_small(keys: "pa.Table", name: str, rows: Mask) -> "pa.Table":
 
 
 def _warn_about_small(summary: Summary, which: Mask, min_count: int, what: str) -> None:
-    """Warn of groups by their names."""
+    """Warn about groups by name."""
     index: Sequence[int] = np.flatnonzero(which).tolist()
     if index:
         names = [label_text(label) for label in factors.list_labels(summary.keys.take(index[:MAX_LISTED_GROUPS]))]

@@ -50,7 +50,7 @@ class TestResult(Result):
     --------
     >>> import crossfusion as cf
     >>> cf.permutation_test([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]], list("aaabbb"))
-    Permutation test: p = 0.1000 (all 20 rearrangements)
+    Permutation test: p = 0.1000 (all 20 permutations)
       statistic  73.5000 (by chance: median 0.4712, 95 % up to 73.5000)
       distance   2.9640
     """
@@ -70,7 +70,7 @@ class TestResult(Result):
 
     def _contents(self) -> list[Content]:
         half, rare = np.quantile(self.null, (0.5, 0.95), method="higher")
-        kind = f"all {self.permutations:,} rearrangements" if self.exact else f"{self.permutations:,} permutations"
+        kind = f"all {self.permutations:,} permutations" if self.exact else f"{self.permutations:,} permutations"
         by_chance = f"by chance: median {number_text(half)}, 95 % up to {number_text(rare)}"
         facts = [
             ("statistic", f"{number_text(self.statistic)} ({by_chance})"),

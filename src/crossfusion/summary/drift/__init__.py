@@ -1,4 +1,4 @@
-"""Drift over time: each period beside a reference, an alarm whose rate is stated, and where a change set in."""
+"""Drift over time: distance of each period to a reference, alarms at a stated rate, and the change point."""
 
 from crossfusion.summary.drift.detection import compare_periods
 from crossfusion.summary.drift.result import Change, Drift

@@ -1,8 +1,8 @@
-"""Where a series of periods breaks into two: the split that leaves most of the variance between the two sides.
+"""Change point of a series of periods: the split with the most variance between its two sides.
 
-Of all splits into what comes before and what after, the one with the largest variance between the two, B, is the least
-squares estimate of a single change. How large B gets without drift is drawn from the same distribution that the alarm
-has, K of `null` averaged over what the reference leaves open.
+Of all splits into periods before and after, the one with the largest variance between the two, B, is the least
+squares estimate of a single change. The distribution of B without drift is simulated from the model that the alarm
+uses, averaged over the parameters that the reference does not determine.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from crossfusion._base import FloatArray
 from crossfusion.summary.drift.null_distribution import RHO, History, NullDistribution
 
 NULL_DRAWS = 499
-MAX_DIRECTIONS = 64  # directions that are drawn; with fewer than there are, chance is taken to reach farther
-MAX_PERIODS = 400  # periods up to which a p-value is drawn
+MAX_DIRECTIONS = 64  # directions that are simulated; fewer than there are makes the test conservative
+MAX_PERIODS = 400  # periods up to which a p-value is simulated
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Split:
 
 
 def locate_change(history: History, count: FloatArray, null: NullDistribution | None, seed: int) -> Split:
-    """The change in periods of so many rows."""
+    """Locate the change in periods with these numbers of rows."""
     contrast = _compute_contrasts(count)
     between = np.einsum("si,ij,sj->s", contrast, history.products, contrast)
     best = int(between.argmax())
@@ -40,7 +40,7 @@ def locate_change(history: History, count: FloatArray, null: NullDistribution | 
 
 
 def _compute_contrasts(count: FloatArray) -> FloatArray:
-    """For each split the weights whose sum of means has B as its square: √(w_l w_r) (mean of right − of left)."""
+    """Compute, for each split, the weights of means whose squared sum is B: √(w_l w_r) (mean of right − of left)."""
     number, whole = len(count), count.sum()
     after = np.arange(number)[None, :] >= np.arange(1, number)[:, None]
     right = np.where(after, count, 0.0)
@@ -52,7 +52,7 @@ def _compute_contrasts(count: FloatArray) -> FloatArray:
 
 
 def _draw_null(history: History, contrast: FloatArray, null: NullDistribution, seed: int) -> FloatArray:
-    """The largest B of series without drift."""
+    """Simulate the largest B of series without drift."""
     draw = np.random.default_rng(seed)
     chosen, times = np.unique(draw.choice(null.weight.size, NULL_DRAWS, p=null.weight.ravel()), return_counts=True)
     lag = np.abs(history.place[:, None] - history.place[None, :])

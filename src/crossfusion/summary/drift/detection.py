@@ -1,4 +1,4 @@
-"""Each period beside the reference: distance, interval, alarm, and what a jump is made of."""
+"""Comparison of periods with the reference: distance, interval, alarm and attribution."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -29,16 +29,14 @@ from crossfusion.summary.drift.series import SIDES, Series, make_series
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 Flags = NDArray[np.bool_]
-MIN_PERIODS = 3  # periods whose scatter says anything about others
-MAX_PAST_PERIODS = 32  # periods before a window that are looked at, if it is compared with the one before
-MAX_REFERENCE_PERIODS = (
-    64  # periods of the reference whose scatter is looked at, the last ones: more would tell hardly more
-)
+MIN_PERIODS = 3  # periods needed to estimate their variation
+MAX_PAST_PERIODS = 32  # periods before a window that are used, if it is compared with the one before
+MAX_REFERENCE_PERIODS = 64  # latest reference periods whose variation is used; more would hardly help
 
 
 @dataclass(frozen=True)
 class Request:
-    """The question, checked."""
+    """Checked arguments of a drift query."""
 
     table: MomentTable
     time: str
@@ -67,7 +65,7 @@ def compare_periods(
     over: Factors,
     seed: int,
 ) -> Drift:
-    """Drift of the periods of a table; `Questions.drift` says what the arguments are."""
+    """Compare the periods of a table with a reference; `Queries.drift` documents the arguments."""
     check_level(level)
     check_rate(alarm, "alarm")
     check_seed(seed)
@@ -134,7 +132,7 @@ def _find_alarms(
     reference: tuple[int, ...] | None,
     fusions: list[Fusion],
 ) -> tuple[FloatArray | None, FloatArray | None, Flags]:
-    """P-values of the windows, the distances at which there is an alarm, and whether there is."""
+    """Compute the p-values of the windows, the alarm thresholds, and the alarms."""
     if request.rate is None:
         return None, None, np.zeros(len(windows), bool)
     known: dict[Any, NullDistribution] = {}
@@ -153,7 +151,7 @@ def _list_labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]
 
 
 def _fuse_windows(request: Request, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
-    """The distance of each window, with what its units imply; with a warning where some have too few."""
+    """Compute the distance of each window, with its interval from units; warn if some windows have too few."""
     found, problems = [], []
     for window, design in zip(windows, designs, strict=True):
         fusion = fuse(design, weights=request.weights, dropped=request.table.dropped)
@@ -179,7 +177,7 @@ def _test_window(
     rate: float,
     known: dict[Any, NullDistribution],
 ) -> tuple[float, float]:
-    """The p-value of a window, and the distance that would have the rate of alarms; NaN where nothing can be told."""
+    """Compute the p-value of a window and the distance at which it raises an alarm; NaN without enough periods."""
     start = min(window.periods)
     past = max(MAX_PAST_PERIODS, len(window.periods))
     history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MAX_REFERENCE_PERIODS:]
@@ -214,7 +212,7 @@ def _explain_no_alarm(request: Request, reference: tuple[int, ...] | None) -> In
 
 
 def _find_jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
-    """Number of the first alarm, or where there is none, of the least likely window."""
+    """Find the index of the first alarm or, without alarms, of the window with the smallest p-value."""
     if alarm.any():
         return int(alarm.argmax())
     return int(distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin())
@@ -223,7 +221,7 @@ def _find_jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) ->
 def _measure_label_shift(
     request: Request, series: Series, windows: list[Window], designs: list[Design]
 ) -> dict[str, FloatArray]:
-    """The distance without strata, what their change adds to it, and by how much their shares changed."""
+    """Compute the unadjusted distance, the contribution of changed strata to it, and the change of composition."""
     if not request.given:
         return {}
     plain, added = [], []
@@ -240,7 +238,7 @@ def _measure_label_shift(
 
 
 def _find_change(request: Request, series: Series, reference: tuple[int, ...] | None) -> Change | None:
-    """Where the series breaks, in the strata that all periods have."""
+    """Find the change point of the series, in strata that all periods share."""
     every = tuple(range(len(series.periods)))
     strata = series.find_shared_strata(every)
     if not strata or len(every) < MIN_PERIODS:
@@ -257,7 +255,7 @@ def _find_change(request: Request, series: Series, reference: tuple[int, ...] | 
 
 
 def _attribute_window(request: Request, over: str, window: Window, design: Design) -> Attribution:
-    """What the distance of a window is made of."""
+    """Attribute the distance of a window to features or to the values of a factor."""
     if over == FEATURES:
         return attribute_to_features(design, weights=request.weights)
     series = make_series(request.table, request.time, request.given, over, independent=False)

@@ -1,7 +1,7 @@
-r"""How far a period may lie from the reference although nothing drifts.
+r"""Distribution of the distance between a period and the reference without drift.
 
-Periods differ without drift too: each has an effect of its own (the staff, the reagents, the mix of cases), and effects
-of periods that follow each other are alike. So the mean of period t is y_t = μ + a_t + e_t, with a_t a stationary
+Periods differ even without drift: each has its own effect (staff, reagents, case mix), and effects
+of consecutive periods are correlated. So the mean of period t is y_t = μ + a_t + e_t, with a_t a stationary
 process of variance τ² and correlation ρ^{|s − t|}, and e_t the error of a mean of independent rows or units, of known
 variance v_t. Summed over features, the means of periods have the covariance
 
@@ -31,18 +31,16 @@ import numpy as np
 from crossfusion._base import FloatArray
 from crossfusion.fusion import Codes
 
-MAX_CORRELATION = 0.95  # the highest ρ: if periods could be more alike than this, hardly any shift would be an alarm
-RHO = tuple(
-    math.sin((step + 0.5) / 12 * math.asin(MAX_CORRELATION)) for step in range(12)
-)  # as plausible as each other
-COARSE_STEPS, FINE_STEPS = 80, 64  # values of τ², to find where it is plausible and to average over it
-MAX_VARIANCE_RATIO = 1e4  # of the scatter that was seen: the largest τ²
-DIRECTION_NODES = 10  # values of κ
-MIN_EFFECT_SHARE = 0.5  # of the scatter that is taken to be of periods, when it is asked how many directions tell of it
+MAX_CORRELATION = 0.95  # highest ρ: with stronger correlation hardly any shift would raise an alarm
+RHO = tuple(math.sin((step + 0.5) / 12 * math.asin(MAX_CORRELATION)) for step in range(12))  # equally plausible
+COARSE_STEPS, FINE_STEPS = 80, 64  # values of τ² to find the plausible range, and to average over it
+MAX_VARIANCE_RATIO = 1e4  # largest τ² relative to the observed variance
+DIRECTION_NODES = 10  # number of values of κ
+MIN_EFFECT_SHARE = 0.5  # least share of the variance attributed to period effects
 LIKELIHOOD_POWER = (
-    0.5  # in the likelihood: rows vary in more directions than periods do, and say less of them than it believes
+    0.5  # below 1: rows vary in more directions than periods do, so the likelihood overstates the evidence
 )
-MIN_LOG_LIKELIHOOD = -20.0  # log likelihood below the highest, beyond which a value does not count
+MIN_LOG_LIKELIHOOD = -20.0  # relative to the maximum; less plausible values are ignored
 TAIL_COEFFICIENTS = (
     -1.26551223,
     1.00002368,
@@ -55,7 +53,7 @@ TAIL_COEFFICIENTS = (
     -0.82215223,
     0.17087277,
 )
-MIN_WEIGHT = 1e-7  # weight of a value that is left out
+MIN_WEIGHT = 1e-7  # values with less weight are ignored
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class History:
 
 @dataclass(frozen=True)
 class Target:
-    """What is judged: periods that are merged with weights, and the weights of the reference's periods in `History`."""
+    """Tested periods: their places, weights and error, and the weights of the reference periods in `History`."""
 
     place: Codes
     weight: FloatArray
@@ -113,12 +111,12 @@ class ChiSquareMixture:
 
 @dataclass(frozen=True)
 class NullDistribution:
-    """What the scatter of periods without drift says about others."""
+    """Distribution of the distance of a period to the reference without drift, from past periods."""
 
     history: History
 
     def predict(self, target: Target) -> ChiSquareMixture:
-        """Distribution of the squared distance between periods ahead and the reference, if nothing drifts."""
+        """Compute the distribution of the squared distance between the target and the reference without drift."""
         moments = [self._predict(target, rho, fits) for rho, fits in zip(RHO, self._fits, strict=True)]
         mean, spread, share = (np.array(values) for values in zip(*moments, strict=True))
         narrower = np.minimum(self._share / np.maximum(share, 1e-12), 1.0) ** 2
@@ -130,7 +128,7 @@ class NullDistribution:
 
     @cached_property
     def error(self) -> float:
-        """Typical error of a mean; a trifle where there is none."""
+        """Typical error of a mean; tiny if there is none."""
         return float(self.history.error.mean()) or 1e-6 * self._scatter
 
     @cached_property
@@ -148,7 +146,7 @@ class NullDistribution:
 
     @cached_property
     def directions(self) -> FloatArray:
-        """Values of κ, all as plausible."""
+        """Values of κ, equally plausible."""
         variance, likelihood = self._coarse
         best, where = np.unravel_index(int(likelihood.argmax()), likelihood.shape)
         covariance = self._covariance(RHO[int(best)], variance[[int(where)]])[0]
@@ -158,7 +156,7 @@ class NullDistribution:
 
     @cached_property
     def variance(self) -> FloatArray:
-        """The values of τ² that are plausible."""
+        """Plausible values of τ²."""
         variance, likelihood = self._coarse
         height = self.directions.min() * (likelihood - likelihood.max())
         near = np.flatnonzero(np.any(height > MIN_LOG_LIKELIHOOD, axis=0))
@@ -225,7 +223,7 @@ class NullDistribution:
 
 
 def find_directions(covariance: FloatArray, products: FloatArray, dim: int) -> tuple[float, float]:
-    """Over how many directions whitened means are spread; and the degrees of freedom of one over it."""
+    """Estimate over how many directions whitened means are spread, and the degrees of freedom of its inverse."""
     number = len(products) - 1
     basis = np.linalg.qr(np.column_stack([np.ones(number + 1), np.eye(number + 1)[:, :number]]))[0][:, 1:]
     whiten = np.linalg.inv(np.linalg.cholesky(basis.T @ covariance @ basis)) @ basis.T

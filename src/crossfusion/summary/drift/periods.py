@@ -1,4 +1,4 @@
-"""Periods in order, which of them are the reference, and the windows that are compared with it."""
+"""Sorted periods, reference periods, and windows."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -30,14 +30,14 @@ REFERENCE_FORMS = Spelling(
 
 @dataclass(frozen=True)
 class Window:
-    """Numbers of the periods that are judged together, and of those that they are compared with."""
+    """Indices of the periods of a window, and of the reference periods it is compared with."""
 
     periods: tuple[int, ...]
     reference: tuple[int, ...]
 
 
 def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashable]]:
-    """The number of the period of each group of a table, and the periods in order; numbers in text count as numbers."""
+    """Encode the period of each group of a table, and list the periods in order; numbers in text sort as numbers."""
     if not isinstance(time, str):
         raise InputError("time", time, "must be the name of one factor, such as 'week'")
     table._check_factors([time])
@@ -55,7 +55,7 @@ def list_periods(table: MomentTable, time: str) -> tuple[CodeArray, list[Hashabl
 
 
 def make_sort_key(label: Any) -> Any:
-    """What a period is sorted by: 'week 9' comes before 'week 10', and 'January' before 'April'."""
+    """Make the sort key of a period: 'week 9' comes before 'week 10', and 'January' before 'April'."""
     if not isinstance(label, str):
         return label
     texts = re.split(r"(\d+)", CALENDAR.get(label.strip().casefold(), label))
@@ -64,7 +64,7 @@ def make_sort_key(label: Any) -> Any:
 
 
 def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> tuple[int, ...] | None:
-    """Numbers of the reference's periods; None if it is what came before."""
+    """Find the indices of the reference periods; None for "previous"."""
     if isinstance(reference, str):
         if reference == PREVIOUS:
             return None
@@ -91,7 +91,7 @@ def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> 
 
 
 def _find_between(pair: tuple[Any, Any], periods: Sequence[Hashable], time: str) -> tuple[int, ...]:
-    """Periods from one to another, both included; these need not be there themselves."""
+    """Find the periods between two values, inclusive; the values themselves need not occur."""
     try:
         low, high = (make_sort_key(factors.python_value(end)) for end in pair)
         return tuple(number for number, label in enumerate(periods) if low <= make_sort_key(label) <= high)
@@ -118,7 +118,7 @@ def _find_period(label: Any, periods: Sequence[Hashable], time: str) -> int:
 
 
 def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, step: int) -> list[Window]:
-    """Runs of `window` adjacent periods outside of the reference, each `step` after the one before."""
+    """Make windows of `window` consecutive periods outside the reference, each `step` after the one before."""
     check_whole(window, "window")
     check_whole(step, "step")
     if reference is None:
@@ -135,13 +135,13 @@ def make_windows(periods: int, reference: tuple[int, ...] | None, window: int, s
 
 
 def _split_runs(numbers: list[int]) -> list[list[int]]:
-    """Numbers that follow each other."""
+    """Split numbers into runs of consecutive ones."""
     cuts = [k + 1 for k in range(len(numbers) - 1) if numbers[k + 1] > numbers[k] + 1]
     return [numbers[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(numbers)], strict=True)]
 
 
 def parse_reference(text: str, periods: Sequence[Hashable], time: str) -> Any:
-    """A reference as it is typed: `first:4`, `previous`, `a,b,c` or `start..end`."""
+    """Parse a reference from the command line: `first:4`, `previous`, `a,b,c` or `start..end`."""
     if text == PREVIOUS or FIRST_PATTERN.fullmatch(text.strip()):
         return text
     known = {label_text(label): label for label in periods}
@@ -153,14 +153,14 @@ def parse_reference(text: str, periods: Sequence[Hashable], time: str) -> Any:
 
 
 def _parse_end(text: str, example: Any, time: str) -> Any:
-    """The end of a stretch: a date among times is the whole day."""
+    """Parse the end of a range; a date among times means the end of that day."""
     value = _parse_value(text, example, time)
     whole_day = isinstance(value, datetime) and len(text) <= len("2024-01-31")
     return value + timedelta(days=1, microseconds=-1) if whole_day else value
 
 
 def _parse_value(text: str, example: Any, time: str) -> Any:
-    """A text as a value of the type that an example has, and in its time zone."""
+    """Parse text as a value of the type and time zone of an example."""
     if isinstance(example, str | bool):
         return text
     try:

@@ -1,4 +1,4 @@
-"""What was found about drift."""
+"""Results of a drift query."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field

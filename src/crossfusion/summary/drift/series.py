@@ -1,4 +1,4 @@
-"""Moments of periods within strata, and what the alarm asks of them: products of their means, and errors of these."""
+"""Moments of periods within strata, products of their means, and errors of the means."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Series:
 
     @cached_property
     def error(self) -> FloatArray:
-        """Squared error of the mean of each cell, from its units or its rows; of a typical one where it has one."""
+        """Squared error of the mean of each cell, from its units or rows; a typical value if it has only one."""
         cells = self.cells
         if self.unit is not None:
             found, size = estimate_cell_errors(UnitMoments(self.moments, self._cell[0], self.unit), cells)
@@ -64,7 +64,7 @@ class Series:
         return np.where(known, found, typical * size)
 
     def merge_periods(self, periods: Numbers) -> Moments:
-        """Moments of some periods together, one entry a stratum; empty where they have none."""
+        """Merge the moments of some periods, one entry per stratum; empty where they have no rows."""
         key = tuple(periods)
         if key not in self._merge_cache:
             period, stratum = np.divmod(self._cell[1], self.strata)
@@ -74,11 +74,11 @@ class Series:
 
     @cached_property
     def _merge_cache(self) -> dict[tuple[int, ...], Moments]:
-        """What was merged already: every window is compared with the same reference."""
+        """Cache of merged periods, since every window is compared with the same reference."""
         return {}
 
     def design(self, reference: Numbers, periods: Numbers) -> Design:
-        """Some periods beside others, within strata."""
+        """Design that compares two sets of periods within strata."""
         both = concat([self.merge_periods(reference), self.merge_periods(periods)])
         side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
         kept = np.flatnonzero(both.count > 0)
@@ -98,7 +98,7 @@ class Series:
         return UnitMoments(self.moments[here].merge(code, len(present)), cell, unit)
 
     def find_shared_strata(self, periods: Numbers, others: Numbers = ()) -> tuple[int, ...]:
-        """Strata that all of some periods have, and others together."""
+        """Find the strata that each of `periods` has, and that `others` have together."""
         everywhere = (self.place[list(periods)] >= 0).all(axis=0)
         if len(others):
             everywhere &= (self.place[list(others)] >= 0).any(axis=0)
@@ -122,7 +122,7 @@ class Series:
     def make_target(
         self, periods: Numbers, reference: Numbers, history: Numbers, strata: tuple[int, ...], weight: FloatArray
     ) -> Target:
-        """What is judged beside the reference, or beside those of its periods that are in the history."""
+        """Make the target of a test: periods compared with the reference periods in the history."""
         reference = [number for number in reference if number in history]
         of_periods, of_reference = (self._row_shares(numbers, strata) for numbers in (periods, reference))
         cell = self.place[np.ix_(list(periods), list(strata))]
@@ -147,7 +147,7 @@ class Series:
 def make_series(
     table: MomentTable, time: str, given: Factors | None, units: Factors | None, *, independent: bool = True
 ) -> Series:
-    """The periods of a table, within the strata of `given`, by units; a missing value is no independent unit."""
+    """Make the series of periods of a table within strata of `given`; independent units must not be missing."""
     strata, names = as_names(given, "given"), as_names(units, "units")
     table._check_factors([*strata, *names])
     for name in (time, *strata):

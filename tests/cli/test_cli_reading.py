@@ -223,7 +223,7 @@ def test_an_address_where_no_scheduler_is(address, fails, monkeypatch):
 
 BY = ["--by", "site", "-o", "{out}"]
 NO_ENGINE = (
-    "--engine 'nonsense' is not a known engine: choose auto, local, dask, spark, or write tcp://host:port of a Dask"
+    "--engine nonsense is not a known engine: choose auto, local, dask, spark, or write tcp://host:port of a Dask"
 )
 REFUSED = {
     "no engine": (["summarize", "x.parquet", *BY, "--engine", "nonsense"], NO_ENGINE),
@@ -240,7 +240,7 @@ REFUSED = {
     "nothing for a matrix": (["matrix", "--between", "site"], "there is nothing to read"),
     "vectors of arrays": (
         ["compare", "x.npy", "x.npy", "--vectors", "v"],
-        "--vectors 'v' names columns, but x.npy has none: leave it out",
+        "--vectors v names columns, but x.npy has none: leave it out",
     ),
     "vectors that are a factor": (
         ["matrix", "x.parquet", "--between", "site", "--vectors", "site"],
@@ -299,7 +299,7 @@ REFUSED = {
     ),
     "an option without a name": (
         ["compare", "x.npy", "x.npy", "--distance", "mmd", "--option", "=2"],
-        "--option '=2' is not NAME=NUMBER: write epsilon=0.5",
+        "--option =2 is not NAME=NUMBER: write epsilon=0.5",
     ),
     "a tag that is a factor": (
         ["summarize", "x.parquet", *BY, "--tag", "site=3"],
@@ -341,7 +341,7 @@ REFUSED = {
         "cannot be counted in by_order.csv: name a key in --on"),
     "query without the key": (
         ["summarize", "--sql", A, *BY, "--manifest", "by_key.csv", "--on", "tile"],
-        "--on 'tile' is not a column of the vectors' table, and there is no file to match",
+        "--on tile is not a column of the vectors' table, and there is no file to match",
     ),
     "keys that the manifest lacks": (
         ["summarize", "tiles.parquet", *BY, "--manifest", "short.csv", "--on", "tile"],
@@ -356,7 +356,7 @@ REFUSED = {
         "by_file.csv names 1 of the files in 'file' neither by path nor by name (x.npy)",
     ),
     "factor in neither": (["summarize", "x.npy", "--by", "lab", "-o", "{out}", "--manifest", "by_order.csv"],
-        "--by 'lab' is not a column of by_order.csv (there are site), nor of the vectors' own table"),
+        "--by lab is not a column of by_order.csv (there are site), nor of the vectors' own table"),
     "empty pattern": (["summarize", "none*.parquet", *BY], "none*.parquet has no file that it matches"),
     "folder that is not": (["compare", "a", "c"], "c does not exist"),
     "unknown URL": (["summarize", "nonsense://x.parquet", *BY], "nonsense://x.parquet cannot be read"),

@@ -182,7 +182,7 @@ def test_what_has_no_ratio_is_refused(refuses):
         cf.rdr(x, domain, pairs=[("A", "A")])
     with refuses("must hold pairs"):
         cf.rdr(x, domain, pairs=[("A", "B", "A")])
-    with refuses("what='share' is no column"):
+    with refuses("what='share' is not a column"):
         cf.rdr(x, domain, repeats=2).table("share")
 
 
@@ -372,7 +372,7 @@ def test_what_has_no_rate_is_refused(refuses):
         cf.cddr(x, np.where((y == 0) & (np.arange(300) > 11) & (domain == "A"), 1, y), domain)
     with refuses("domain 'A' has 3 units for folds=5"):
         cf.cddr(x, y, domain, units=np.arange(300) // 50)
-    with refuses("is no scikit-learn classifier"):
+    with refuses("is not a scikit-learn classifier"):
         cf.cddr(x, y, domain, model="svm")
     with refuses("each pair once"):
         cf.cddr(x, y, domain, pairs=[("A", "B"), ("A", "B")])

@@ -80,7 +80,7 @@ def test_arrays_and_columns_do_not_mix():
     for call in (lambda: cf.degradation_study(x), lambda: cf.degradation_study(x, y, domain, label="tumour")):
         with pytest.raises(cf.InputError, match=r"arrays, .* or a table with the names"):
             call()
-    with pytest.raises(cf.InputError, match="units of a table is the name"):
+    with pytest.raises(cf.InputError, match="units of a table must be the name"):
         cf.degradation_study(pa.table({"d": domain, "l": y}), domain="d", label="l", units=y)
 
 
@@ -281,7 +281,7 @@ def test_the_figure_is_written_whole(study, tmp_path):
     assert (tmp_path / "again.svg").read_text() == text
     drawn = study.plot()
     assert sum(axes.axison for axes in drawn.axes) == 3
-    with pytest.raises(cf.FileError, match="no figure's"):
+    with pytest.raises(cf.FileError, match="does not fit a figure"):
         study_figure.save_study_figure(study, tmp_path / "study.txt")
 
 
@@ -356,8 +356,8 @@ def test_commands_refuse_in_one_line(files):
     assert "is a summary, which has no rows" in fails("rdr", files / "summary.parquet", "--between", "site")
     assert "no distance 'cdf': did you mean 'cfd'" in fails("rdr", raw, "--between", "site", "--distance", "cdf")
     assert "--repeats 1 must be" in fails("rdr", raw, "--between", "site", "--repeats", 1)
-    assert "--metric 'f1' is not known" in fails("cddr", raw, *asked, "--metric", "f1")
-    assert "no figure's" in fails("degradation", raw, *asked, "--plot", files / "x.txt")
+    assert "--metric f1 is not known" in fails("cddr", raw, *asked, "--metric", "f1")
+    assert "does not fit a figure" in fails("degradation", raw, *asked, "--plot", files / "x.txt")
     assert "no correction 'corl'" in fails("degradation", raw, *asked, "--correction", "corl")
     both = (f"a={raw}", f"b={files}/centred.parquet")
     assert "--correction goes with one file" in fails("degradation", *both, *asked, "--correction", "none")

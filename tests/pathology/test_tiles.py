@@ -696,7 +696,7 @@ def test_the_command_counts_tiles_by_factor(tmp_path):
 def test_the_command_refuses_in_one_line(tmp_path):
     path = slides.write_slide(tmp_path / "s.tif", slides.tissue_picture(512, 512), mpp=None)
     assert "say with --slide-mpp what it was scanned at" in fails("tiles", path, "--layout", "slides")
-    assert "--layout 'coco' is not known" in fails("tiles", path, "--layout", "coco")
+    assert "--layout coco is not known" in fails("tiles", path, "--layout", "coco")
 
 
 def test_progress_counts_files(tmp_path):

@@ -270,7 +270,7 @@ def test_one_group_has_no_plane(refuses):
 
 def test_rows_of_no_group_are_refused(refuses):
     summary = drawn.made()
-    with refuses("rows and labels go together"):
+    with refuses("labels and rows go together"):
         summary.project("site", rows=np.ones((2, 6)))
     with refuses("labels has 1 entry for 2 rows"):
         summary.project("site", rows=np.ones((2, 6)), labels=["A"])
@@ -281,7 +281,7 @@ def test_rows_of_no_group_are_refused(refuses):
 
 
 def test_a_file_that_is_no_figure_is_refused_before_any_work(files):
-    for wrong, said in (("f.txt", "no figure's"), ("none/f.png", "no folder")):
+    for wrong, said in (("f.txt", "does not fit a figure"), ("none/f.png", "no folder")):
         done = run(files, "matrix", "missing.npz", "--between", "site", "--plot", wrong)
         assert done.returncode == 2
         assert said in done.stderr

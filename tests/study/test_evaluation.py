@@ -130,5 +130,5 @@ def test_a_page_is_whole_and_escapes_names(found):
 
 
 def test_a_name_is_a_folders(refuses):
-    with refuses("is no data set's"):
+    with refuses("is not a valid name of a data set"):
         Dataset("../up", {}, np.zeros((2, 2)), ["A", "B"])

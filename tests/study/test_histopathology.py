@@ -242,7 +242,7 @@ def test_factors_by_layout_and_by_name(refuses):
     assert asked.values(tiles)["domain"][:2] == ["A / A", "B / B"]
     assert design.find_design("manifest", tiles, between=["scanner"], units=["none"]).values(tiles)["units"] is None
     alone = made_up({"scanner": FULL["scanner"]})
-    with refuses("--units is missing"):
+    with refuses("units is missing"):
         design.find_design("manifest", alone, between=["scanner"])
     with refuses("did you mean 'scanner'"):
         design.find_design("manifest", alone, between=["scaner"])
@@ -267,7 +267,7 @@ def test_names_of_normalisers(refuses):
             versions.parse_normalizers(specs)
     with refuses("two versions are called 'coral'"):
         Choices("midog", "random", normalizers=["coral=onnx:a.onnx@0..1"], corrections=["coral"]).specs()
-    with refuses("--reference goes with"):
+    with refuses("reference goes with"):
         Choices("midog", "random", reference="a.png").specs()
     with refuses("does not exist", cf.FileError):
         Choices("midog", "random", embeddings={"mine": Path("nowhere.parquet")}).specs()

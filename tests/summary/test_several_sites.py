@@ -185,7 +185,7 @@ BAD = {
     "nothing": ([], "Missing argument"),
     "output": (["all.parquet", "north.parquet"], "all.parquet is one of the inputs"),
     "negative": (["north.parquet", "--min-count", "-1"], "--min-count -1 must be"),
-    "small": (["north.parquet", "--small", "keep"], "--small 'keep' is not known"),
+    "small": (["north.parquet", "--small", "keep"], "--small keep is not known"),
     "too many": (["north.parquet", "--min-count", "1000"], "--min-count 1000 is more rows than any group has"),
     "too many merged": (
         ["north.parquet", "--small", "merge", "--min-count", "1000"],
@@ -530,8 +530,8 @@ CALLS = {
     "no tags": (append(2, tags=[]), "the tag 'encoder' differs (what is new has none, all.parquet has 'virchow')"),
     "tag": (append(2, tags=[*TAG[:2], "--tag", "preprocessing=none"]), "(what is new has 'none', all.parquet has 'mac"),
     "negative": (append(2, "--wait", "-1"), "--wait -1.0 must be a number of seconds"),
-    "not a tag": (append(2, "--tag", "scanner"), "--tag 'scanner' is not NAME=VALUE"),
-    "tag without a name": (append(2, "--tag", "=a"), "--tag '=a' is not NAME=VALUE"),
+    "not a tag": (append(2, "--tag", "scanner"), "--tag scanner is not NAME=VALUE"),
+    "tag without a name": (append(2, "--tag", "=a"), "--tag =a is not NAME=VALUE"),
     "tag twice": (append(2, "--tag", "encoder=uni"), "--tag encoder is given as 'virchow' and as 'uni'"),
     "wait for nobody": (
         ["summarize", "week2.parquet", "--by", "label", "--wait", "1", "-o", "x.parquet"],

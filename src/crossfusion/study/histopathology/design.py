@@ -106,7 +106,7 @@ def find_design(
             "units",
             problem="is missing",
             remedy=f"name what is independent, such as the slide, of {', '.join(there)}; or"
-            f" {arg('units')} none if every tile is",
+            f" {arg('units', 'none')} if every tile is",
         )
     return Design(**found)
 
@@ -147,7 +147,7 @@ def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
     if design.label == ("kind",) and "test" in values["label"]:
         raise InputError(
             problem="the kind of some slides is 'test', which is not a label",
-            remedy=f"give their kind in {arg('centres')}, or {arg('label')} none",
+            remedy=f"give their kind in {arg('centres')}, or {arg('label', 'none')}",
         )
     x = np.random.default_rng(0).normal(size=(len(tiles), 2))
     with warnings.catch_warnings():

@@ -107,7 +107,7 @@ def test_every_distance_says_what_it_is(name):
     notes = (inspect.getdoc(documented) or "").partition("Notes\n-----\n")[2].lower()
     assert "blind" in notes
     assert re.search(r"linear|quadratic|cubic|o\(|costs|three problems", notes)
-    assert f"   baselines.{name}\n" in API_PAGE.read_text()
+    assert f"   {documented.__module__.removeprefix('crossfusion.')}.{name}\n" in API_PAGE.read_text()
 
 
 @pytest.mark.parametrize("name", cf.corrections)
@@ -115,7 +115,7 @@ def test_every_correction_says_what_it_is(name):
     documented = cf.corrections[name]
     assert documented.__name__ == name
     assert {"Parameters", "Returns", "Notes"} <= set(sections(documented))
-    assert f"   alignment.{name}\n" in API_PAGE.read_text()
+    assert f"   {documented.__module__.removeprefix('crossfusion.')}.{name}\n" in API_PAGE.read_text()
 
 
 @pytest.mark.parametrize("module", ["torch", "jax", "sklearn", "anndata", "pathology", "plots"])

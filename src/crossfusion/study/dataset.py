@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, plain_value
+from crossfusion._base import InputError, field_values
 from crossfusion.evaluation import Rdr, Study
+from crossfusion.fusion import Record
 
 NONE = "none"
 Rows = NDArray[np.floating[Any]]
@@ -147,7 +148,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Record):
     """What was found on one data set.
 
     Parameters
@@ -177,20 +178,5 @@ class Evaluation:
     cautions: tuple[str, ...] = field(default=())
     folder: Path = field(default=Path(), compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON; undefined numbers become null.
-
-        Returns
-        -------
-        dict
-            Plain Python values.
-        """
-        return {
-            "name": self.name,
-            "note": self.note,
-            "plan": plain_value(asdict(self.plan)),
-            "counts": dict(self.counts),
-            "rdr": {version: found.to_dict() for version, found in self.rdr.items()},
-            "study": None if self.study is None else self.study.to_dict(),
-            "cautions": list(self.cautions),
-        }
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in field_values(self).items() if name != "folder"}

@@ -177,7 +177,7 @@ def grids(domains, seed, strength):
 def correlate(distance, rate, most=999):
     names = association.Permutations(True, False, most, 0)
     return association.correlate(
-        distance, rate, association.pearson, association.list_points, level=0.95, arrangements=names
+        distance, rate, association.pearson, association.list_points, level=0.95, permutations=names
     )
 
 
@@ -221,7 +221,7 @@ def test_there_is_no_interval_without_an_error():
     rate = distance + 0.01 * np.tri(4)
     names = association.Permutations(True, False, 99, 0)
     found = association.correlate(
-        distance[None], rate[None], association.spearman, association.list_points, level=0.95, arrangements=names
+        distance[None], rate[None], association.spearman, association.list_points, level=0.95, permutations=names
     )
     assert 0.9 < found.value < 1
     assert found.lower is None

@@ -92,7 +92,7 @@ class Query(Given):
     def summary(self, engine: Any) -> cf.Summary:
         name = engine if isinstance(engine, str) else engine.scheduler.address
         read = RowReader(sql=(self.source,), vectors=self.vectors, engine=name)
-        return read.reduced(*read.sources([], BY))
+        return read.summarize(*read.open_sources([], BY))
 
 
 Save = Callable[[Path, Any], Given]

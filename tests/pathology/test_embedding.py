@@ -151,7 +151,7 @@ from crossfusion.pathology import embedding
 from crossfusion.pathology.encoders import encoder
 from crossfusion.pathology.tiles import Tile
 from dataclasses import replace
-embedding.EVERY = 0.0
+embedding.SAVE_SECONDS = 0.0
 plain = encoder("random", device="cpu")
 def forward(batch):
     time.sleep(float(sys.argv[3]))

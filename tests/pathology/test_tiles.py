@@ -87,7 +87,7 @@ def test_both_libraries_give_the_same_pixels(slide):
     assert one.mpp == other.mpp == (0.25, 0.25)
     assert one.levels == other.levels == 3
     for box, size in [((0, 0, 768, 512), (96, 64)), ((33, 71, 240, 250), (77, 80)), ((700, 500, 68, 12), (68, 12))]:
-        np.testing.assert_array_equal(one.inside(box, size), other.inside(box, size))
+        np.testing.assert_array_equal(one.read_region(box, size), other.read_region(box, size))
     one.close()
     other.close()
 
@@ -199,7 +199,7 @@ def test_the_package_is_light(python):
 def test_slides_compressed_as_jpeg_look_the_same_by_both(tmp_path):
     pixels = slides.tissue_picture(512, 512)
     path = slides.write_slide(tmp_path / "s.tif", pixels, compression="jpeg")
-    one, other = (reader(path).inside((60, 70, 256, 256), (128, 128)).astype(int) for reader in READERS.values())
+    one, other = (reader(path).read_region((60, 70, 256, 256), (128, 128)).astype(int) for reader in READERS.values())
     assert abs(one - other).max() <= 3  # two decoders
     assert abs(one.mean(axis=(0, 1)) - pixels[70:326, 60:316].mean(axis=(0, 1))).max() < 1
 
@@ -568,7 +568,7 @@ def test_points_in_outlines_that_are_not_convex(tmp_path):
     path = tmp_path / "a.xml"
     path.write_text(slides.asap_xml([("Tumor", corners), ("Exclusion", slides.square(1, 1, 2))]))
     points = np.array([[5, 2], [5, 7], [2, 7], [8, 9], [2, 2], [-1, 5], [11, 5]], float)
-    assert read_lesions(path).hold(points).tolist() == [True, False, True, True, False, False, False]
+    assert read_lesions(path).contain_points(points).tolist() == [True, False, True, True, False, False, False]
 
 
 # what is refused

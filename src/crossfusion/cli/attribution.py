@@ -55,7 +55,7 @@ def attribution(
     if top < 1:
         raise InputError("top", top, "must be a whole number, 1 or more")
     needed = [*between, *given, *([] if over == "features" else [over])]
-    summary = read.summary(file, needed)
+    summary = read.read_summary(file, needed)
     result = summary.attribution(between, given=given, over=over, weights=weights)
     output.write_plot(plot, lambda: result.plot(top))
     if as_json:

@@ -82,7 +82,7 @@ def compare(
         fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed)
     else:
         keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
-        fusion = read.reduced(keyed).cfd("group", weights=weights)
+        fusion = read.summarize(keyed).cfd("group", weights=weights)
     output.write_plot(plot, fusion.plot)
     if as_json:
         output.show_json(fusion.to_dict())
@@ -97,7 +97,7 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
         raise InputError(
             problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
         )
-    sources, _ = read.sources(files, [])
+    sources, _ = read.open_sources(files, [])
     return sources
 
 

@@ -64,7 +64,7 @@ def corrections(
     factors, paths = [*between, *given, *units], parse_named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
-    named = {name: readings[name].summary(path, factors) for name, path in paths.items()}
+    named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     found = compare_corrections(named, between=between, given=given, units=units, **options)
     output.write_plot(plot, found.plot)

@@ -83,7 +83,7 @@ def drift(
     check_typed(["level"], f"{arg('units')}", bool(units))
     check_typed(["adjust", "latest"], f"an {arg('alarm')} above 0", alarm != 0)
     over = [name for name in over if name != FEATURES]
-    summary = read.summary(file, [time, *given, *units, *over])
+    summary = read.read_summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
     found = summary.drift(

@@ -27,7 +27,7 @@ def hierarchy(
       crossfusion hierarchy summary.parquet --levels site,scanner
       crossfusion hierarchy embeddings.parquet --levels site,scanner,patient --weights balanced --json
     """
-    result = read.summary(file, levels).hierarchy(levels, weights=weights)
+    result = read.read_summary(file, levels).hierarchy(levels, weights=weights)
     output.write_plot(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())

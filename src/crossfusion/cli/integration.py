@@ -81,7 +81,7 @@ def integration(
 def _summarize_embedding(read: RowReader, file: str, name: str, keys: Keys) -> Summary:
     """Summary of an embedding, under the names that factors have in a leaderboard."""
     by = keys.by_factor
-    summary = replace(read, vectors=name).summary(file, list(by.values()))
+    summary = replace(read, vectors=name).read_summary(file, list(by.values()))
     names = {column: factor for factor, column in by.items()}
     return replace(summary, keys=summary.keys.rename_columns([names[column] for column in summary.factors]))
 

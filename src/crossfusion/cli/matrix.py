@@ -90,7 +90,7 @@ def matrix(
     if inference and not units:
         summary, result = _compare_rows(file, between, given, read, weights, level, permutations, seed, adjust)
     else:
-        summary = read.summary(file, [*between, *given, *units])
+        summary = read.read_summary(file, [*between, *given, *units])
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
     output.write_plot(
@@ -130,7 +130,7 @@ def _compare_rows(
     adjust: str,
 ) -> tuple[Summary, Pairwise]:
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
-    summary, rows, group, stratum = read.grouped(file, between, given)
+    summary, rows, group, stratum = read.read_groups(file, between, given)
     result = summary.pairwise(between, given=given, weights=weights)
     work = count_pairs(result) * ((level is not None) + (permutations is not None))
     options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}

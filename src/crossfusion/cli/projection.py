@@ -56,10 +56,10 @@ def projection(
 def _project(file: str | None, between: list[str], points: int, seed: int, read: RowReader) -> Projection:
     """From a summary the means alone; from rows, read once, also some of them."""
     if read.is_summary(file) or read.engine not in ("auto", "local"):
-        return read.summary(file, between).project(between)
-    sources, joined = read.sources([] if file is None else [file], between)
+        return read.read_summary(file, between).project(between)
+    sources, joined = read.open_sources([] if file is None else [file], between)
     sample = Sample(seed, rows=points)
-    summary = read.reduced(sample.watch(sources), joined)
+    summary = read.summarize(sample.watch(sources), joined)
     rows = sample.rows()
     if rows is None:
         return summary.project(between)

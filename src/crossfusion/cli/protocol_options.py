@@ -37,7 +37,7 @@ def read_rows(read: RowReader, file: str | None, by: Sequence[str]) -> Rows:
     """All rows of a file with these factors."""
     if read.is_summary(file):
         raise InputError(problem=f"{file} is a summary, which has no rows", remedy="name the file that it was made of")
-    rows = read.whole(file, by)
+    rows = read.read_rows(file, by)
     return replace(rows, x=as_dense(rows.x))
 
 

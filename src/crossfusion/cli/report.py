@@ -79,7 +79,7 @@ def report(
         check_page(target)
     data = _read(file, question, read)
     with output.show_steps("computing"):
-        made = Report._of(data, title, find_typed_command())
+        made = Report._from_data(data, title, find_typed_command())
     if written:
         made.write(target)
     if as_json:
@@ -92,8 +92,8 @@ def _read(file: str | None, question: Question, read: RowReader) -> ReportData:
     """A summary, and some of the rows where threads of this process read them."""
     factors = list(question.factors)
     if read.is_summary(file):
-        return ReportData(read.summary(file, factors), question)
-    sources, joined = read.sources([] if file is None else [file], factors)
+        return ReportData(read.read_summary(file, factors), question)
+    sources, joined = read.open_sources([] if file is None else [file], factors)
     if read.engine in ("auto", "local"):
-        return summarize_and_sample(sources, question, lambda watched: read.reduced(watched, joined))
-    return ReportData(read.reduced(sources, joined), question)
+        return summarize_and_sample(sources, question, lambda watched: read.summarize(watched, joined))
+    return ReportData(read.summarize(sources, joined), question)

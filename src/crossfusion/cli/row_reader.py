@@ -54,10 +54,10 @@ class RowReader:
         """Whether a file holds a summary."""
         return file is not None and storage.is_summary(file)
 
-    def summary(self, file: str | None, by: Sequence[str]) -> Summary:
+    def read_summary(self, file: str | None, by: Sequence[str]) -> Summary:
         """Read a summary, or make one of rows."""
         if file is None or not storage.is_summary(file):
-            return self.reduced(*self.sources([] if file is None else [file], list(dict.fromkeys(by))))
+            return self.summarize(*self.open_sources([] if file is None else [file], list(dict.fromkeys(by))))
         self._check()
         if self.sql or self.manifest is not None:
             raise InputError(
@@ -83,7 +83,7 @@ class RowReader:
             raise InputError("on", self.on, "names the key column of a manifest", f"give {arg('manifest')} too")
         return str(engines.choose_engine("dask" if "://" in self.engine else self.engine, None))
 
-    def sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], ManifestJoin | None]:
+    def open_sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], ManifestJoin | None]:
         """Sources of files and queries, with these factors."""
         names, engine = list(by), self._check()
         if not files and not self.sql:
@@ -93,21 +93,21 @@ class RowReader:
         if names and not self.sql:
             return open_sources(list(files), names, self.vectors, self.manifest, self.on, engine)
         if self.manifest is not None:
-            joined = join(lambda wanted: self._rows(files, wanted), self.manifest, self.on, names)
+            joined = join(lambda wanted: self._open_rows(files, wanted), self.manifest, self.on, names)
             return joined.sources, joined
-        return self._rows(files, names), None
+        return self._open_rows(files, names), None
 
-    def _rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
+    def _open_rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
         return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
 
-    def keeper(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
+    def make_checkpoint(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
         if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
             return None
         stamps = stamp_files(files)
         return None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, stamps])
 
-    def reduced(
+    def summarize(
         self, sources: Sequence[Any], joined: ManifestJoin | None = None, keeper: Checkpoint | None = None
     ) -> Summary:
         """Summary of sources, with notes and a bar while they are read."""
@@ -120,7 +120,7 @@ class RowReader:
             with _connect(self.engine) as client:
                 return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
 
-    def whole(self, file: str | None, by: Sequence[str]) -> Rows:
+    def read_rows(self, file: str | None, by: Sequence[str]) -> Rows:
         """All rows in one array, and their factors."""
         if self._check() != "local":
             raise InputError(
@@ -128,15 +128,15 @@ class RowReader:
                 problem="goes with what needs no rows",
                 remedy=f"name {arg('units')}, or leave out {arg('level')} and {arg('permutations')}",
             )
-        sources, joined = self.sources([] if file is None else [file], list(dict.fromkeys(by)))
+        sources, joined = self.open_sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
         return read_all(sources, joined, self.nan)
 
-    def grouped(
+    def read_groups(
         self, file: str | None, between: Sequence[str], given: Sequence[str]
     ) -> "tuple[Summary, Any, CodeArray, CodeArray | None]":
         """Summary by some factors, the rows, and the code of each row's group and, if there are any, stratum."""
-        rows = self.whole(file, [*between, *given])
+        rows = self.read_rows(file, [*between, *given])
         group, _ = factors.encode(rows.keys.select(list(between)))
         stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
         return collect([split_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum

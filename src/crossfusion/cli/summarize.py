@@ -120,8 +120,8 @@ def summarize(
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)
-    sources, joined = read.sources(files, by)
-    keeper = read.keeper(target, files, by)
+    sources, joined = read.open_sources(files, by)
+    keeper = read.make_checkpoint(target, files, by)
     found = replace(_reduce(read, sources, joined, keeper), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
@@ -137,7 +137,7 @@ def summarize(
 def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
     """Summary of sources; says where what is done is kept, and that it was gone on with."""
     try:
-        summary = read.reduced(sources, joined, keeper)
+        summary = read.summarize(sources, joined, keeper)
     except KeyboardInterrupt:
         if keeper is not None and keeper.path.exists():
             click.echo(f"crossfusion: what is done is in {keeper.path}: the same command goes on from there", err=True)

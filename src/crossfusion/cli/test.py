@@ -75,7 +75,7 @@ def test(
         )
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed}
     if units or paired:
-        summary = read.summary(file, [*between, *given, *units, *paired])
+        summary = read.read_summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
         result, fusion, said = _test_units(summary, between, given, units or paired, level, chance)
     elif read.is_summary(file):
@@ -84,7 +84,7 @@ def test(
             remedy=f"name the units with {arg('units')} or {arg('paired')}",
         )
     else:
-        result, fusion, said = _test_rows(read.whole(file, [*between, *given]), between, given, level, chance)
+        result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
     output.write_plot(plot, result.plot)
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}

@@ -69,9 +69,9 @@ def read_camelyon16(data: str, cut: TileSettings, done: ReportProgress, centres:
         if not outlines:
             tiles += list_slide_tiles(slides[name], name, factors, cut, done)
             continue
-        found = list_slide_tiles(slides[name], name, factors, cut.all(), done)
+        found = list_slide_tiles(slides[name], name, factors, cut.remove_limit(), done)
         lesions = read_lesions(Path(outlines[name])) if name in outlines else Lesions((), ())
-        tiles += cut.some(_label_tiles(found, lesions, name), name)
+        tiles += cut.sample(_label_tiles(found, lesions, name), name)
     return tiles
 
 
@@ -131,7 +131,7 @@ def _check_outlines(slides: Mapping[str, str], outlines: Mapping[str, str]) -> N
 def _label_tiles(tiles: Sequence[Tile], lesions: Lesions, name: str) -> list[Tile]:
     """Tiles with a label, by what is in their middle; where outlines are not complete, those of tumor only."""
     middles = np.array([[tile.box[k] + tile.box[k + 2] / 2 for k in (0, 1)] for tile in tiles if tile.box], float)
-    tumor = lesions.hold(middles.reshape(-1, 2))
+    tumor = lesions.contain_points(middles.reshape(-1, 2))
     partly = name in {f"tumor_{number:03d}" for number in PARTLY_OUTLINED}
     return [
         Tile(tile.file, tile.key, {**tile.factors, "label": "tumor" if held else "normal"}, tile.box, tile.size)

@@ -102,13 +102,13 @@ def embed(
     if path.exists() and (read_facts(path) or {}).get("about") == facts["about"]:
         return path  # all is done
     parts = OutputChunks(path, facts["about"], encode.dim)
-    with parts.held():
+    with parts.lock():
         if progress is not None and parts.rows:
             progress(parts.rows)
         run = _Run(tiles, encode, normalize, parts, progress)
-        run.all(batch, workers or threads.thread_count())
+        run.encode_rest(batch, workers or threads.thread_count())
         write_output(path, tiles, factors, parts, facts, encode.dim)
-    parts.forget()
+    parts.remove()
     return path
 
 
@@ -172,12 +172,12 @@ class _Run:
     progress: Callable[[int], None] | None
     waiting: list[tuple[NDArray[np.float32], NDArray[np.bool_]]] = field(default_factory=list)
 
-    def all(self, batch: int, workers: int) -> None:
+    def encode_rest(self, batch: int, workers: int) -> None:
         """Encode what is left, batch by batch, and keep it as it comes."""
         kept = time.monotonic()
         start = self.parts.rows
         try:
-            for prepared in self._batches(start, batch, workers):
+            for prepared in self._prepare_batches(start, batch, workers):
                 vectors = self.encode.encode(np.stack([pixels for pixels, _ in prepared]))
                 self._check(vectors, start)
                 self.waiting.append((vectors, np.array([unchanged for _, unchanged in prepared])))
@@ -188,18 +188,18 @@ class _Run:
                     time.monotonic() > kept + SAVE_SECONDS
                     or 4 * self.encode.dim * (start - self.parts.rows) > MOST_CHUNK_BYTES
                 ):
-                    self._keep()
+                    self._save()
                     kept = time.monotonic()
         finally:
-            self._keep()
+            self._save()
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         if self.waiting:
             vectors, unchanged = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
             self.parts.add(vectors, unchanged)
             self.waiting.clear()
 
-    def _batches(self, start: int, batch: int, workers: int) -> Iterator[list[Prepared]]:
+    def _prepare_batches(self, start: int, batch: int, workers: int) -> Iterator[list[Prepared]]:
         """Prepared tiles, a few batches ahead of who takes them."""
         with _open_threads(workers) as pool:
             coming: deque[list[Future[Prepared]]] = deque()

@@ -127,7 +127,7 @@ def list_slide_tiles(
         try:
             if whole and picture.levels == 1:
                 return [Tile(path, key, factors)]
-            return cut.some(cut_slide(picture, key, factors, cut), key)
+            return cut.sample(cut_slide(picture, key, factors, cut), key)
         finally:
             picture.close()
             done(1)

@@ -24,7 +24,7 @@ class Lesions:
     tumor: Sequence[Points]
     normal: Sequence[Points]
 
-    def hold(self, points: Points) -> NDArray[np.bool_]:
+    def contain_points(self, points: Points) -> NDArray[np.bool_]:
         """Which points lie in a tumor and not in a hole."""
         return _are_in_any(points, self.tumor) & ~_are_in_any(points, self.normal)
 

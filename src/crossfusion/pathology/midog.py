@@ -60,7 +60,7 @@ def _list_crops(file: str, name: str, marks: list[_Mark], cut: TileSettings) -> 
     scanner = _find_scanner(int(stem))
     picture = open_slide_file(file)
     try:
-        side, limits = cut.side(picture, usual=None), picture.size
+        side, limits = cut.measure_side(picture, usual=None), picture.size
     finally:
         picture.close()
     outside = [
@@ -79,7 +79,7 @@ def _list_crops(file: str, name: str, marks: list[_Mark], cut: TileSettings) -> 
         factors = {"scanner": scanner, "slide": stem, "label": mark.label}
         size = (cut.size, cut.size)
         tiles.append(Tile(file, f"{stem}/{mark.number}", factors, (corner[0], corner[1], *side), size))
-    return cut.some(tiles, stem)
+    return cut.sample(tiles, stem)
 
 
 def _find_scanner(number: int) -> str:

@@ -46,7 +46,7 @@ class OutputChunks:
         self.rows = 0
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other processes from the same work."""
         lock = filelock.FileLock(self.folder / "lock", timeout=0)
         try:
@@ -59,24 +59,24 @@ class OutputChunks:
         except OSError as problem:
             raise files.make_write_error(self.folder, problem) from problem
         try:
-            self.rows = self._done()
+            self.rows = self._count_rows()
             yield
         finally:
             lock.release()
             if not self.rows:
-                self.forget()
+                self.remove()
 
-    def _done(self) -> int:
+    def _count_rows(self) -> int:
         """How many of the first rows there are; parts that do not join them are removed."""
         rows = 0
-        for path in self._files():
+        for path in self._list_files():
             if int(path.stem) != rows or (part := _read_chunk(path, self._dim)) is None:
                 path.unlink()
             else:
                 rows += len(part[0])
         return rows
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         return sorted(self.folder.glob("[0-9]*.npz"))
 
     def add(self, vectors: NDArray[np.float32], unchanged: NDArray[np.bool_]) -> None:
@@ -91,13 +91,13 @@ class OutputChunks:
 
     def read(self) -> Iterator[OutputChunk]:
         """All that is kept, in order."""
-        for path in self._files():
+        for path in self._list_files():
             part = _read_chunk(path, self._dim)
             if part is None:
                 raise FileError(path, "was damaged while the output was made from it", "give the same command again")
             yield part
 
-    def forget(self) -> None:
+    def remove(self) -> None:
         """Remove what was kept."""
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -41,7 +41,7 @@ class SlideFile(ABC):
     levels = 1
 
     @abstractmethod
-    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+    def read_region(self, box: Box, size: tuple[int, int]) -> Pixels:
         """A region that lies within the picture, scaled to a size."""
 
     @abstractmethod
@@ -104,7 +104,7 @@ class _Slide(SlideFile):
         self.levels = slide.level_count
         self.mpp = _check_resolution(slide.properties.get(f"{names}.mpp-x"), slide.properties.get(f"{names}.mpp-y"))
 
-    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+    def read_region(self, box: Box, size: tuple[int, int]) -> Pixels:
         left, top, width, height = box
         level = self.slide.get_best_level_for_downsample(max(1.0, 1.001 * min(width / size[0], height / size[1])))
         scale = self.slide.level_downsamples[level]
@@ -147,7 +147,7 @@ class _Image(SlideFile):
             raise FileError(show_path(path), "has more than eight bits per channel", "convert it to RGB of eight bits")
         self.mpp = _read_resolution_tags(self.image)
 
-    def inside(self, box: Box, size: tuple[int, int]) -> Pixels:
+    def read_region(self, box: Box, size: tuple[int, int]) -> Pixels:
         left, top, width, height = box
         return _crop_and_scale(self.image, (left, top, left + width, top + height), size)
 

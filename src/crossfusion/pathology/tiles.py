@@ -65,7 +65,7 @@ class Tile:
             if self.box is None:
                 picture = open_slide_file(self.file)  # looked at once, so not kept
                 try:
-                    return picture.inside((0, 0, *picture.size), self.size or picture.size)
+                    return picture.read_region((0, 0, *picture.size), self.size or picture.size)
                 finally:
                     picture.close()
             return _read_region(_open_cached(self.file), self.box, self.size or self.box[2:])
@@ -104,7 +104,7 @@ def _read_region(picture: SlideFile, box: Box, size: tuple[int, int]) -> NDArray
             "correct the box, or the file",
         )
     across, down = (span for span in spans if span is not None)
-    part = picture.inside((across[0], down[0], across[1], down[1]), (across[2], down[2]))
+    part = picture.read_region((across[0], down[0], across[1], down[1]), (across[2], down[2]))
     before = across[3], down[3]
     after = size[0] - before[0] - across[2], size[1] - before[1] - down[2]
     if not any((*before, *after)):

@@ -43,7 +43,7 @@ class TileSettings:
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
             raise InputError("tissue", share, "must be a share of the tile from 0 to 1")
 
-    def side(self, picture: SlideFile, usual: float | None = DEFAULT_MPP) -> tuple[int, int]:
+    def measure_side(self, picture: SlideFile, usual: float | None = DEFAULT_MPP) -> tuple[int, int]:
         """Width and height in pixels of the full resolution that a tile covers; full resolution without `usual`."""
         wanted = self.mpp if self.mpp is not None else usual
         if wanted is None:
@@ -59,11 +59,11 @@ class TileSettings:
             warn(f"{show_path(picture.path)} has {max(own):.3g} µm per pixel", f"its tiles are enlarged to {wanted}")
         return max(1, round(self.size * wanted / own[0])), max(1, round(self.size * wanted / own[1]))
 
-    def all(self) -> "TileSettings":
+    def remove_limit(self) -> "TileSettings":
         """The same without a limit on the number of tiles."""
         return replace(self, per_slide=None)
 
-    def some(self, tiles: Sequence[Tile], name: str) -> list[Tile]:
+    def sample(self, tiles: Sequence[Tile], name: str) -> list[Tile]:
         """At most as many tiles of a slide as are wanted, in their order, whatever other slides there are."""
         if self.per_slide is None or len(tiles) <= self.per_slide:
             return list(tiles)
@@ -73,7 +73,7 @@ class TileSettings:
 
 def cut_slide(picture: SlideFile, key: str, factors: Mapping[str, str], cut: TileSettings) -> list[Tile]:
     """All tiles on a grid that hold enough tissue; a warning where there are none."""
-    width, height = cut.side(picture)
+    width, height = cut.measure_side(picture)
     boxes = find_tissue_boxes(picture, (width, height), cut.tissue)
     if not boxes:
         warn(
@@ -104,7 +104,7 @@ def _read_overview(picture: SlideFile, size: tuple[int, int]) -> Pixels:
     edges = np.linspace(0, size[1], bands + 1).round().astype(int).tolist()
     tops = [round(edge * height / size[1]) for edge in edges]
     parts = [
-        picture.inside((0, tops[k], width, tops[k + 1] - tops[k]), (size[0], edges[k + 1] - edges[k]))
+        picture.read_region((0, tops[k], width, tops[k + 1] - tops[k]), (size[0], edges[k + 1] - edges[k]))
         for k in range(bands)
     ]
     return np.concatenate(parts)

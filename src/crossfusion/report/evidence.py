@@ -86,24 +86,24 @@ class Evidence:
         found: Fusion | None = None
         if asked.units:
             options: dict[str, Any] = {"units": asked.units, "weights": asked.weights, "level": asked.level}
-            found = self._tried(what, lambda: self.summary.cfd(between, given=given, **options))
+            found = self._try(what, lambda: self.summary.cfd(between, given=given, **options))
         elif self.by_rows:
-            found = self._tried(what, lambda: self._of_rows(between, given))
+            found = self._try(what, lambda: self._compare_rows(between, given))
         else:
             self.missing["interval"] = self.why_not or ""
         found = found or plain
         if self.rows is not None and not found.caution and not self.by_rows:
-            looked = self._tried(None, lambda: self._of_rows(between, given))
+            looked = self._try(None, lambda: self._compare_rows(between, given))
             return replace(found, caution=looked.caution if looked else None)
         return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 
-    def _of_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
+    def _compare_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
         assert self.rows is not None
         units = self.rows.values(self.question.units)
         options: dict[str, Any] = {"weights": self.question.weights, "level": self.question.level, "units": units}
         return cfd(self.rows.x, labels=self.rows.values(between), given=self.rows.values(given), **options)
 
-    def _tried(self, what: str | None, ask: Callable[[], T]) -> T | None:
+    def _try(self, what: str | None, ask: Callable[[], T]) -> T | None:
         """An answer, or none, and then what is missing and why."""
         try:
             return ask()
@@ -132,17 +132,17 @@ class Evidence:
         def ask() -> Pairwise:
             if asked.units:
                 return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
-            group, stratum = self._codes(summary, given)
+            group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
             return infer_pairs(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
 
-        found = self._tried("intervals of pairs", ask)
+        found = self._try("intervals of pairs", ask)
         if found is None and tests["permutations"] is not None:
             tests["permutations"] = None
-            found = self._tried(None, ask)
+            found = self._try(None, ask)
         return found or plain
 
-    def _codes(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
+    def _encode_rows(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
         """Codes of the rows' groups as the summary numbers them (-1: not among them), and of their strata."""
         assert self.rows is not None
         places = {label: k for k, label in enumerate(list_groups(summary, self.question.between))}
@@ -156,7 +156,7 @@ class Evidence:
         tests: dict[str, Any] = {"permutations": asked.permutations, "seed": asked.seed}
         if asked.units:
             tests["units"] = asked.units
-            found = self._tried("test", lambda: self.summary.test(asked.between, given=given, **tests))
+            found = self._try("test", lambda: self.summary.test(asked.between, given=given, **tests))
             if found is None:
                 return None
             number = count_exchangeable_units(self.summary, asked.between, given, asked.units)
@@ -170,7 +170,7 @@ class Evidence:
             self.missing["test"] = NO_UNITS
             return None
         rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
-        tested = self._tried("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
+        tested = self._try("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
         return None if tested is None else TestOutcome(tested, "single rows", len(rows), self.total)
 
 

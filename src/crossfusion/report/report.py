@@ -112,7 +112,7 @@ class Report(DisplayMixin):
         self._finish(data, title, _format_call(question))
 
     @classmethod
-    def _of(cls, data: ReportData, title: str | None, command: str) -> "Report":
+    def _from_data(cls, data: ReportData, title: str | None, command: str) -> "Report":
         """A report on what was read elsewhere, by a command."""
         report = cls.__new__(cls)
         report._finish(data, title, command)

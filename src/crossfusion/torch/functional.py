@@ -142,11 +142,13 @@ def _check_labels(labels: Any, x: Tensor, name: str) -> None:
 def compute_distance(moments: CellMoments, num_parts: int, weights: str, unbiased: bool, eps: float) -> Tensor:
     """Distance from the moments of cells, the groups of a part standing side by side."""
 
-    def crosswise(values: Tensor) -> Tensor:
+    def put_groups_first(values: Tensor) -> Tensor:
         return values.reshape(num_parts, -1, *values.shape[1:]).transpose(0, 1)
 
-    row = 1.0 if moments.squares is None else crosswise(moments.weight_of_a_row())
-    cells = array_api.Cells(crosswise(moments.count), crosswise(moments.mean), crosswise(moments.sumsq), row)
+    row = 1.0 if moments.squares is None else put_groups_first(moments.weigh_rows())
+    cells = array_api.Cells(
+        put_groups_first(moments.count), put_groups_first(moments.mean), put_groups_first(moments.sumsq), row
+    )
     value: Tensor = array_api.compute_distance(torch, cells, weights=weights, unbiased=unbiased, eps=eps)
     return value
 

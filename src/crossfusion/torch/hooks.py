@@ -136,10 +136,12 @@ class LayerHooks:
     def __init__(self, layers: Mapping[str, Module], see: Callable[[str, Any], None]) -> None:
         self._calls: Counter[str] = Counter()
         self._see = see
-        self._handles = [module.register_forward_hook(partial(self._called, name)) for name, module in layers.items()]
+        self._handles = [
+            module.register_forward_hook(partial(self._report_output, name)) for name, module in layers.items()
+        ]
 
     @disable  # type: ignore[untyped-decorator]  # a compiled model runs it as it is
-    def _called(self, name: str, _module: Module, _inputs: Any, output: Any) -> None:
+    def _report_output(self, name: str, _module: Module, _inputs: Any, output: Any) -> None:
         self._calls[name] += 1
         times = self._calls[name]
         self._see(name if times == 1 else f"{name}:{times}", output)

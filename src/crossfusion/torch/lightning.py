@@ -139,12 +139,12 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
             rows = pool_output(output, self.pool)
             if rows is None or explain_misfit(rows, len(labels)):
                 raise make_layer_error(name, explain_misfit(rows, len(labels)))
-            metric = self._metric(stage, name, rows)
+            metric = self._find_metric(stage, name, rows)
             metric.update(rows, labels.to(rows.device), None if given is None else given.to(rows.device))
 
         self._watch = LayerHooks(find_layers(module, self.layers), see)
 
-    def _metric(self, stage: str, name: str, rows: Tensor) -> CrossFusionDistance:
+    def _find_metric(self, stage: str, name: str, rows: Tensor) -> CrossFusionDistance:
         """The metric of a layer, made when the number of its features is known."""
         if name not in self._metrics[stage]:
             made = CrossFusionDistance(dim=rows.shape[1], **self.options)

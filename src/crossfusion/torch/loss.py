@@ -96,9 +96,9 @@ class CrossFusionLoss(nn.Module):
         self.num_groups, self.num_given = num_groups, num_given
         self.weights, self.unbiased, self.eps, self.sync = weights, unbiased, eps, sync
         self.memory = memory
-        self.past = self._past()
+        self.past = self._make_memory()
 
-    def _past(self) -> Memory | None:
+    def _make_memory(self) -> Memory | None:
         """Room for past batches, if they are to be remembered."""
         check_fraction(self.memory, "memory", below=1)
         if self.memory == 0:
@@ -136,14 +136,14 @@ class CrossFusionLoss(nn.Module):
         numbers = self.num_groups, self.num_given
         names = self.between, self.given
         moments, parts = compute_batch_moments(
-            x, factors[self.between], given, *numbers, names=names, total=self._total()
+            x, factors[self.between], given, *numbers, names=names, total=self._choose_total()
         )
         if self.training and self.past is not None:
             moments = self.past.join(moments)
         value = compute_distance(moments, parts, self.weights, self.unbiased, self.eps)
         return value if self.mode == "fuse" else torch.exp(-value)
 
-    def _total(self) -> Total:
+    def _choose_total(self) -> Total:
         """How moments add up over processes."""
         if not (self.training and self.sync and is_distributed()):
             return keep_local

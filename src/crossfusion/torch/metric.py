@@ -213,12 +213,12 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         """Move the state; where it would become too narrow to count in, to float32."""
 
         @wraps(fn)  # torchmetrics tells moves from casts by their names
-        def moved(values: Tensor) -> Tensor:
+        def move(values: Tensor) -> Tensor:
             found = fn(values)
             narrow = found.is_floating_point() and torch.finfo(found.dtype).bits < 32
             return values.to(found.device, torch.float32) if narrow else found
 
-        return super()._apply(moved, *args, **kwargs)
+        return super()._apply(move, *args, **kwargs)
 
 
 def pack(moments: CellMoments) -> Tensor:

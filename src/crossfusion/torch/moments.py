@@ -21,7 +21,7 @@ class CellMoments(NamedTuple):
     centre: Tensor
     squares: Tensor | None = None
 
-    def weight_of_a_row(self) -> Tensor:
+    def weigh_rows(self) -> Tensor:
         """Weight of the rows of each cell, averaged with these weights: count over it is how many rows there are."""
         if self.squares is None:
             return torch.ones_like(self.count)
@@ -61,7 +61,7 @@ def merge(past: CellMoments, present: CellMoments) -> CellMoments:
     share = present.count / replace_zeros(count)
     apart = present.mean - before
     sumsq = past.sumsq + present.sumsq + past.count * share * apart.square().sum(dim=1)
-    squares = past.count * past.weight_of_a_row() + present.count * present.weight_of_a_row()
+    squares = past.count * past.weigh_rows() + present.count * present.weigh_rows()
     return CellMoments(count, before + share.unsqueeze(1) * apart, sumsq, present.centre, squares)
 
 

@@ -59,7 +59,7 @@ def _find_farthest(squares: SquaredDistances, bound: float) -> float:
     while visited < len(order):
         number = PROBES[visited > 0]
         probes = rows[np.argpartition(lonely, -number)[-number:]] if len(rows) > number else rows
-        nearest[probes] = squares.flip().block(probes, slice(None)).min(axis=1)
+        nearest[probes] = squares.flip().compute_block(probes, slice(None)).min(axis=1)
         bound = float(nearest[probes].max(initial=bound))
         if len(rows) <= number:
             break
@@ -78,7 +78,7 @@ def _visit(squares: SquaredDistances, left: IndexArray, right: IndexArray, neare
         columns = right[start : start + wide]
         where = slice(columns[0], columns[-1] + 1) if columns[-1] - columns[0] == len(columns) - 1 else columns
         for begin in range(0, len(left), VISIT_BLOCK_ROWS):
-            block = squares.block(left[begin : begin + VISIT_BLOCK_ROWS], where)
+            block = squares.compute_block(left[begin : begin + VISIT_BLOCK_ROWS], where)
             nearest[where] = np.minimum(nearest[where], block.min(axis=0))
 
     starts = range(0, len(right), wide)

@@ -59,12 +59,12 @@ class SquaredDistances:
         """The same with the clouds exchanged."""
         return SquaredDistances(self.b, self.a, self.right, self.left, self.norm_b, self.norm_a)
 
-    def product(self, rows: Any, columns: Any, out: FloatArray | None = None) -> FloatArray:
+    def multiply(self, rows: Any, columns: Any, out: FloatArray | None = None) -> FloatArray:
         """Block of squared distances as the matrix product gives it; pairs that are close have yet to be mended."""
         left, right = self.left[rows], self.right[columns]
         return multiply_matrices(left, right.T, None if out is None else out[: len(left), : len(right)])
 
-    def mend(self, squares: FloatArray, rows: Any, columns: Any) -> FloatArray:
+    def recompute_close(self, squares: FloatArray, rows: Any, columns: Any) -> FloatArray:
         """Recompute the close pairs of a block by differences, in place: equal rows are at distance zero exactly."""
         limit = 2 * CLOSE_SHARE * self.norm_a[rows]  # rows that are close have almost the same norm
         some = np.flatnonzero(squares.min(axis=1, initial=np.inf) < limit)
@@ -73,9 +73,9 @@ class SquaredDistances:
             _recompute(squares, self.a[rows], self.b[columns], (some[which], j))
         return squares
 
-    def block(self, rows: Any, columns: Any) -> FloatArray:
+    def compute_block(self, rows: Any, columns: Any) -> FloatArray:
         """Block of squared distances."""
-        return self.mend(self.product(rows, columns), rows, columns)
+        return self.recompute_close(self.multiply(rows, columns), rows, columns)
 
 
 def _recompute(squares: FloatArray, a: FloatArray, b: FloatArray, pairs: Any) -> None:
@@ -102,12 +102,12 @@ def map_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b
 
     `squares` may be overwritten, and does not outlive the call.
     """
-    tiles = [
+    blocks = [
         (rows, columns)
         for rows in _split_range(0, len(a), BLOCK_ROWS)
         for columns in _split_range(0, len(b), BLOCK_COLUMNS)
     ]
-    return _map(work, SquaredDistances.between(a, b), tiles)
+    return _map(work, SquaredDistances.between(a, b), blocks)
 
 
 def map_pairs(work: Callable[[FloatArray], Any], a: FloatArray, b: FloatArray) -> tuple[list[Any], ...]:
@@ -124,25 +124,25 @@ def _map_within(work: Callable[[FloatArray], Any], rows: FloatArray) -> list[Any
     stripes = _split_range(0, len(rows), BLOCK_ROWS)
     beside = [(own, columns) for own in stripes for columns in _split_range(own.stop, len(rows), BLOCK_COLUMNS)]
 
-    def each_once(block: FloatArray, own: slice, columns: slice) -> Any:
+    def count_once(block: FloatArray, own: slice, columns: slice) -> Any:
         on_diagonal = own.start == columns.start
         return work(block[np.triu_indices(len(block), 1)] if on_diagonal else block)
 
-    return _map(each_once, SquaredDistances.between(rows, rows), [(own, own) for own in stripes] + beside)
+    return _map(count_once, SquaredDistances.between(rows, rows), [(own, own) for own in stripes] + beside)
 
 
 def _split_range(start: int, stop: int, step: int) -> list[slice]:
     return [slice(begin, min(begin + step, stop)) for begin in range(start, stop, step)]
 
 
-def _map(work: Callable[[FloatArray, slice, slice], Any], squares: SquaredDistances, tiles: list[Block]) -> list[Any]:
+def _map(work: Callable[[FloatArray, slice, slice], Any], squares: SquaredDistances, blocks: list[Block]) -> list[Any]:
     memory = threading.local()
 
-    def on_tile(tile: Block) -> Any:
+    def work_on_block(block_at: Block) -> Any:
         if not hasattr(memory, "scratch"):
             memory.scratch = np.empty((min(BLOCK_ROWS, len(squares.left)), min(BLOCK_COLUMNS, len(squares.right))))
-        block = squares.product(*tile, memory.scratch)
-        return work(squares.mend(block, *tile), *tile)
+        block = squares.multiply(*block_at, memory.scratch)
+        return work(squares.recompute_close(block, *block_at), *block_at)
 
-    with map_threads(len(tiles)) as apply:
-        return list(apply(on_tile, tiles))
+    with map_threads(len(blocks)) as apply:
+        return list(apply(work_on_block, blocks))

@@ -136,7 +136,7 @@ def solve_sinkhorn(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iter
             "allow more max_iterations, or a larger epsilon or tolerance",
         )
     value = point.value + entropy * np.log(squares.size)
-    return Solution(unit * dual.whole_cost(point), unit * float(value), point.error, iterations, point.plan)
+    return Solution(unit * dual.compute_cost(point), unit * float(value), point.error, iterations, point.plan)
 
 
 class _Point(NamedTuple):
@@ -163,7 +163,7 @@ class _Dual:
     def is_sparse(self, plan: Any) -> bool:
         return bool(self.sparse.issparse(plan))
 
-    def at(self, potential: FloatArray, epsilon: float) -> _Point:
+    def evaluate(self, potential: FloatArray, epsilon: float) -> _Point:
         """Plan, row sums and value for a potential of the rows."""
         columns = self.squares.shape[1]
         gap = np.subtract(potential[:, None], self.squares, out=self.work)
@@ -171,7 +171,7 @@ class _Dual:
         gap -= top
         kept = np.flatnonzero(np.greater(gap, -NEGLIGIBLE_EXPONENT * epsilon, out=self.kept))
         if len(kept) < SPARSE_SHARE * gap.size:
-            plan, total = self._sparse_plan(kept, epsilon)
+            plan, total = self._make_sparse_plan(kept, epsilon)
             rows = np.asarray(plan.sum(axis=1))
         else:
             gap /= epsilon
@@ -193,9 +193,9 @@ class _Dual:
         total = np.exp((gap - top[:, None]) / epsilon).sum(axis=1)
         potential = point.potential.copy()
         potential[starved] = epsilon * (np.log(self.weight) - np.log(total)) - top
-        return self.at(potential, epsilon)
+        return self.evaluate(potential, epsilon)
 
-    def whole_cost(self, point: _Point) -> float:
+    def compute_cost(self, point: _Point) -> float:
         """Cost of the plan after rows that send too much send less, and what is then lacking is sent as well."""
         keep = np.minimum(1.0, np.divide(self.weight, point.rows, out=np.ones_like(point.rows), where=point.rows > 0))
         if self.is_sparse(point.plan):
@@ -208,7 +208,7 @@ class _Dual:
         rest = lack_of_rows @ (self.squares @ lack_of_columns) / lacking if lacking > 0 else 0.0
         return float(keep @ np.asarray(paid).reshape(-1) + rest)
 
-    def _sparse_plan(self, kept: NDArray[np.intp], epsilon: float) -> tuple[Any, FloatArray]:
+    def _make_sparse_plan(self, kept: NDArray[np.intp], epsilon: float) -> tuple[Any, FloatArray]:
         number, columns = self.squares.shape
         row, column = np.divmod(kept, columns)
         entries = np.exp(self.work.reshape(-1)[kept] / epsilon)
@@ -217,16 +217,16 @@ class _Dual:
         starts = np.searchsorted(row, np.arange(number + 1))
         return self.sparse.csr_array((entries, column, starts), (number, columns)), total
 
-    def newton(self, point: _Point, epsilon: float, damping: float) -> FloatArray:
+    def take_newton_step(self, point: _Point, epsilon: float, damping: float) -> FloatArray:
         """Damped Newton step: solve (diag(rows) - plan diag(1/weights) planᵀ + damping) step = epsilon × gradient."""
         columns = self.squares.shape[1]
         across = point.plan.T.tocsr() if self.is_sparse(point.plan) else point.plan.T
         diagonal = point.rows + damping * self.weight
 
-        def hessian(step: FloatArray) -> Any:
+        def apply_hessian(step: FloatArray) -> Any:
             return diagonal * step - point.plan @ ((across @ step) * columns)
 
-        return _solve_conjugate_gradient(hessian, diagonal, epsilon * (self.weight - point.rows))
+        return _solve_conjugate_gradient(apply_hessian, diagonal, epsilon * (self.weight - point.rows))
 
 
 def _solve_conjugate_gradient(matrix: Any, diagonal: FloatArray, right: FloatArray) -> FloatArray:
@@ -255,7 +255,7 @@ def _follow_path(dual: _Dual, epsilon: float, tolerance: float, max_iterations: 
     before: tuple[float, FloatArray] | None = None
     while True:
         goal = tolerance if entropy == epsilon else max(INTERMEDIATE_ERROR, tolerance)
-        point = dual.feed(dual.at(start, entropy), entropy)
+        point = dual.feed(dual.evaluate(start, entropy), entropy)
         while point.error > goal and iterations < max_iterations:
             point, damping = _improve(dual, point, entropy, damping)
             point = dual.feed(point, entropy)
@@ -263,7 +263,7 @@ def _follow_path(dual: _Dual, epsilon: float, tolerance: float, max_iterations: 
         if entropy == epsilon:
             return point, iterations
         if iterations >= max_iterations:
-            return dual.at(point.potential, epsilon), iterations
+            return dual.evaluate(point.potential, epsilon), iterations
         following = max(entropy * ENTROPY_SHRINKAGE, epsilon)
         start = point.potential
         if before is not None:  # along the line through the last two potentials
@@ -276,8 +276,8 @@ def _improve(dual: _Dual, point: _Point, epsilon: float, damping: float) -> tupl
     least, _, largest = DAMPING
     first = True
     while True:
-        step = dual.newton(point, epsilon, damping)
-        trial = dual.at(point.potential + step, epsilon)
+        step = dual.take_newton_step(point, epsilon, damping)
+        trial = dual.evaluate(point.potential + step, epsilon)
         promised = (dual.weight - point.rows) @ step
         gained = trial.value - point.value >= 1e-3 * promised or 2 * trial.error < point.error
         if gained or damping >= largest:

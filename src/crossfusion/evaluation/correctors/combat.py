@@ -100,8 +100,8 @@ class _Prior:
     scale: float
 
     @classmethod
-    def of(cls, location: FloatArray, variance: FloatArray) -> "_Prior":
-        """By moments."""
+    def fit(cls, location: FloatArray, variance: FloatArray) -> "_Prior":
+        """Estimate the prior by moments."""
         m, s2 = float(variance.mean()), float(variance.var(ddof=1))
         return cls(float(location.mean()), float(location.var(ddof=1)), (2 * s2 + m**2) / s2, (m * s2 + m**3) / s2)
 
@@ -118,7 +118,7 @@ def _remove_effect(z: FloatArray, spread: Any) -> FloatArray:
 
 def _estimate_posterior(location: FloatArray, variance: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Conditional posterior means of location and variance, which are iterated until they agree."""
-    prior = _Prior.of(location, variance)
+    prior = _Prior.fit(location, variance)
     gamma, delta = location, variance
     for _ in range(MOST_STEPS):
         weight = n * prior.variance

@@ -24,7 +24,7 @@ Points = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation, its limits, and how many rearrangements correlate as strongly; None where there can be none."""
+    """A correlation, its limits, and how many permutations correlate as strongly; None where there can be none."""
 
     value: float
     lower: float | None
@@ -75,7 +75,7 @@ def correlate(
     points: Points,
     *,
     level: float,
-    arrangements: "Permutations",
+    permutations: "Permutations",
 ) -> Correlation:
     """A correlation with its interval and p-value."""
 
@@ -84,7 +84,7 @@ def correlate(
 
     value = of(distance, rate)
     lower, upper = _jackknife(value, distance, rate, of, level)
-    return Correlation(value, lower, upper, _compute_pvalue(value, distance, rate, of, arrangements))
+    return Correlation(value, lower, upper, _compute_pvalue(value, distance, rate, of, permutations))
 
 
 def _jackknife(
@@ -115,17 +115,17 @@ class Permutations:
     most: int
     seed: int
 
-    def of(self, shape: tuple[int, ...]) -> tuple[bool, Iterator[tuple[Any, Any]]]:
+    def list_orders(self, shape: tuple[int, ...]) -> tuple[bool, Iterator[tuple[Any, Any]]]:
         """Whether these are all there are, and orders of corrections and of domains."""
         sizes = shape[0] if self.corrections else 1, shape[1] if self.domains else 1
         if factorial(sizes[0]) * factorial(sizes[1]) <= self.most + 1:
             every = ((c, d) for c in permutations(range(sizes[0])) for d in permutations(range(sizes[1])))
-            return True, self._whole(every, shape)
+            return True, self._complete_orders(every, shape)
         draw = np.random.default_rng(self.seed)
         some = ((draw.permutation(sizes[0]), draw.permutation(sizes[1])) for _ in range(self.most))
-        return False, self._whole(some, shape)
+        return False, self._complete_orders(some, shape)
 
-    def _whole(self, orders: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    def _complete_orders(self, orders: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
         for c, d in orders:
             yield (
                 np.array(c) if self.corrections else np.arange(shape[0]),
@@ -134,12 +134,12 @@ class Permutations:
 
 
 def _compute_pvalue(
-    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, arrangements: Permutations
+    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, permutations: Permutations
 ) -> float | None:
-    """Share of rearrangements of the distances that correlate at least as strongly (one-sided)."""
+    """Share of permutations of the distances that correlate at least as strongly (one-sided)."""
     if np.isnan(value):
         return None
-    exact, orders = arrangements.of(distance.shape)
+    exact, orders = permutations.list_orders(distance.shape)
     found = np.array([of(distance[c][:, d][:, :, d], rate) for c, d in orders])
     if len(found) < 2:
         return None
@@ -170,10 +170,10 @@ def correlate_distances(
         sets.append(("corrections", None, slice(None), average_points, Permutations(False, True, permutations, seed)))
         sets.append(("all", None, slice(None), list_points, Permutations(True, True, permutations, seed)))
     found: list[Association] = []
-    for over, correction, part, points, arrangements in sets:
+    for over, correction, part, points, relabelings in sets:
         entries = {
             name: [
-                correlate(cells[part], rate[part], of, points, level=level, arrangements=arrangements)
+                correlate(cells[part], rate[part], of, points, level=level, permutations=relabelings)
                 for of in (pearson, spearman)
             ]
             for name, cells in distances.items()

@@ -36,11 +36,11 @@ class Task:
     labels: tuple[Any, ...]
     grouped: bool
 
-    def rows(self, domain: int, classes: Sequence[int]) -> Any:
+    def find_rows(self, domain: int, classes: Sequence[int]) -> Any:
         """Rows of a domain with one of these labels."""
         return np.flatnonzero((self.domain == domain) & np.isin(self.label, classes))
 
-    def shared(self, a: int, b: int) -> tuple[int, ...]:
+    def find_shared_labels(self, a: int, b: int) -> tuple[int, ...]:
         """Labels that two domains have in common."""
         return tuple(np.intersect1d(self.label[self.domain == a], self.label[self.domain == b]).tolist())
 
@@ -70,10 +70,10 @@ class Trainer:
     scores: bool
     _trained: dict[Any, Any] = field(default_factory=dict)
 
-    def said(self, source: int, target: int, classes: tuple[int, ...]) -> tuple[Predictions, Predictions]:
+    def predict_pair(self, source: int, target: int, classes: tuple[int, ...]) -> tuple[Predictions, Predictions]:
         """Predictions within the source, and on the target: each row of a unit by models that did not see the unit."""
-        models, parts = self._models(source, classes)
-        task, rows = self.task, self.task.rows(target, classes)
+        models, parts = self._train_models(source, classes)
+        task, rows = self.task, self.task.find_rows(target, classes)
         fold_of = dict(zip(task.unit[np.concatenate(parts)].tolist(), _number_folds(parts), strict=True))
         meets = np.isin(task.unit[rows], list(fold_of))
         if meets.any():  # what the source does not have is dealt to the models in turn
@@ -83,17 +83,17 @@ class Trainer:
             tested = [rows] * self.folds
         return self._predict(models, parts, classes), self._predict(models, tested, classes)
 
-    def _models(self, source: int, classes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    def _train_models(self, source: int, classes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
         key = source, classes
         if key not in self._trained:
-            rows = self.task.rows(source, classes)
-            parts = self._parts(rows, source)
+            rows = self.task.find_rows(source, classes)
+            parts = self._split_folds(rows, source)
             models = [self._fit(np.setdiff1d(rows, part), source) for part in parts]
             self._trained = {key: (models, parts)}  # of one domain at a time
         found: tuple[list[Any], list[Any]] = self._trained[key]
         return found
 
-    def _parts(self, rows: Any, source: int) -> list[Any]:
+    def _split_folds(self, rows: Any, source: int) -> list[Any]:
         """Test rows of each fold, stratified by label, units whole."""
         selection = optional.load("sklearn.model_selection", "scikit-learn", "distances", PURPOSE)
         task, name = self.task, label_text(self.task.domains[source])

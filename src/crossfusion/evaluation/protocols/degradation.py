@@ -139,7 +139,7 @@ def list_directed_pairs(found: Domains, task: Task, pairs: Any) -> list[tuple[in
     """Directed pairs of domains that have two labels or more in common."""
     every = list(permutations(range(len(found.names)), 2))
     if pairs is None:
-        kept = [pair for pair in every if len(task.shared(*pair)) > 1]
+        kept = [pair for pair in every if len(task.find_shared_labels(*pair)) > 1]
         gone = [
             "–".join(label_text(found.names[k]) for k in pair)
             for pair in every
@@ -155,7 +155,7 @@ def list_directed_pairs(found: Domains, task: Task, pairs: Any) -> list[tuple[in
         return kept
     asked = found.pairs(pairs)
     for a, b in asked:
-        if len(task.shared(a, b)) < 2:
+        if len(task.find_shared_labels(a, b)) < 2:
             raise InputError(
                 problem=f"domains {label_text(found.names[a])!r} and {label_text(found.names[b])!r} have fewer"
                 " than two labels in common",
@@ -167,8 +167,8 @@ def list_directed_pairs(found: Domains, task: Task, pairs: Any) -> list[tuple[in
 def measure_drop(trainer: Trainer, a: int, b: int, metric: str, level: float, draws: int, seed: int) -> Drop:
     """One directed pair."""
     task = trainer.task
-    classes = task.shared(a, b)
-    within, cross = _renumber_units(*trainer.said(a, b, classes))
+    classes = task.find_shared_labels(a, b)
+    within, cross = _renumber_units(*trainer.predict_pair(a, b, classes))
     scores = _score(within, cross, metric, len(classes), np.ones((1, _count_units(within, cross))))
     rng = np.random.default_rng([seed, a, b])
     resampled = [
@@ -188,8 +188,8 @@ def measure_drop(trainer: Trainer, a: int, b: int, metric: str, level: float, dr
         float(lower),
         float(upper),
         tuple(task.labels[code] for code in classes),
-        len(task.rows(a, classes)),
-        len(task.rows(b, classes)),
+        len(task.find_rows(a, classes)),
+        len(task.find_rows(b, classes)),
     )
 
 

@@ -191,10 +191,10 @@ class Study(Result):
         for outcome in self.outcomes:
             limits = {"cddr": outcome.cddr, "lower": outcome.lower, "upper": outcome.upper}
             points[outcome.correction].append({**outcome.distances, **limits})
-        titles = {name: self._said(name) for name in self.distances}
+        titles = {name: self._format_correlation(name) for name in self.distances}
         return plots.panels(titles, points, up=f"CDDR of the {SCORE_NAMES[self.metric]}")
 
-    def _said(self, name: str) -> str:
+    def _format_correlation(self, name: str) -> str:
         """Pearson's correlation of a distance."""
         found = {(a.over, a.correction): a.pearson for a in self.associations if a.distance == name}
         first = self.corrections[0]

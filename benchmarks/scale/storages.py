@@ -13,7 +13,7 @@ from benchmarks.scale import files
 from benchmarks.timing import best_times, rounds
 from crossfusion import cfd
 from crossfusion._base import thread_count
-from crossfusion.io import add_keys, collect, open_file, parquet_wide, summarize
+from crossfusion.io import add_keys, open_file, parquet_wide, reduce_sources, summarize
 from paper.checks import load_library
 
 SHORT = 1024  # rows of a batch that stays in the cache
@@ -57,7 +57,7 @@ def _npy(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[st
     a, b = (np.load(path) for path in paths)
 
     def mapped() -> None:
-        collect([add_keys(open_file(path, []), {"group": path.stem}) for path in paths]).cfd("group")
+        reduce_sources([add_keys(open_file(path, []), {"group": path.stem}) for path in paths]).cfd("group")
 
     mapped()
     best = best_times({"in memory": lambda: cfd(a, b), "mapped": mapped}, repeats)
@@ -156,8 +156,8 @@ def _row_group(file: Any, number: int) -> Any:
 def _few_columns(file: Any, number: int) -> None:
     """The fastest decode of columns, which never holds all of a row."""
     names = file.schema_arrow.names
-    for start in range(0, len(names), parquet_wide.FEW):
-        file.read_row_group(number, columns=names[start : start + parquet_wide.FEW], use_threads=False)
+    for start in range(0, len(names), parquet_wide.COLUMNS_PER_CALL):
+        file.read_row_group(number, columns=names[start : start + parquet_wide.COLUMNS_PER_CALL], use_threads=False)
 
 
 def _exhaust(values: Iterable[Any]) -> None:

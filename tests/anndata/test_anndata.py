@@ -155,7 +155,7 @@ def backed(request, adata, tmp_path, monkeypatch):
     adata.raw = adata
     path = tmp_path / "cells.h5ad"
     adata.write_h5ad(path, compression="gzip" if request.param == "compressed" else None)
-    monkeypatch.setattr(chunk, "BLOCK", 2000)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     return request.param, path, expected
 
 
@@ -208,7 +208,7 @@ def test_backed_counts_do_not_fill_memory(tmp_path, monkeypatch):
     adata = cells()
     adata.write_h5ad(tmp_path / "cells.h5ad")
     opened = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    monkeypatch.setattr(chunk, "BLOCK", 1500)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 1500)
     seen, original = [], type(opened.X).__getitem__
 
     def watched(data, key):

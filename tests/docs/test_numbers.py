@@ -70,23 +70,23 @@ STATED = {
         f"costs at most {WORDS[round(100 * TRAINING.tolerance)]} point of\n  accuracy",
     ],
     "scale.md": [
-        f"T · ({megabytes(chunk.BLOCK)} + a summary)",
+        f"T · ({megabytes(chunk.CHUNK_BYTES)} + a summary)",
         f"| {WORDS[dask.FAN_IN]} are merged at a time",
-        f"until there are {WORDS[dask.TASKS]} tasks a thread",
+        f"until there are {WORDS[dask.TASKS_PER_THREAD]} tasks a thread",
         f"{MODEL.workers} workers of {MODEL.threads} threads",
         f"is taken as {MODEL.link / 1e9:g} GB/s",
-        f"wait for an earlier one, at most {WORDS[local.AHEAD]} for each thread",
+        f"wait for an earlier one, at most {WORDS[local.MAX_AHEAD]} for each thread",
         f"10,000 groups of 1,024 features are {16 * 10_000 * 1024 / 1e6:.0f} MB",
-        f"when Ctrl-C stops it after {WORDS[int(resume.WORTH)]} seconds",
-        f"row groups of fewer than {parquet_wide.TALL:,} rows, or of more than fill"
-        f" {megabytes(chunk.BLOCK // columnwise.FEATURES_AT_ONCE)} of a column",
-        f"decoded {WORDS[parquet_wide.FEW]} at a time and reduced sixteen at a time",
+        f"when Ctrl-C stops it after {WORDS[int(resume.MIN_WORK_SECONDS)]} seconds",
+        f"row groups of fewer than {parquet_wide.MIN_COLUMNWISE_ROWS:,} rows, or of more than fill"
+        f" {megabytes(chunk.CHUNK_BYTES // columnwise.FEATURES_AT_ONCE)} of a column",
+        f"decoded {WORDS[parquet_wide.COLUMNS_PER_CALL]} at a time and reduced sixteen at a time",
     ],
-    "sources.md": [f"{WORDS[parquet_wide.FEW]} columns at a time"],
+    "sources.md": [f"{WORDS[parquet_wide.COLUMNS_PER_CALL]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
     "how_it_works.md": [
         f"Inputs of up to {megabytes(kernel.NUMPY_MAX_BYTES)}",
-        f"chunks* of about {megabytes(chunk.BLOCK)}",
+        f"chunks* of about {megabytes(chunk.CHUNK_BYTES)}",
     ],
 }
 
@@ -97,8 +97,8 @@ def test_the_page_says_what_the_code_does(page, text):
 
 
 def test_engines_agree_on_what_the_page_says_of_both():
-    assert (dask.FAN_IN, dask.TASKS) == (spark.FAN, spark.TASKS)
-    assert resume.EVERY == 20
+    assert (dask.FAN_IN, dask.TASKS_PER_THREAD) == (spark.FAN_IN, spark.TASKS_PER_CORE)
+    assert resume.SAVE_SECONDS == 20
     assert "every twenty seconds" in (DOCS / "scale.md").read_text()
     assert columnwise.FEATURES_AT_ONCE == 16  # "reduced sixteen at a time"
 

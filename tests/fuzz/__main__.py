@@ -68,7 +68,7 @@ def run(name: str, count: int, seed: int) -> int:
     warnings.simplefilter("ignore")
     made, findings = FORMATS[name], 0
     if made.large:
-        kernel.NUMPY_MAX_BYTES, parquet_wide.TALL = 0, 1
+        kernel.NUMPY_MAX_BYTES, parquet_wide.MIN_COLUMNWISE_ROWS = 0, 1
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         whole = Path(folder) / f"whole-{made.file}"
         names = Path(folder) / made.file, Path(folder) / f"{NO_TEXT}{made.file}"

@@ -22,11 +22,11 @@ from distributed import Client, LocalCluster
 import crossfusion as cf
 from crossfusion.io import reduction
 from crossfusion.io.engines import dask as engine
-from crossfusion.io.engines.dask_collections import LazyChunk
+from crossfusion.io.engines.dask_collections import DaskTasks
 from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import open_file, open_files
 from crossfusion.io.sources.chunk import Source, add_keys, merge_partitions
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster is enough
 ROWS, DIM = 503, 5
@@ -143,7 +143,7 @@ def test_parquet_read_by_dask(backend, engines, tmp_path):
 def npy_parts(folder, monkeypatch, rows=X, size=1024):
     """A .npy file in many parts, all rows of one group."""
     np.save(folder / "x.npy", rows)
-    monkeypatch.setattr(block, "BLOCK", size)
+    monkeypatch.setattr(block, "CHUNK_BYTES", size)
     return add_keys(open_file(folder / "x.npy", []), {"site": "A"})
 
 
@@ -151,10 +151,10 @@ def test_files_are_read_by_the_workers(engines, tmp_path, monkeypatch):
     table, paths = lists(), [tmp_path / f"{k}.parquet" for k in range(3)]
     for k, path in enumerate(paths):
         pq.write_table(table.slice(k * 200, 200), path)
-    assert_same(collect(open_files(paths, ["site", "day"], "v"), engine=engines))
+    assert_same(reduce_sources(open_files(paths, ["site", "day"], "v"), engine=engines))
     source = npy_parts(tmp_path, monkeypatch)
     assert len(source.parts) > engine.FAN_IN
-    assert_same(collect([source], engine=engines), cf.summarize(X, by={"site": ["A"] * ROWS}))
+    assert_same(reduce_sources([source], engine=engines), cf.summarize(X, by={"site": ["A"] * ROWS}))
 
 
 def test_rows_in_memory_stay_here(engines):
@@ -167,21 +167,21 @@ def test_the_active_client_is_used(client, tmp_path, monkeypatch):
     done = scheduler.transition_counter
     with client.as_current():
         with dask.config.set(scheduler="threads"):
-            collect([source], engine="dask")
+            reduce_sources([source], engine="dask")
         assert scheduler.transition_counter == done
-        collect([source], engine="dask")
+        reduce_sources([source], engine="dask")
     assert scheduler.transition_counter > done
 
 
 @pytest.mark.parametrize("most", [1000, 3], ids=["every task", "sums of tasks"])
 def test_progress_tells_every_row_once(most, engines, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "WATCHED", most)
+    monkeypatch.setattr(engine, "MAX_WATCHED", most)
     monkeypatch.setattr(engine, "thread_count", lambda: 2)
     source = npy_parts(tmp_path, monkeypatch, size=256)
     told: list[int] = []
-    collect([source], engine=engines, progress=told.append)
+    reduce_sources([source], engine=engines, progress=told.append)
     assert sum(told) == ROWS
-    tasks = len(merge_partitions(source, engine.TASKS * 2).parts)  # two workers, or two threads
+    tasks = len(merge_partitions(source, engine.TASKS_PER_THREAD * 2).parts)  # two workers, or two threads
     assert engine.FAN_IN < tasks < len(source.parts)
     assert len(told) == tasks if most > tasks else 1 < len(told) <= most
 
@@ -221,7 +221,7 @@ def test_rows_that_are_not_finite(engines, refuses, tmp_path, monkeypatch):
     assert summary.dropped == 2
     source = npy_parts(tmp_path, monkeypatch, bad_rows())
     with refuses(r"row 317, feature 2 \(from 0\)", cf.NonFiniteError):
-        collect([source], engine=engines)
+        reduce_sources([source], engine=engines)
 
 
 def test_a_row_of_an_unknown_place_is_named_by_its_partition(engines, refuses):
@@ -245,7 +245,7 @@ def test_a_file_that_workers_do_not_have(engines, refuses, tmp_path, monkeypatch
     source = npy_parts(tmp_path, monkeypatch)
     (tmp_path / "x.npy").unlink()
     with refuses(r"x\.npy does not exist", cf.FileError):
-        collect([source], engine=engines)
+        reduce_sources([source], engine=engines)
 
     def gone(chunk):
         raise FileNotFoundError(2, "No such file or directory", "/nowhere/x.bin")
@@ -281,7 +281,7 @@ def test_chunks_that_are_not_as_large_as_they_say(engines, refuses):
 def test_parts_that_change_between_reading_and_summing(refuses):
     """The sum must have the rows that the parts had; here a task that sees them otherwise than the sum does."""
     piece = reduction.reduce_chunk(block.Chunk(X, pa.table(BY)), "x")
-    watch = engine._Watch(LazyChunk("x", {}, []), "raise", None)
+    watch = engine._Watch(DaskTasks("x", {}, []), "raise", None)
     watch.see(0, reduction.Seen(ROWS - 1))
     with refuses("had 502 rows when they were read, but the sum has 503", cf.EngineError):
         watch.check_complete(piece)
@@ -348,7 +348,7 @@ def long_work(tmp_path, monkeypatch):
     """A source of many parts, each of some milliseconds, and its summary."""
     rows = np.random.default_rng(5).normal(size=(50_000, 64))
     source = npy_parts(tmp_path, monkeypatch, rows, 2**17)
-    monkeypatch.setattr(engine, "TASKS", len(source.parts))
+    monkeypatch.setattr(engine, "TASKS_PER_THREAD", len(source.parts))
     assert len(source.parts) > 90
     return source, cf.summarize(rows, by={"site": ["A"] * len(rows)})
 
@@ -356,7 +356,7 @@ def long_work(tmp_path, monkeypatch):
 def test_a_killed_worker_costs_time_but_no_row(client, long_work):
     source, expected = long_work
     killer = Killer(client.cluster, 1)
-    summary = collect([source], engine=client, progress=killer)
+    summary = reduce_sources([source], engine=client, progress=killer)
     with pytest.raises(ProcessLookupError):
         os.kill(killer.pids[0], 0)
     assert_same(summary, expected)
@@ -365,15 +365,15 @@ def test_a_killed_worker_costs_time_but_no_row(client, long_work):
 
 def test_workers_that_stay_dead_are_an_error(long_work, refuses, monkeypatch):
     source, expected = long_work
-    monkeypatch.setattr(engine, "PATIENCE", 1.0)
-    monkeypatch.setattr(engine, "LOOK", 0.2)
+    monkeypatch.setattr(engine, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(engine, "LOOK_SECONDS", 0.2)
     with make_cluster() as cluster, Client(cluster, set_as_default=False) as client:
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # it starts no worker again
         cluster.scheduler.allowed_failures = 0
         with refuses("workers died again and again over a part of .*x.npy", cf.EngineError):
-            collect([source], engine=client, progress=Killer(cluster, 1))
+            reduce_sources([source], engine=client, progress=Killer(cluster, 1))
         cluster.scheduler.allowed_failures = 9
-        assert_same(collect([source], engine=client), expected)  # the other one does it
+        assert_same(reduce_sources([source], engine=client), expected)  # the other one does it
         with refuses("there is no Dask worker", cf.EngineError):
-            collect([source], engine=client, progress=Killer(cluster, 2))
+            reduce_sources([source], engine=client, progress=Killer(cluster, 2))

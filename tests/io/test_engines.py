@@ -60,7 +60,7 @@ PLAIN = DATES_AS_TEXT.set_column(0, "site", NOTHING_MISSING["site"])
 FACTORS = {"all": KEYS, "dates as text": DATES_AS_TEXT, "nothing missing": NOTHING_MISSING, "plain": PLAIN}
 NARROW = ["float32", "float16", "int8"]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-3, "int8": 1e-12}  # sums over a block are in float32
-NORMAL = chunk.BLOCK  # bytes
+NORMAL = chunk.CHUNK_BYTES  # bytes
 SMALL = {"spark": 6000}  # whose tasks take their time; others get a few rows at a time
 
 
@@ -398,9 +398,9 @@ def prepared(engine: str, size: int, request, monkeypatch) -> Any:
     def tell() -> None:
         from crossfusion.io.sources import chunk
 
-        chunk.BLOCK = size
+        chunk.CHUNK_BYTES = size
 
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     if engine in THREADS:
         monkeypatch.setattr(local, "thread_count", lambda: THREADS[engine])
         if THREADS[engine] > 1:

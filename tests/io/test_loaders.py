@@ -12,7 +12,7 @@ from torch.utils import data
 
 import crossfusion as cf
 from crossfusion.io.sources import chunk, open_source
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 from tests.helpers import ROOT
 from tests.helpers.missing_libraries import without
 
@@ -88,7 +88,7 @@ LOADERS: dict[str, Any] = {
 @pytest.mark.parametrize("size", [1000, 2**30], ids=["small blocks", "one block"])
 @pytest.mark.parametrize("name", LOADERS)
 def test_every_loader_gives_the_same_summary(name, size, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     loader, options = LOADERS[name]()
     assert_same(cf.summarize(loader, **options), tolerance=1e-10)
 
@@ -142,7 +142,7 @@ def test_rows_are_known_where_they_can_be(make, rows):
     assert source.rows == rows
     if rows is not None:
         seen: list[int] = []
-        collect([source], progress=seen.append)
+        reduce_sources([source], progress=seen.append)
         assert sum(seen) == rows
 
 
@@ -230,14 +230,14 @@ DATASETS = {
 @pytest.mark.parametrize("size", [1000, 2**30], ids=["small blocks", "one block"])
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_data_set_gives_the_same_summary(name, size, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     assert_same(cf.summarize(DATASETS[name](), by=["site", "day"]), tolerance=1e-10)
 
 
 def test_a_data_set_on_disk_is_read_in_parts(tmp_path, monkeypatch):
     table().save_to_disk(tmp_path / "x")
     stored = hf.load_from_disk(tmp_path / "x")
-    monkeypatch.setattr(chunk, "BLOCK", 2000)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     (source,) = open_source(stored, ["site", "day"])
     assert source.rows == ROWS
     assert len(source.parts) > 3

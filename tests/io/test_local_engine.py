@@ -46,7 +46,7 @@ def reduce_all(given, monkeypatch, threads, **options):
 @pytest.mark.parametrize("parts", [1, 2, 7, 60])
 @pytest.mark.parametrize("pending", [0, 2**30], ids=["merge at once", "merge at the end"])
 def test_any_number_of_threads_gives_the_same_bits(parts, pending, monkeypatch):
-    monkeypatch.setattr(reduction, "PENDING", pending)
+    monkeypatch.setattr(reduction, "MAX_PENDING_BYTES", pending)
     found = [reduce_all(source(parts, 17), monkeypatch, threads) for threads in (1, 2, 3, 8)]
     for summary in found:
         assert summary.moments == found[0].moments
@@ -85,8 +85,8 @@ def test_what_is_done_early_does_not_pile_up_behind_a_slow_part(monkeypatch):
         started.append(number)
         if number == 0:
             begun.wait(2)
-            assert len(started) <= 1 + 2 * local.AHEAD
-        if len(started) == 2 * local.AHEAD:
+            assert len(started) <= 1 + 2 * local.MAX_AHEAD
+        if len(started) == 2 * local.MAX_AHEAD:
             begun.set()
         yield Chunk(X[number : number + 1], pa.table({"site": ["A"]}), number)
 
@@ -147,7 +147,7 @@ def test_a_part_that_is_being_read_is_closed_afterwards():
         finally:
             closed.set()
 
-    lane = local._Lane(0, 0, 0, blocks, "made up")
+    lane = local._PartitionReader(0, 0, 0, blocks, "made up")
     reader, closer = threading.Thread(target=lane.next), threading.Thread(target=lane.close)
     reader.start()
     reading.wait()
@@ -193,7 +193,7 @@ def interrupted_at(first, log):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
     monkeypatch.setattr(local, "thread_count", lambda: threads)
-    monkeypatch.setattr(resume, "WORTH", 0)
+    monkeypatch.setattr(resume, "MIN_WORK_SECONDS", 0)
     read: list[int] = []
     given = [source(5, 24, log=read), source(25, 24, X + 1, log=read)]  # a hundred blocks
     with pytest.raises(KeyboardInterrupt):
@@ -216,7 +216,7 @@ def test_interrupted_work_goes_on_where_it_was(threads, tmp_path, monkeypatch):
 
 def test_only_the_very_same_work_is_gone_on_with(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "thread_count", lambda: 1)
-    monkeypatch.setattr(resume, "WORTH", 0)
+    monkeypatch.setattr(resume, "MIN_WORK_SECONDS", 0)
     with pytest.raises(KeyboardInterrupt):
         local.run([source(9, 20)], progress=interrupted_at(600, []), keeper=Checkpoint(tmp_path / "kept", "this"))
     for about, number in (("that", 1), ("this", 2)):
@@ -230,8 +230,8 @@ def test_only_the_very_same_work_is_gone_on_with(tmp_path, monkeypatch):
 
 
 def test_a_state_is_kept_from_time_to_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(resume, "EVERY", 0)
-    monkeypatch.setattr(resume, "SHARE", 0)
+    monkeypatch.setattr(resume, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(resume, "MIN_WORK_RATIO", 0)
     keeper = Checkpoint(tmp_path / "kept", "this")
     local.run([source(20, 20)], keeper=keeper)
     (number, _), *_ = Checkpoint(tmp_path / "kept", "this").load(1) or []

@@ -18,7 +18,7 @@ import crossfusion as cf
 from crossfusion.io.reduction import reduce_partition
 from crossfusion.io.sources import chunk, manifest, open_rows, sql
 from crossfusion.io.sources import manifest_match as matching
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 
 ROWS, DIM, SLIDES = 180, 4, 9
 rng = np.random.default_rng(9)
@@ -35,7 +35,7 @@ SLIDES_CSV = pa.table({"slide": NAMES[::-1], "site": np.array(["A", "B", "C"])[n
 
 def summarize(source, by, table, on=None, vectors=None, **options):
     joined = manifest.join(partial(open_rows, source, vectors=vectors), table, on, by)
-    return collect(joined.sources, joined=joined, **options)
+    return reduce_sources(joined.sources, joined=joined, **options)
 
 
 def assert_same(summary, expected):
@@ -62,7 +62,7 @@ WRITERS = {
 
 @pytest.fixture(params=[1, 600, 2**30])
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", request.param)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("_blocks")
@@ -74,7 +74,7 @@ def test_factors_join_by_key(source, tmp_path):
         joined = manifest.join(
             lambda names: [sql.from_sql(f"from '{path}'", names)], SLIDES_CSV, "slide", ["site", "label"]
         )
-        return assert_same(collect(joined.sources, joined=joined), EXPECTED)
+        return assert_same(reduce_sources(joined.sources, joined=joined), EXPECTED)
     given = {"table": TABLE, "reader": TABLE.to_reader(7), "parquet": path}[source]
     return assert_same(summarize(given, ["site", "label"], SLIDES_CSV, "slide"), EXPECTED)
 
@@ -119,7 +119,7 @@ def test_factors_join_by_file(form, tmp_path):
     table = pa.table({"file": keys, "site": np.array(["A", "B", "C"])[np.arange(SLIDES) % 3]})
     assert_same(summarize(paths, "site", table, "file"), BY_SITE)
     joined = manifest.join(lambda names: [chunk.combine_sources("in", open_rows(paths, names))], table, "file", "site")
-    assert_same(collect(joined.sources, joined=joined), BY_SITE)
+    assert_same(reduce_sources(joined.sources, joined=joined), BY_SITE)
 
 
 def test_files_with_tables_of_their_own_join_by_file(tmp_path):
@@ -153,7 +153,7 @@ def test_files_that_the_manifest_lacks_are_named_before_reading(tmp_path, refuse
 
     joined = manifest.join(hidden, table, "file", "site")
     with refuses(r"lacks 2 of the vectors' keys in 'file' \(.*s0.npy, .*s1.npy\)"):
-        collect(joined.sources, joined=joined)
+        reduce_sources(joined.sources, joined=joined)
 
 
 def test_files_and_keys_must_be_one_to_one(tmp_path, refuses):
@@ -178,7 +178,7 @@ def test_factors_join_by_order(source, tmp_path):
     sources = {"array": X, "npy": tmp_path / "x.npy", "files": paths, "reader": TABLE.to_reader(11), "table": TABLE}
     if source == "together":
         joined = manifest.join(lambda names: [chunk.combine_sources("in", open_rows(paths, names))], rows, None, "site")
-        return assert_same(collect(joined.sources, joined=joined), BY_SITE)
+        return assert_same(reduce_sources(joined.sources, joined=joined), BY_SITE)
     assert_same(summarize(sources[source], "site", rows), BY_SITE)
     if source == "table":
         assert_same(summarize(TABLE, ["site", "label"], rows), EXPECTED)
@@ -199,7 +199,7 @@ def test_by_order_the_numbers_of_rows_must_agree(tmp_path, refuses):
     with refuses("are not counted: name a key in on"):
         streams = [open_rows(TABLE.to_reader(), [])[0] for _ in range(2)]
         joined = manifest.join(lambda names: [chunk.combine_sources("two", streams)], long, None, "site")
-        collect(joined.sources, joined=joined)
+        reduce_sources(joined.sources, joined=joined)
 
 
 # --- keys that are missing -------------------------------------------------------------------------------------------
@@ -231,8 +231,8 @@ def test_of_many_keys_a_hundred_are_named(monkeypatch, refuses):
     full = pa.table({"id": table["id"], "site": ["A"] * 300})
     with pytest.warns(cf.CrossfusionWarning, match=r"has 299 keys .*: k0001, .*, k0100 and 199 more$"):
         summarize(table.slice(0, 1), "site", full, "id")
-    monkeypatch.setattr(matching, "MANY", 150)
-    monkeypatch.setattr(manifest, "MANY", 150)
+    monkeypatch.setattr(matching, "MAX_MISSING_KEYS", 150)
+    monkeypatch.setattr(manifest, "MAX_MISSING_KEYS", 150)
     with refuses(r"lacks at least 150 of .* and at least 50 more"):
         summarize(table, "site", one, "id")
 

@@ -10,7 +10,7 @@ import pytest
 import crossfusion as cf
 from crossfusion.io.engines import local
 from crossfusion.io.sources import chunk, open_file, parquet_wide
-from crossfusion.io.sources.chunk import concatenate
+from crossfusion.io.sources.chunk import concatenate_chunks
 from crossfusion.moments import columnwise, kernel
 
 ROWS, DIM = 3000, 19
@@ -23,7 +23,7 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 def eager(monkeypatch):
     """Small files are read as large ones are."""
     monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
-    monkeypatch.setattr(parquet_wide, "TALL", 1)
+    monkeypatch.setattr(parquet_wide, "MIN_COLUMNWISE_ROWS", 1)
 
 
 def listed(rows, kind=None):
@@ -78,7 +78,7 @@ def test_every_encoding_gives_the_same_rows(save, dtype, options, tmp_path):
     rows = X.astype(dtype)
     path, vectors = save(tmp_path / "x.parquet", rows, **options)
     assert_same(cf.summarize(path, by="site", vectors=vectors), rows, 1e-12 if dtype == "float64" else 1e-5)
-    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], vectors).chunks())), rows)
+    np.testing.assert_array_equal(concatenate_chunks(list(open_file(path, ["site"], vectors).chunks())), rows)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 7, 8, 9, 64, 300])
@@ -87,7 +87,7 @@ def test_lists_of_any_length(kind, dim, tmp_path):
     rows = rng.normal(size=(ROWS // 2, dim))
     path, _ = save_lists(tmp_path / "x.parquet", rows, kind, data_page_size=9000, write_batch_size=77)
     assert_same(cf.summarize(path, by="site"), rows)
-    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], "vector").chunks())), rows)
+    np.testing.assert_array_equal(concatenate_chunks(list(open_file(path, ["site"], "vector").chunks())), rows)
 
 
 @pytest.mark.parametrize("dim", [columnwise.FEATURES_AT_ONCE + 1, 3 * columnwise.FEATURES_AT_ONCE, 50])
@@ -168,7 +168,7 @@ def test_other_columns_beside(name, tmp_path):
 
 
 def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", 2**15)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2**15)
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet", X.astype(np.float32), row_group_size=230)
         found = []
@@ -213,7 +213,7 @@ def test_readers_are_taken_over(tmp_path, monkeypatch):
         plain_init(self, *arguments, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "__init__", counted)
-    monkeypatch.setattr(chunk, "BLOCK", 2**14)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2**14)
     monkeypatch.setattr(local, "thread_count", lambda: 1)
     path, _ = save_columns(tmp_path / "x.parquet", row_group_size=100)
     assert_same(cf.summarize(path, by="site", vectors="d*"))
@@ -232,7 +232,7 @@ def test_a_column_that_ends_early(tmp_path):
         with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
             cf.summarize(path, by="site", vectors=vectors)
     with pytest.raises(cf.FileError, match=r"x\.parquet is damaged"):
-        concatenate(list(open_file(path, ["site"], "d*").chunks()))
+        concatenate_chunks(list(open_file(path, ["site"], "d*").chunks()))
 
 
 def test_a_file_that_another_one_took_the_place_of(tmp_path):
@@ -241,4 +241,4 @@ def test_a_file_that_another_one_took_the_place_of(tmp_path):
         source = open_file(path, ["site"], vectors)
         save(tmp_path / "y.parquet", X[:2000])[0].replace(path)
         with pytest.raises(cf.FileError, match=r"x\.parquet has changed since it was opened: start again"):
-            concatenate(list(source.chunks()))
+            concatenate_chunks(list(source.chunks()))

@@ -188,9 +188,9 @@ def test_zarr_stores_are_one_file_whatever_they_are_called(tmp_path):
         (tmp_path / name / "0").mkdir(parents=True)
         (tmp_path / name / mark).write_text("{}")
         np.save(tmp_path / name / "0" / "x.npy", X)
-        assert places.find(tmp_path / name, [".npy"]).files == (places.FoundFile(str(tmp_path / name), ".zarr"),)
+        assert places.find_files(tmp_path / name, [".npy"]).files == (places.FoundFile(str(tmp_path / name), ".zarr"),)
     np.save(tmp_path / "c.npy", X)
-    found = places.find(tmp_path, [".npy", ".zarr"]).files
+    found = places.find_files(tmp_path, [".npy", ".zarr"]).files
     assert [(Path(file.path).name, file.ending) for file in found] == [
         ("a.zarr", ".zarr"),
         ("b", ".zarr"),
@@ -272,7 +272,7 @@ def test_every_file_can_come_from_a_server_or_an_archive(name, server, tmp_path)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_remote_arrays_are_read_by_ranges(order, server, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", np.asarray(X, order=order))
-    monkeypatch.setattr(chunk, "BLOCK", 500)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 500)
     source = sources.open_file(f"{server}/x.npy", [])
     assert len(source.parts) > 2
     np.testing.assert_array_equal(np.concatenate([entry.rows for entry in source.chunks()]), X)

@@ -26,7 +26,7 @@ from crossfusion._base.lazy_rows import LazyRows
 from crossfusion.io import reduction, sources
 from crossfusion.io.sources import arrays, chunk, csv, npy
 from crossfusion.io.sources import paths as places
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 from tests.io import test_stores
 
 ROWS, DIM = 257, 6
@@ -116,7 +116,7 @@ def assert_same(summary):
 def test_every_file_gives_the_same_summary(name, size, tmp_path, monkeypatch):
     file, save, vectors = STORAGES[name]
     save(tmp_path / file)
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     assert_same(cf.summarize(tmp_path / file, by=BY, vectors=vectors))
 
 
@@ -124,7 +124,7 @@ def test_every_file_gives_the_same_summary(name, size, tmp_path, monkeypatch):
 def test_parts_of_files_can_be_pickled_and_read_again(name, tmp_path, monkeypatch):
     file, save, vectors = STORAGES[name]
     save(tmp_path / file)
-    monkeypatch.setattr(chunk, "BLOCK", 2000)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     source = sources.open_file(tmp_path / file, BY, vectors)
     again = pickle.loads(pickle.dumps(source.parts))
     for part, copy in zip(source.parts, again, strict=True):
@@ -145,7 +145,7 @@ def test_parts_of_files_can_be_pickled_and_read_again(name, tmp_path, monkeypatc
 def test_npy_files_are_read_in_parts(order, dtype, tmp_path, monkeypatch):
     values = np.asarray(X * 10, dtype, order=order)
     np.save(tmp_path / "x.npy", values)
-    monkeypatch.setattr(chunk, "BLOCK", 200)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 200)
     source = sources.open_file(tmp_path / "x.npy", [])
     assert len(source.parts) > 2
     for parts in (source.parts, pickle.loads(pickle.dumps(source.parts))):
@@ -157,18 +157,18 @@ def test_large_row_groups_and_batches_are_read_a_block_at_a_time(tmp_path, monke
     pq.write_table(table, tmp_path / "x.parquet")
     save_arrow(tmp_path / "x.arrow", table, batch=ROWS)
     np.savez_compressed(tmp_path / "x.npz", x=X, site=SITE, day=np.array(DAY, "datetime64[D]"))
-    monkeypatch.setattr(chunk, "BLOCK", 20 * DIM * 8)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 20 * DIM * 8)
     monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 20 * DIM * 8)
     for name in ("x.parquet", "x.arrow", "x.npz"):
         rows = [entry.rows for entry in sources.open_file(tmp_path / name, BY).chunks()]
         sizes = [part.nbytes for entry in rows for part in (entry.chunks() if isinstance(entry, LazyRows) else [entry])]
-        assert max(sizes) <= chunk.BLOCK, name
+        assert max(sizes) <= chunk.CHUNK_BYTES, name
         assert len(sizes) > 10
 
 
 def test_row_groups_make_parts_of_about_a_block(tmp_path, monkeypatch):
     pq.write_table(list_table(pa.list_(pa.float64())), tmp_path / "x.parquet", row_group_size=10)
-    monkeypatch.setattr(chunk, "BLOCK", 40 * DIM * 8)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 40 * DIM * 8)
     source = sources.open_file(tmp_path / "x.parquet", BY)
     sizes = [sum(len(entry.rows) for entry in part()) for part in source.parts]
     assert sum(sizes) == ROWS
@@ -215,11 +215,11 @@ def test_narrow_types_in_parquet_are_exact(dtype, tmp_path):
 
 
 def test_pieces_of_many_blocks_merge_to_the_whole(monkeypatch):
-    monkeypatch.setattr(reduction, "PENDING", 1)
+    monkeypatch.setattr(reduction, "MAX_PENDING_BYTES", 1)
     cuts = [slice(k, k + 10) for k in range(0, ROWS, 10)]
     pieces = [arrays.from_rows(X[cut], {"site": SITE[cut], "day": DAY[cut]}) for cut in cuts]
     seen: list[int] = []
-    assert_same(collect(pieces, progress=seen.append))
+    assert_same(reduce_sources(pieces, progress=seen.append))
     assert sum(seen) == ROWS
 
 
@@ -243,7 +243,7 @@ def test_rows_that_are_not_finite_are_counted_over_all_blocks(tmp_path, monkeypa
     pq.write_table(pa.table({"site": SITE, "v": values.tolist()}), tmp_path / "x.parquet", row_group_size=50)
     with pytest.warns(cf.CrossfusionWarning, match=r"2 of 257 rows, the first in row 70, feature 1"):
         cf.summarize(tmp_path / "x.parquet", by="site", nan="drop")
-    monkeypatch.setattr(chunk, "BLOCK", 1)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 1)
     with pytest.raises(cf.NonFiniteError, match=r"1 of the first \d\d+ rows, the first in row 70, feature 1"):
         cf.summarize(tmp_path / "x.parquet", by="site")  # does not read on
 
@@ -457,7 +457,7 @@ def test_files_of_different_width_do_not_mix(tmp_path):
 
 def test_every_ending_has_a_reader_that_is_tested():
     known = [*STORAGES.values(), *test_stores.STORAGES.values()]
-    tested = {places.ending(name) for name, _, _ in known} | {".npy"}
+    tested = {places.find_ending(name) for name, _, _ in known} | {".npy"}
     assert tested == set(sources.READERS)
     assert csv.from_csv in sources.READERS.values()
 

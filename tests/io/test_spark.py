@@ -17,7 +17,7 @@ import crossfusion as cf
 from crossfusion._base import factors
 from crossfusion.io.engines import serialization, spark_tables
 from crossfusion.io.engines import spark as engine
-from crossfusion.io.engines.spark_tasks import SCHEMA, Message, answer, raise_error
+from crossfusion.io.engines.spark_tasks import SCHEMA, Message, raise_error, reply
 from crossfusion.io.reduction import Reduced, Seen, finish_summary, reduce_chunk
 from crossfusion.io.sources import chunk, open_files
 from crossfusion.io.sources.chunk import Chunk, Source
@@ -69,7 +69,7 @@ KEYS = pa.table(
 
 @pytest.mark.parametrize("size", [1, 2**20])
 def test_pieces_travel_as_they_are(size, monkeypatch):
-    monkeypatch.setattr(serialization, "MESSAGE", size)
+    monkeypatch.setattr(serialization, "MESSAGE_BYTES", size)
     rows = np.array([[1.0, 2], [3, np.nan], [5, 6]], np.float32)
     piece = reduce_chunk(Chunk(rows, KEYS, 7, "a file"), "x")
     messages = list(serialization.pack(piece))
@@ -102,7 +102,7 @@ def test_errors_travel_with_their_type():
     def fail():
         raise cf.MissingDependencyError("POT", "distances", "this")
 
-    (message,) = answer(0, 3, fail)
+    (message,) = reply(0, 3, fail)
     with pytest.raises(cf.MissingDependencyError, match="this needs POT"):
         raise_error([message])
 
@@ -167,10 +167,10 @@ def test_float32_stays_float32(spark):
 def test_a_tree_gives_the_same_as_one_sum(spark, here, monkeypatch):
     frame = frame_of(spark, TABLE).repartition(9, "site")  # nine partitions, of which most are empty
     told: list[int] = []
-    monkeypatch.setattr(chunk, "BLOCK", 1)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 1)
     flat = engine.run([engine.open_table(frame, ["site", "label"])], progress=told.append)
-    monkeypatch.setattr(engine, "DIRECT", 0)
-    monkeypatch.setattr(engine, "FAN", 2)
+    monkeypatch.setattr(engine, "MAX_COLLECTED_BYTES", 0)
+    monkeypatch.setattr(engine, "FAN_IN", 2)
     tree = engine.run([engine.open_table(frame, ["site", "label"])])
     assert told == [240]
     assert_same(finish_summary(flat, "raise"), here)

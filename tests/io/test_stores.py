@@ -154,14 +154,14 @@ def assert_same(summary, expected=EXPECTED, rtol=1e-12):
 @pytest.mark.parametrize("name", STORAGES)
 def test_every_store_gives_the_same_summary(name, size, tmp_path, monkeypatch):
     path, vectors = saved(name, tmp_path)
-    monkeypatch.setattr(block, "BLOCK", size)
+    monkeypatch.setattr(block, "CHUNK_BYTES", size)
     assert_same(cf.summarize(path, by=BY, vectors=vectors))
 
 
 @pytest.mark.parametrize("name", STORAGES)
 def test_parts_can_be_pickled_and_hold_every_row_once(name, tmp_path, monkeypatch):
     path, vectors = saved(name, tmp_path)
-    monkeypatch.setattr(block, "BLOCK", 2000)
+    monkeypatch.setattr(block, "CHUNK_BYTES", 2000)
     source = sources.open_file(path, BY, vectors)
     blocks = [part for whole in pickle.loads(pickle.dumps(source.parts)) for part in whole()]
     assert source.rows == ROWS
@@ -200,7 +200,7 @@ def test_sparse_equals_dense(ending, size, tmp_path, monkeypatch):
     expected = cf.summarize(SPARSE, by={"site": SITE})
     path = tmp_path / f"x{ending}"
     save_anndata(path, annotated(sp.csr_matrix(SPARSE), layers={"columns": sp.csc_matrix(SPARSE)}))
-    monkeypatch.setattr(block, "BLOCK", size)
+    monkeypatch.setattr(block, "CHUNK_BYTES", size)
     assert_same(cf.summarize(path, by="site"), expected)
     with pytest.warns(cf.CrossfusionWarning, match=r"columns is stored by columns \(CSC\).*into memory"):
         assert_same(cf.summarize(path, by="site", vectors="columns"), expected)
@@ -228,7 +228,7 @@ def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
 
 def test_blocks_of_sparse_rows_are_cut_by_stored_values(tmp_path, monkeypatch):
     save_anndata(tmp_path / "x.h5ad", annotated(sp.csr_matrix(SPARSE)))
-    monkeypatch.setattr(block, "BLOCK", 1000)
+    monkeypatch.setattr(block, "CHUNK_BYTES", 1000)
     blocks = list(sources.open_file(tmp_path / "x.h5ad", BY).chunks())
     assert max(one.rows.data.nbytes + one.rows.indices.nbytes for one in blocks) <= 1000
     assert len(blocks) > 5
@@ -263,7 +263,7 @@ def rich_observations():
     ],
 )
 def test_every_kind_of_obs_column_is_a_factor(column, values, ending, tmp_path, monkeypatch):
-    monkeypatch.setattr(block, "BLOCK", 1000)
+    monkeypatch.setattr(block, "CHUNK_BYTES", 1000)
     save_anndata(tmp_path / f"x{ending}", rich_observations())
     assert cf.summarize(tmp_path / f"x{ending}", by=column).keys.column(column).to_pylist() == values
 
@@ -329,7 +329,7 @@ def test_uncompressed_chunks_that_lie_apart_are_read_in_order(tmp_path, monkeypa
             for one in sets:
                 one[start : start + 150] = rows[start : start + 150]
     for size in (1, 2**18, 2**26):
-        monkeypatch.setattr(block, "BLOCK", size)
+        monkeypatch.setattr(block, "CHUNK_BYTES", size)
         blocks = list(sources.open_file(tmp_path / "x.h5", [], "x").chunks())
         np.testing.assert_array_equal(np.concatenate([one.rows for one in blocks]), rows)
 

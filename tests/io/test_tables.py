@@ -18,7 +18,7 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.io.sources import arrow_streams, chunk, data_frames, sql, vector_columns
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 
 ROWS, DIM = 211, 5
 rng = np.random.default_rng(5)
@@ -131,7 +131,7 @@ def assert_same(summary, expected=EXPECTED, tolerance=1e-12):
 @pytest.mark.parametrize("size", [1000, 2**30], ids=["small blocks", "one block"])
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_gives_the_same_summary(name, size, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     table = TABLES[name]()
     source, vectors = table if isinstance(table, tuple) else (table, None)
     assert_same(cf.summarize(source, by="site", vectors=vectors))
@@ -139,7 +139,7 @@ def test_every_table_gives_the_same_summary(name, size, monkeypatch):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_blocks_are_of_the_size_asked_for_and_know_their_place(name, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", 2000)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     found = list(opened(TABLES[name]()).chunks())
     assert len(found) > 3
     assert max(one.rows.nbytes for one in found) <= 4000
@@ -152,7 +152,7 @@ IN_MEMORY = [name for name in TABLES if name.startswith(("arrow", "pandas", "pol
 
 @pytest.mark.parametrize("name", IN_MEMORY)
 def test_what_is_in_memory_can_be_read_again_and_elsewhere(name, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", 2000)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     source = opened(TABLES[name]())
     assert source.rows == ROWS
     first = np.concatenate([one.rows for one in source.chunks()])
@@ -167,7 +167,7 @@ def address(rows):
 @pytest.mark.parametrize("kind", [FIXED, pa.list_(pa.float64()), pa.large_list(pa.float64())])
 @pytest.mark.parametrize("size", [1000, 2**30])
 def test_lists_are_not_copied(kind, size, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     table = arrow(kind).slice(7, 150)
     start = table["v"].chunk(0).flatten().buffers()[1].address + 7 * DIM * 8
     blocks = list(opened(table).chunks())
@@ -188,7 +188,7 @@ def test_slices_hold_their_own_rows(kind):
 @pytest.mark.parametrize("size", [1, 400, 2**30])
 @pytest.mark.parametrize("make", ["arrow", "pandas", "reader", "text"])
 def test_missing_vectors_are_rows_that_are_not_finite(make, size, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     lists = [None if k in (0, 40, 41) else row for k, row in enumerate(X.tolist())]
     table = pa.table({"site": SITE, "v": pa.array(lists, FIXED)})
     words = pa.table({"site": SITE, "v": pa.array([None if row is None else str(row) for row in lists])})
@@ -234,16 +234,16 @@ def test_types_of_numbers_are_exact(dtype, form):
 def test_streams_that_give_their_rows_once_say_so(make, again):
     source = opened(make())
     assert source.rows is None
-    assert_same(collect([source]))
+    assert_same(reduce_sources([source]))
     with pytest.raises(cf.InputError, match=again):
-        collect([source])
+        reduce_sources([source])
 
 
 @pytest.mark.parametrize("name", ["data set", "scanner", "polars lazy", "duckdb relation", "arrow stream"])
 def test_other_streams_can_be_read_again(name):
     source = opened(TABLES[name]())
-    assert_same(collect([source]))
-    assert_same(collect([source]))
+    assert_same(reduce_sources([source]))
+    assert_same(reduce_sources([source]))
 
 
 def test_lazy_sources_compute_only_what_is_needed():
@@ -258,8 +258,8 @@ def test_lazy_sources_compute_only_what_is_needed():
 def test_frames_of_other_libraries_go_through_narwhals():
     dask = pytest.importorskip("dask.dataframe").from_pandas(wide().to_pandas(), npartitions=2)
     for frame in (dask, pl.from_arrow(wide()), wide()):
-        stream = arrow_streams.through_narwhals(frame)
-        assert_same(collect([arrow_streams.from_stream(stream, ["site"], "d*", "the frame")]))
+        stream = arrow_streams.open_narwhals(frame)
+        assert_same(reduce_sources([arrow_streams.from_stream(stream, ["site"], "d*", "the frame")]))
 
 
 class Lookalike:
@@ -324,7 +324,7 @@ def test_bad_tables_get_one_sentence(table, vectors, message, refuses):
 
 @pytest.mark.parametrize("size", [1, 2**30])
 def test_unequal_vectors_in_a_stream_are_found_across_batches(size, monkeypatch, refuses):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     with refuses("unequal length.*row 4"):
         cf.summarize(RAGGED.to_reader(2), by="site")
     gone = pa.table({"site": ["a"] * 4, "v": pa.array([None, None, [1.0, 2.0], [2.0, 1.0]])})
@@ -338,7 +338,7 @@ def test_text_vectors_are_exact_and_only_read_when_named(refuses):
     np.testing.assert_array_equal(one.rows, [[1e-3, -2.5, 3], [np.nan, np.inf, 0.1]])
     with refuses("no vector column"):
         cf.summarize(words, by="site")
-    assert vector_columns.vector_columns(words.schema, ["site"], "v", "the table") == ["v"]
+    assert vector_columns.find_vectors(words.schema, ["site"], "v", "the table") == ["v"]
 
 
 def test_text_files_may_hold_vectors_as_text(tmp_path, refuses):
@@ -373,11 +373,11 @@ def parquet(tmp_path):
     ],
 )
 def test_queries_give_the_same_summary(query, size, parquet, monkeypatch):
-    monkeypatch.setattr(chunk, "BLOCK", size)
+    monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     source = sql.from_sql(query.format(parquet), ["site"], "v")
     assert source.rows is None
-    assert_same(collect([source]), tolerance=1e-12)
-    assert_same(collect([source]))
+    assert_same(reduce_sources([source]), tolerance=1e-12)
+    assert_same(reduce_sources([source]))
     (part,) = pickle.loads(pickle.dumps(source.parts))
     np.testing.assert_array_equal(np.concatenate([one.rows for one in part()]), X)
 
@@ -385,7 +385,7 @@ def test_queries_give_the_same_summary(query, size, parquet, monkeypatch):
 def test_statements_before_the_last_run_once(tmp_path, parquet):
     database = tmp_path / "d.duckdb"
     prepare = f"attach '{database}' as d; create table if not exists d.log (n int); insert into d.log values (1); "
-    collect([sql.from_sql(prepare + f"select * from '{parquet}'", ["site"])])
+    reduce_sources([sql.from_sql(prepare + f"select * from '{parquet}'", ["site"])])
     with duckdb.connect(str(database)) as connection:
         assert connection.sql("select count(*) from log").fetchall() == [(1,)]
 
@@ -409,7 +409,7 @@ def test_statements_before_the_last_run_once(tmp_path, parquet):
 )
 def test_bad_queries_get_one_sentence(query, message, refuses):
     with refuses(message):
-        collect([sql.from_sql(query, ["site"])])
+        reduce_sources([sql.from_sql(query, ["site"])])
 
 
 def test_without_duckdb_the_extra_is_named(monkeypatch):
@@ -421,19 +421,20 @@ def test_without_duckdb_the_extra_is_named(monkeypatch):
 def test_memory_of_a_query_is_that_of_its_blocks(python):
     code = """
 import threading, time
-from crossfusion.collect import collect
-from crossfusion.sources import block, sql
+from crossfusion.io.sources import chunk, sql
+from crossfusion.io.summarization import reduce_sources
 
 def anonymous():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) // 1024
 
-block.BLOCK = 2**20
+chunk.CHUNK_BYTES = 2**20
 vectors = "list_resize([range::float], 1024, 1.5)"
 def ask(rows):
     peak = [0]
     def progress(_):
         peak[0] = max(peak[0], anonymous())
-    collect([sql.from_sql(f"select range % 3 as s, {vectors} as v from range({rows})", ["s"])], progress=progress)
+    query = f"select range % 3 as s, {vectors} as v from range({rows})"
+    reduce_sources([sql.from_sql(query, ["s"])], progress=progress)
     return peak[0]
 few = ask(10_000)
 print(ask(80_000) - few)

@@ -17,7 +17,7 @@ from crossfusion._base.lazy_rows import LazyRows
 from crossfusion.io import reduction
 from crossfusion.io.engines import local
 from crossfusion.io.sources import open_file, parquet
-from crossfusion.io.sources.chunk import Chunk, Source, concatenate
+from crossfusion.io.sources.chunk import Chunk, Source, concatenate_chunks
 from crossfusion.io.sources.parquet_file import ParquetFile
 from crossfusion.moments import kernel
 
@@ -56,9 +56,9 @@ def assert_same(found, rows=X, rtol=1e-12):
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float64(), DIM), pa.large_list(pa.float64())])
 @pytest.mark.parametrize("size", [ROWS, 70], ids=["one row group", "several"])
-@pytest.mark.parametrize("keys", [parquet.KEYS, 10], ids=["decoded late", "in blocks"])
+@pytest.mark.parametrize("keys", [parquet.MAX_LAZY_ROWS, 10], ids=["decoded late", "in blocks"])
 def test_lists(kind, size, keys, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "KEYS", keys)
+    monkeypatch.setattr(parquet, "MAX_LAZY_ROWS", keys)
     path = save(tmp_path / "x.parquet", kind=kind, row_group_size=size)
     assert_same(cf.summarize(path, by="site"))
     late = [isinstance(entry.rows, LazyRows) for entry in open_file(path, ["site"]).chunks()]
@@ -72,7 +72,7 @@ def test_columns(kind, number, tmp_path):
     path = save_wide(tmp_path / "x.parquet", rows, row_group_size=203)
     found = cf.summarize(path, by="site", vectors="d*")
     assert_same(found, rows, 1e-12 if kind == "float64" else 1e-5)
-    np.testing.assert_array_equal(concatenate(list(open_file(path, ["site"], "d*").chunks())), rows)
+    np.testing.assert_array_equal(concatenate_chunks(list(open_file(path, ["site"], "d*").chunks())), rows)
 
 
 @pytest.mark.parametrize("saved", [save, save_wide])
@@ -143,7 +143,7 @@ def test_missing_whole_numbers(kind, gone, tmp_path, refuses):
     expected[200:300] = np.nan
     with pytest.warns(cf.CrossfusionWarning, match="in 100 of 500 rows"):
         assert_same(cf.summarize(path, by="site", nan="drop"), expected, 1e-5)
-    found = concatenate(list(open_file(path, ["site"]).chunks()))
+    found = concatenate_chunks(list(open_file(path, ["site"]).chunks()))
     assert np.isnan(found[200:300]).any(axis=1).all()
 
 
@@ -160,7 +160,7 @@ def test_the_width_of_a_row_is_known(name, kind, empty, tmp_path):
             writer.write_table(table.slice(0, empty))
         writer.write_table(table.slice(empty))
     with ParquetFile(str(path)).file() as file:
-        assert parquet._row_bytes(file, [name], "x") == 4 * DIM
+        assert parquet._measure_row(file, [name], "x") == 4 * DIM
 
 
 def mapped(path):
@@ -169,7 +169,7 @@ def mapped(path):
 
 @pytest.mark.parametrize("saved", [save, save_wide])
 def test_parts_share_one_map_of_the_file_and_let_go_of_it(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("crossfusion.io.sources.chunk.BLOCK", 2**10)
+    monkeypatch.setattr("crossfusion.io.sources.chunk.CHUNK_BYTES", 2**10)
     path = saved(tmp_path / "x.parquet", row_group_size=50)
     maps, plain = [], pa.memory_map
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import crossfusion as cf
 from crossfusion.io.sources.chunk import Source
-from crossfusion.io.summarization import collect
+from crossfusion.io.summarization import reduce_sources
 from tests.helpers.spark_session import deadly, started
 from tests.stress.judging import Broken
 
@@ -60,7 +60,7 @@ def in_dask(source: Source) -> Any:
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        return collect([source], engine=client)
+        return reduce_sources([source], engine=client)
 
 
 def in_spark(source: Source, own: Path) -> Any:

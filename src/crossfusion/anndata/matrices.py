@@ -14,12 +14,12 @@ from crossfusion.io import (
     Source,
     Store,
     Zarr,
-    as_dense,
-    cut_evenly,
+    cut_by_step,
     dask,
     engines,
-    sparse_rows,
-    split_in_memory,
+    hold_in_memory,
+    read_dense,
+    read_sparse,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def open_embedding(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto"
         return replace(dask.open_collection(values, by), name=called), who
     if _is_stored(values):
         return _open_stored(values, keys, called), who
-    return split_in_memory(called, as_rows(values, called), keys), who
+    return hold_in_memory(called, as_rows(values, called), keys), who
 
 
 def _find_matrix(adata: Any, name: str) -> Any:
@@ -125,8 +125,8 @@ def _read_chunks(matrix: Any) -> Iterator[tuple[int, Any]]:
     group = getattr(matrix, "group", None)
     store: Store = Zarr() if type(group or matrix).__module__.startswith("zarr") else Hdf5()
     if group is not None:
-        yield from sparse_rows(store, group)
+        yield from read_sparse(store, group)
         return
-    for start, stop, size in cut_evenly(matrix.shape[0], matrix.shape[1] * matrix.dtype.itemsize, store.step(matrix)):
+    for start, stop, size in cut_by_step(matrix.shape[0], matrix.shape[1] * matrix.dtype.itemsize, store.step(matrix)):
         for first in range(start, stop, size):
-            yield first, as_dense(matrix, first, min(first + size, stop))
+            yield first, read_dense(matrix, first, min(first + size, stop))

@@ -19,7 +19,7 @@ from crossfusion._base import (
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.anndata.matrices import choose_embeddings, open_embedding
 from crossfusion.anndata.ranking import DONOR, Keys, rank_embeddings
-from crossfusion.io import collect
+from crossfusion.io import reduce_sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +126,7 @@ def cfd(
     summaries = {}
     for name in names:
         source, who = open_embedding(adata, name, table, engine)
-        summaries[name] = collect([source], engine=who, nan=nan)
+        summaries[name] = reduce_sources([source], engine=who, nan=nan)
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
     board = rank_embeddings(summaries, keys, min_cells=min_cells, **options)
     if key_added is not None:

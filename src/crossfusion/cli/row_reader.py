@@ -17,16 +17,16 @@ from crossfusion.io import (
     ManifestJoin,
     Rows,
     Source,
-    collect,
     describe_error,
     engines,
     from_sql,
+    hold_in_memory,
     join,
     open_files,
     open_sources,
     paths,
     read_all,
-    split_in_memory,
+    reduce_sources,
 )
 from crossfusion.summary import Summary, read_summary, storage
 
@@ -116,9 +116,9 @@ class RowReader:
             if "://" not in self.engine:
                 engine = engines.choose_engine(self.engine, None)
                 work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
-                return collect(sources, **work)
+                return reduce_sources(sources, **work)
             with _connect(self.engine) as client:
-                return collect(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
+                return reduce_sources(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
 
     def read_rows(self, file: str | None, by: Sequence[str]) -> Rows:
         """All rows in one array, and their factors."""
@@ -139,12 +139,12 @@ class RowReader:
         rows = self.read_rows(file, [*between, *given])
         group, _ = factors.encode(rows.keys.select(list(between)))
         stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
-        return collect([split_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
+        return reduce_sources([hold_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
 
 
 def stamp_files(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
     """Path, size and time of all files; None where one is remote, or a folder that is read as a file."""
-    found = [file for path in files for file in paths.find(path, READERS).files]
+    found = [file for path in files for file in paths.find_files(path, READERS).files]
     if any(paths.is_remote(file.path) or not Path(file.path).is_file() for file in found):
         return None
     stats = [(file.path, Path(file.path).stat()) for file in found]

@@ -3,13 +3,13 @@
 from crossfusion.io import engines
 from crossfusion.io.engines import dask
 from crossfusion.io.engines.resume import Checkpoint
-from crossfusion.io.reduction import Running, finish_summary, reduce_chunk
+from crossfusion.io.reduction import RunningSum, finish_summary, reduce_chunk
 from crossfusion.io.sources import READERS, Source, open_file, open_files, open_rows, parquet_wide, paths
 from crossfusion.io.sources.all_rows import Rows, read_all
-from crossfusion.io.sources.array_stores import Store, as_dense, cut_evenly
+from crossfusion.io.sources.array_stores import Store, cut_by_step, read_dense
 from crossfusion.io.sources.arrays import read_rows
-from crossfusion.io.sources.chunk import Chunk, add_keys, split_in_memory, stack_rows
-from crossfusion.io.sources.h5ad import sparse_rows
+from crossfusion.io.sources.chunk import Chunk, add_keys, hold_in_memory, stack_rows
+from crossfusion.io.sources.h5ad import read_sparse
 from crossfusion.io.sources.hdf5 import Hdf5
 from crossfusion.io.sources.manifest import ManifestJoin, join
 from crossfusion.io.sources.manifest_match import list_some
@@ -17,7 +17,7 @@ from crossfusion.io.sources.paths import check_file, describe_error, show_path, 
 from crossfusion.io.sources.sampling import Sample
 from crossfusion.io.sources.sql import from_sql
 from crossfusion.io.sources.zarr import Zarr
-from crossfusion.io.summarization import collect, open_sources, summarize
+from crossfusion.io.summarization import open_sources, reduce_sources, summarize
 
 __all__ = [
     "READERS",
@@ -26,21 +26,20 @@ __all__ = [
     "Hdf5",
     "ManifestJoin",
     "Rows",
-    "Running",
+    "RunningSum",
     "Sample",
     "Source",
     "Store",
     "Zarr",
     "add_keys",
-    "as_dense",
     "check_file",
-    "collect",
-    "cut_evenly",
+    "cut_by_step",
     "dask",
     "describe_error",
     "engines",
     "finish_summary",
     "from_sql",
+    "hold_in_memory",
     "join",
     "list_some",
     "open_file",
@@ -50,11 +49,12 @@ __all__ = [
     "parquet_wide",
     "paths",
     "read_all",
+    "read_dense",
     "read_rows",
+    "read_sparse",
     "reduce_chunk",
+    "reduce_sources",
     "show_path",
-    "sparse_rows",
-    "split_in_memory",
     "stack_rows",
     "summarize",
     "translate_errors",

@@ -25,7 +25,7 @@ from crossfusion.summary import Summary, combine
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PENDING = 64 * 2**20  # bytes of moments that wait to be merged
+MAX_PENDING_BYTES = 64 * 2**20  # bytes of moments that wait to be merged
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,18 @@ def reduce_chunk(block: Chunk, name: str, *, threads: int | None = 1, large: boo
     check.see(rows, finite, block.first)
     where = f"{check.where} of {block.file}" if check.where and block.file else check.where
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
-    summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], _type_name(rows.dtype)) if len(kept) else None
+    summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], _name_type(rows.dtype)) if len(kept) else None
     gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
     return Reduced(holder, summary, Seen(check.rows, check.bad, where), gone, block.match)
 
 
-def _type_name(dtype: Any) -> str:
+def _name_type(dtype: Any) -> str:
     return "float32" if dtype.name == "bfloat16" else str(dtype.name)
 
 
 def reduce_partition(part: Partition, name: str) -> Reduced:
     """Reduce all blocks of a part, one after the other, as a worker process does."""
-    running, size = Running(name), 0
+    running, size = RunningSum(name), 0
     for number, block in enumerate(part()):
         size += block.rows.shape[0] * block.rows.shape[1] * block.rows.dtype.itemsize
         running.add(number, reduce_chunk(block, name, large=size >= kernel.NUMPY_MAX_BYTES))
@@ -112,7 +112,7 @@ def merge_reduced(pieces: Sequence[Reduced]) -> Reduced:
     )
 
 
-class Running:
+class RunningSum:
     """The sum of numbered pieces, merged in the order of their numbers, whatever order they come in.
 
     So the result has the same bits every time. Pieces are merged when those that wait take more memory than the sum.
@@ -142,7 +142,7 @@ class Running:
             self.seen += self._pending[-1].seen
             self.number += 1
             done, *waiting = (entry.size for entry in self._pending)
-            if sum(waiting) > max(PENDING, done):
+            if sum(waiting) > max(MAX_PENDING_BYTES, done):
                 self._pending = [merge_reduced(self._pending)]
 
     def total(self) -> Reduced:

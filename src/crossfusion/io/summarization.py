@@ -83,7 +83,7 @@ def summarize(
     check_tags(known, names)
     by = by if isinstance(by, Mapping | str) else names
     sources, joined = open_sources(source, by, vectors, manifest, on, engine)
-    summary = collect(sources, engine=engine, nan=nan, joined=joined)
+    summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined)
     return replace(suppress_small(summary, min_count, small), tags=known)
 
 
@@ -105,7 +105,7 @@ def open_sources(
     return engines.open_distributed(source, by, vectors, engine) or open_source(source, by, vectors), None
 
 
-def collect(
+def reduce_sources(
     sources: Sequence[Any],
     *,
     engine: Any = "local",

@@ -97,9 +97,9 @@ def read_slides(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile
 
 def _find_files(data: str) -> tuple[Sequence[paths.FoundFile], list[dict[str, str]]]:
     """Files in the order of their names, and the factors that all their folders are named after."""
-    files = paths.find(data, READABLE_ENDINGS).files
+    files = paths.find_files(data, READABLE_ENDINGS).files
     names = list(dict.fromkeys(name for file in files for name in file.factors))
-    paths.factors_of(files, names)  # refuses files of which some have a factor and some do not
+    paths.read_path_factors(files, names)  # refuses files of which some have a factor and some do not
     return files, [{name: file.factors[name] or "" for name in names} for file in files]
 
 

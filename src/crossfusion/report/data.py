@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError, arg
-from crossfusion.io import Rows, Sample, Source, collect, open_sources
+from crossfusion.io import Rows, Sample, Source, open_sources, reduce_sources
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary, read_summary, storage
 
@@ -48,7 +48,7 @@ def read_data(source: Any, question: Question, by: Mapping[str, Any] | None, vec
             )
         by = {name: by[name] for name in question.factors}
     sources, _ = open_sources(source, list(question.factors) if by is None else by, vectors)
-    return summarize_and_sample(sources, question, lambda watched: collect(watched, nan=nan))
+    return summarize_and_sample(sources, question, lambda watched: reduce_sources(watched, nan=nan))
 
 
 def summarize_and_sample(

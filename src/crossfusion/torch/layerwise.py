@@ -10,7 +10,7 @@ from torch.nn import Module
 
 from crossfusion._base import NAN_OPTIONS, InputError, arg, check_level, check_option, factors
 from crossfusion.fusion import WEIGHTS, Fusion
-from crossfusion.io import Chunk, Running, finish_summary, reduce_chunk
+from crossfusion.io import Chunk, RunningSum, finish_summary, reduce_chunk
 from crossfusion.summary import Summary
 from crossfusion.torch.hooks import (
     LayerHooks,
@@ -168,7 +168,7 @@ class _ActivationMoments:
         self.keys: pa.Table
         self._pool, self._named = pool, named
         self._batches = self._rows = 0
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningSum] = {}
         self._dims: dict[str, int] = {}
 
     def begin(self, keys: "pa.Table") -> None:
@@ -188,7 +188,7 @@ class _ActivationMoments:
                 problem=f"layer {name!r} gave {rows.shape[1]} features after {self._dims[name]} before",
                 remedy=f"pool them to one number of features with {arg('pool', 'mean')} or a function",
             )
-        running = self._running.setdefault(name, Running(name))
+        running = self._running.setdefault(name, RunningSum(name))
         block = Chunk(rows.cpu().numpy(), self.keys, self._rows)
         running.add(running.number, reduce_chunk(block, f"layer {name!r}"))
 

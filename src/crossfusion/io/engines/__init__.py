@@ -10,19 +10,21 @@ from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduced
 
 ENGINES = ("auto", "local", "dask", "spark")
-OTHER = Spelling("pass a distributed.Client", "write tcp://host:port of a Dask scheduler")  # what else may be an engine
-LAZY = {"dask": "a Dask collection", "spark": "a Spark DataFrame"}
+OTHER_ENGINES = Spelling(
+    "pass a distributed.Client", "write tcp://host:port of a Dask scheduler"
+)  # what else may be an engine
+LAZY_SOURCES = {"dask": "a Dask collection", "spark": "a Spark DataFrame"}
 
 
 def choose_engine(engine: Any, source: Any) -> Any:
     """The engine that is meant, which may be a Dask client; collections of Dask and Spark are for their own engine."""
     if engine not in ENGINES if isinstance(engine, str) else not hasattr(engine, "nthreads"):
-        raise InputError("engine", engine, "is not a known engine", f"choose {', '.join(ENGINES)}, or {OTHER}")
+        raise InputError("engine", engine, "is not a known engine", f"choose {', '.join(ENGINES)}, or {OTHER_ENGINES}")
     kind = "dask" if dask.is_collection(source) else "spark" if spark.is_frame(source) else None
     named = engine if isinstance(engine, str) else "dask"
     if kind is not None and named not in ("auto", kind):
         raise InputError(
-            problem=f"the rows are {LAZY[kind]}, which only its own engine can make",
+            problem=f"the rows are {LAZY_SOURCES[kind]}, which only its own engine can make",
             remedy=f"use {arg('engine', kind)}",
         )
     return engine if engine != "auto" else kind or "local"

@@ -25,17 +25,17 @@ from crossfusion._base import (
     thread_count,
 )
 from crossfusion.io.engines import local
-from crossfusion.io.engines.dask_collections import LazyChunk, fresh_keys, is_collection, open_collection
+from crossfusion.io.engines.dask_collections import DaskTasks, is_collection, make_keys, open_collection
 from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
 from crossfusion.io.sources.chunk import Source, merge_partitions
 
-__all__ = ["LazyChunk", "is_collection", "open_collection", "run"]
+__all__ = ["DaskTasks", "is_collection", "open_collection", "run"]
 
 FAN_IN = 8  # moments that a task merges
-TASKS = 8  # of each thread, at most, so that few moments travel however many parts a file has
-WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
-LOOK = 2.0  # seconds without news after which to look whether there are workers
-PATIENCE = 60.0  # seconds without any worker until the work is given up
+TASKS_PER_THREAD = 8  # of each thread, at most, so that few moments travel however many parts a file has
+MAX_WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
+LOOK_SECONDS = 2.0  # seconds without news after which to look whether there are workers
+PATIENCE_SECONDS = 60.0  # seconds without any worker until the work is given up
 
 Progress = Callable[[int], None] | None
 
@@ -44,7 +44,7 @@ Progress = Callable[[int], None] | None
 class _Tree:
     """The tasks of a source, and the keys of some: what each part has seen, in order, and the sum of all."""
 
-    source: Source | LazyChunk
+    source: Source | DaskTasks
     graph: Mapping[Any, Any]
     seen: Sequence[Any]
     root: Any
@@ -56,14 +56,14 @@ class _Tree:
 
 
 def run(
-    sources: Sequence[Source | LazyChunk], nan: str = "raise", progress: Progress = None, client: Any = None
+    sources: Sequence[Source | DaskTasks], nan: str = "raise", progress: Progress = None, client: Any = None
 ) -> list[tuple[str, Reduced]]:
     """What each source is reduced to; `progress` is told the rows of each part.
 
     Parts are worked on by `client`, or by the client that is active, or by the scheduler that Dask is set to. Rows that
     are in the memory of this process are reduced here, as sending them takes longer.
     """
-    client = _active_client() if client is None else _check_client(client)
+    client = _find_client() if client is None else _check_client(client)
     threads = thread_count() if client is None else sum(client.nthreads().values())
     found: dict[int, Reduced] = {}
     trees: dict[int, _Tree] = {}
@@ -73,10 +73,10 @@ def run(
         elif isinstance(source, Source) and not source.parts:
             found[number] = Reduced(source.name)
         else:
-            trees[number] = _tree(source, threads, travels=client is not None)
+            trees[number] = _plan_tree(source, threads, travels=client is not None)
     watches = [_Watch(tree.source, nan, progress) for tree in trees.values()]
     if trees:
-        compute = _on_scheduler if client is None else _on_client
+        compute = _compute_locally if client is None else _compute_on_cluster
         roots = compute([*trees.values()], watches, client)
         found |= dict(zip(trees, roots, strict=True))
     for watch, number in zip(watches, trees, strict=True):
@@ -84,7 +84,7 @@ def run(
     return [(source.name, found[number]) for number, source in enumerate(sources)]
 
 
-def _active_client() -> Any:
+def _find_client() -> Any:
     """The client that Dask would use now, if any."""
     dask = optional.load("dask", "dask", "dask", "engine='dask'")
     distributed = sys.modules.get("distributed")  # who has a client has imported it
@@ -108,36 +108,36 @@ def _check_client(client: Any) -> Any:
     return client
 
 
-def _tree(source: Source | LazyChunk, threads: int, travels: bool) -> _Tree:
+def _plan_tree(source: Source | DaskTasks, threads: int, travels: bool) -> _Tree:
     """Tasks that reduce the parts of a source, and tasks that merge what these give."""
     graph: dict[Any, Any] = {}
-    if isinstance(source, LazyChunk):
+    if isinstance(source, DaskTasks):
         graph |= source.graph
         level = list(source.leaves)
     else:
         if travels:
-            _check_travels(source)
-        source = merge_partitions(source, TASKS * max(1, threads))
-        level = fresh_keys("crossfusion-part", len(source.parts))
+            _check_picklable(source)
+        source = merge_partitions(source, TASKS_PER_THREAD * max(1, threads))
+        level = make_keys("crossfusion-part", len(source.parts))
         graph |= {
             key: (partial(reduce_partition, part, source.name),) for key, part in zip(level, source.parts, strict=True)
         }
     seen: list[Any] = []
     while len(level) > 1 or not seen:
-        if not seen and len(level) <= WATCHED:
-            seen = fresh_keys("crossfusion-seen", len(level))
-            graph |= {key: (_seen, piece) for key, piece in zip(seen, level, strict=True)}
+        if not seen and len(level) <= MAX_WATCHED:
+            seen = make_keys("crossfusion-seen", len(level))
+            graph |= {key: (_get_seen, piece) for key, piece in zip(seen, level, strict=True)}
             continue
-        below, level = level, fresh_keys("crossfusion-merge", -(-len(level) // FAN_IN))
+        below, level = level, make_keys("crossfusion-merge", -(-len(level) // FAN_IN))
         graph |= {key: (merge_reduced, below[k * FAN_IN : (k + 1) * FAN_IN]) for k, key in enumerate(level)}
     return _Tree(source, graph, seen, level[0])
 
 
-def _seen(piece: Reduced) -> Seen:
+def _get_seen(piece: Reduced) -> Seen:
     return piece.seen
 
 
-def _check_travels(source: Source) -> None:
+def _check_picklable(source: Source) -> None:
     """Refuse what only this process can read, such as an open connection."""
     dumps = optional.load("cloudpickle", "cloudpickle", "dask", "engine='dask'").dumps
     try:
@@ -152,7 +152,7 @@ def _check_travels(source: Source) -> None:
 class _Watch:
     """Sees the parts of a source in their order, tells the progress, and judges."""
 
-    def __init__(self, source: Source | LazyChunk, nan: str, progress: Progress) -> None:
+    def __init__(self, source: Source | DaskTasks, nan: str, progress: Progress) -> None:
         self._source, self._nan, self._progress = source, nan, progress
         self._early: dict[int, Seen] = {}
         self._next = 0
@@ -186,11 +186,11 @@ class _Watch:
             )
 
 
-def _whole(trees: Sequence[_Tree]) -> dict[Any, Any]:
+def _merge_graphs(trees: Sequence[_Tree]) -> dict[Any, Any]:
     return {key: task for tree in trees for key, task in tree.graph.items()}
 
 
-def _on_scheduler(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> list[Reduced]:
+def _compute_locally(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> list[Reduced]:
     """Results from the scheduler that Dask is set to, threads of this process unless told otherwise."""
     base, threaded, callbacks = (
         optional.load(f"dask.{module}", "dask", "dask", "engine='dask'") for module in ("base", "threaded", "callbacks")
@@ -204,14 +204,14 @@ def _on_scheduler(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> 
 
     get = base.get_scheduler() or threaded.get
     with _translate_errors(trees), callbacks.Callback(posttask=done):
-        found = get(_whole(trees), [tree.wanted for tree in trees])
+        found = get(_merge_graphs(trees), [tree.wanted for tree in trees])
         for tree, results in zip(trees, found, strict=True):
             for key, seen in zip(tree.wanted, results, strict=True):
                 done(key, seen)  # where the scheduler has not told it before
         return [results[-1] for results in found]
 
 
-def _on_client(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -> list[Reduced]:
+def _compute_on_cluster(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -> list[Reduced]:
     """Results from a cluster; whatever goes wrong, nothing of it goes on running."""
     dask = optional.load("dask", "dask", "dask", "engine='dask'")
     quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}  # labels may be many, but rows are many more
@@ -220,7 +220,7 @@ def _on_client(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -
         try:
             patience = _Patience(client)
             with dask.config.set(quiet):
-                futures += client.get(_whole(trees), [tree.wanted for tree in trees], sync=False)
+                futures += client.get(_merge_graphs(trees), [tree.wanted for tree in trees], sync=False)
             roots = []
             for (*seen, root), watch in zip(futures, watches, strict=True):
                 for number, future in enumerate(seen):
@@ -244,7 +244,7 @@ class _Patience:
         """The result of a task, once it is there."""
         while True:
             try:
-                return future.result(timeout=LOOK)
+                return future.result(timeout=LOOK_SECONDS)
             except TimeoutError:
                 if future.status == "error":  # the task's own, not ours
                     return future.result()
@@ -254,7 +254,7 @@ class _Patience:
         now = time.monotonic()
         if self._client.nthreads():
             self._alive = now
-        elif now - self._alive > PATIENCE:
+        elif now - self._alive > PATIENCE_SECONDS:
             raise EngineError(
                 f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done",
                 "start workers and call again",

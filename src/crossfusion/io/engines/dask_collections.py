@@ -13,12 +13,12 @@ import numpy as np
 from crossfusion._base import InputError, arg, as_names, as_rows, check_known, check_length, factors
 from crossfusion.io.reduction import Reduced, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
-from crossfusion.io.sources.vector_columns import choose_columns, make_chunk, vector_columns
+from crossfusion.io.sources.vector_columns import choose_columns, find_vectors, make_chunk
 from crossfusion.moments import kernel
 
 
 @dataclass(frozen=True)
-class LazyChunk:
+class DaskTasks:
     """Rows that Dask will make: a name for messages, and tasks.
 
     The tasks are a graph as Dask understands it: a mapping of keys to tuples of a function and its arguments, of which
@@ -36,7 +36,7 @@ def is_collection(source: Any) -> bool:
     return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(source))
 
 
-def open_collection(source: Any, by: Any, vectors: Any = None) -> LazyChunk:
+def open_collection(source: Any, by: Any, vectors: Any = None) -> DaskTasks:
     """Tasks of a Dask array with `by` as arrays, or of a Dask data frame with `by` as column names."""
     frame = _is_frame(source)
     if not frame and not _is_array(source):
@@ -51,11 +51,11 @@ def open_collection(source: Any, by: Any, vectors: Any = None) -> LazyChunk:
                 problem="names columns of a file or table",
                 remedy=f"leave it out where {arg('by')} holds arrays",
             )
-        return _array_tasks(source.values if frame else source, by)
+        return _plan_array(source.values if frame else source, by)
     names = as_names(by, "by", needed=True)
     if not frame:
         raise InputError("by", by, "names columns, but a Dask array has none", "pass by={name: values}")
-    return _frame_tasks(source, names, vectors)
+    return _plan_frame(source, names, vectors)
 
 
 def _is_array(value: Any) -> bool:
@@ -66,7 +66,7 @@ def _is_frame(value: Any) -> bool:
     return is_collection(value) and hasattr(type(value), "columns") and value.ndim == 2
 
 
-def _tasks_of(collections: Sequence[Any]) -> tuple[dict[Any, Any], list[list[Any]]]:
+def _list_tasks(collections: Sequence[Any]) -> tuple[dict[Any, Any], list[list[Any]]]:
     """Tasks that make the chunks of some collections, as Dask optimizes them, and the keys of those chunks."""
     graph: dict[Any, Any] = {}
     keys = []
@@ -77,13 +77,13 @@ def _tasks_of(collections: Sequence[Any]) -> tuple[dict[Any, Any], list[list[Any
     return graph, keys
 
 
-def fresh_keys(name: str, number: int) -> list[tuple[str, int]]:
+def make_keys(name: str, number: int) -> list[tuple[str, int]]:
     """Keys of so many new tasks."""
     unique = f"{name}-{uuid4().hex}"
     return [(unique, k) for k in range(number)]
 
 
-def _array_tasks(array: Any, by: Mapping[str, Any]) -> LazyChunk:
+def _plan_array(array: Any, by: Mapping[str, Any]) -> DaskTasks:
     if array.ndim != 2:
         raise InputError(
             "x",
@@ -99,19 +99,19 @@ def _array_tasks(array: Any, by: Mapping[str, Any]) -> LazyChunk:
         array = array.rechunk({1: -1})
     sizes = array.chunks[0]
     known = not np.isnan(sum(sizes))
-    lazy, here = _align(by, sizes, known)
-    graph, (chunks, *labels) = _tasks_of([array, *lazy.values()])
+    lazy, here = _align_factors(by, sizes, known)
+    graph, (chunks, *labels) = _list_tasks([array, *lazy.values()])
     for name, tasks in zip(lazy, labels, strict=True):
         _check_chunks(len(tasks), len(chunks), name)
     starts = [0, *accumulate(map(int, sizes))] if known else [0] * len(sizes)
     large = known and array.nbytes >= kernel.NUMPY_MAX_BYTES
-    leaves = fresh_keys("crossfusion-chunk", len(chunks))
+    leaves = make_keys("crossfusion-chunk", len(chunks))
     for k, leaf in enumerate(leaves):
         place = "" if known else f"chunk {k} of x"
         fixed = {name: here[name][k] if name in here else None for name in by}
         reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place, large)
         graph[leaf] = (reduce, chunks[k], *(tasks[k] for tasks in labels))
-    return LazyChunk("x", graph, leaves, int(sum(sizes)) if known else None)
+    return DaskTasks("x", graph, leaves, int(sum(sizes)) if known else None)
 
 
 def _reduce_chunk(
@@ -125,7 +125,9 @@ def _reduce_chunk(
     return reduce_chunk(Chunk(values, keys, first, place), "x", large=large) if keys.num_rows else Reduced("x")
 
 
-def _align(by: Mapping[str, Any], sizes: Sequence[Any], known: bool) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+def _align_factors(
+    by: Mapping[str, Any], sizes: Sequence[Any], known: bool
+) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """Factors that Dask will make, in chunks like those of the rows, and for each other factor its values in each."""
     here = {name: values for name, values in by.items() if not is_collection(values)}
     lazy = {name: _rechunk(values, name, sizes) for name, values in by.items() if name not in here}
@@ -139,10 +141,10 @@ def _align(by: Mapping[str, Any], sizes: Sequence[Any], known: bool) -> tuple[di
         )
     keys = factors.as_table(here)
     check_length(keys.num_rows, int(sum(sizes)), next(iter(here)), "x")
-    return lazy, {name: _cut(keys.column(name), sizes) for name in here}
+    return lazy, {name: _cut_column(keys.column(name), sizes) for name in here}
 
 
-def _cut(column: Any, sizes: Sequence[int]) -> list[Any]:
+def _cut_column(column: Any, sizes: Sequence[int]) -> list[Any]:
     """Stretches of a column, each with the few values that occur in it, since an Arrow slice travels as a whole."""
     starts = [0, *accumulate(sizes)]
     whole = column.combine_chunks()
@@ -170,23 +172,23 @@ def _check_chunks(number: int, expected: int, name: str) -> None:
         )
 
 
-def _frame_tasks(frame: Any, by: tuple[str, ...], vectors: Any) -> LazyChunk:
+def _plan_frame(frame: Any, by: tuple[str, ...], vectors: Any) -> DaskTasks:
     names = [str(name) for name in frame.columns]
     check_known(by, names, "column", "the table")
     columns = (
-        _list_column(frame, by)
+        _find_list_column(frame, by)
         if vectors is None
         else choose_columns(names, by, as_names(vectors, "vectors", "column"), "the table")
     )
     needed = frame[[*by, *columns]] if len(names) == len(set(names)) else frame
-    graph, (partitions,) = _tasks_of([needed])
-    leaves = fresh_keys("crossfusion-partition", len(partitions))
+    graph, (partitions,) = _list_tasks([needed])
+    leaves = make_keys("crossfusion-partition", len(partitions))
     for k, (leaf, partition) in enumerate(zip(leaves, partitions, strict=True)):
         graph[leaf] = (partial(_reduce_partition, by, columns, k), partition)
-    return LazyChunk("the table", graph, leaves)
+    return DaskTasks("the table", graph, leaves)
 
 
-def _list_column(frame: Any, by: Sequence[str]) -> list[str]:
+def _find_list_column(frame: Any, by: Sequence[str]) -> list[str]:
     """The one column that can hold vectors, by its type, so that all partitions take the same."""
     kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in by}
     found = [name for name, kind in kinds.items() if kind == "object" or "list<" in kind]
@@ -219,5 +221,5 @@ def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, fr
             remedy="Dask makes text of lists unless dask.config.set({'dataframe.convert-string': False})"
             " comes before the frame",
         )
-    block = make_chunk(table, by, vector_columns(table.schema, by, list(columns), place), place)
+    block = make_chunk(table, by, find_vectors(table.schema, by, list(columns), place), place)
     return reduce_chunk(replace(block, file=place), "the table")

@@ -12,13 +12,13 @@ from threading import Condition, Lock
 
 from crossfusion._base import LazyRows, thread_count
 from crossfusion.io.engines.resume import Checkpoint
-from crossfusion.io.reduction import Reduced, Running, Seen, reduce_chunk
+from crossfusion.io.reduction import Reduced, RunningSum, Seen, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.moments import kernel
 
 Progress = Callable[[int], None] | None
 
-AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
+MAX_AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
 
 
 def run(
@@ -37,18 +37,18 @@ def run(
     return [(source.name, found[number]) for number, source in enumerate(sources)]
 
 
-class _Stopped(BaseException):
+class _StoppedError(BaseException):
     """Work was given up, for a reason that another thread tells."""
 
 
-class _Lane:
+class _PartitionReader:
     """A part that is being read, by one thread at a time."""
 
     def __init__(self, place: int, source: int, number: int, part: Partition, name: str) -> None:
         self.place, self.source, self.number, self.name = place, source, number, name  # among all parts, and in its own
         self.busy = 0  # threads that read or reduce a block of it
         self.ended = False
-        self.total = Running(name)
+        self.total = RunningSum(name)
         self._blocks = part()
         self._given = self._bytes = 0
         self._lock = Lock()
@@ -61,7 +61,7 @@ class _Lane:
                 self.ended = True
             else:
                 self._given += 1
-                self._bytes += block.rows.shape[0] * _row_bytes(block)
+                self._bytes += block.rows.shape[0] * _measure_row(block)
             return self._given - 1, self._bytes, block
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class _Lane:
                 close()
 
 
-def _row_bytes(block: Chunk) -> int:
+def _measure_row(block: Chunk) -> int:
     return int(block.rows.shape[1]) * int(block.rows.dtype.itemsize)
 
 
@@ -84,8 +84,8 @@ class _Job:
         self._waiting = [(place, *part) for place, part in enumerate(parts)][::-1]
         self._sources, self._nan, self._progress = sources, nan, progress
         self._keeper = keeper
-        self._totals = [Running(source.name) for source in sources]
-        self._lanes: list[_Lane] = []
+        self._totals = [RunningSum(source.name) for source in sources]
+        self._lanes: list[_PartitionReader] = []
         self._change = Condition()
         self._stopped = False
         self._first = 0  # of the sources that are not done
@@ -135,15 +135,15 @@ class _Job:
                     piece = reduce_chunk(block, lane.name, large=self._is_large(block, size))
                     self._tell(piece.seen.rows - watched.told)
                 self._take(lane, number, piece)
-        except _Stopped:  # by what happened elsewhere
+        except _StoppedError:  # by what happened elsewhere
             return
         except BaseException:
             self._stop()
             raise
 
-    def _watched(self, block: Chunk, threads: int) -> "_Watched":
+    def _watched(self, block: Chunk, threads: int) -> "_RowReporter":
         """Tell of rows of a block while it is still being read, as it may be long; give it up when all work is."""
-        watched = _Watched(self, block.rows.shape[0])
+        watched = _RowReporter(self, block.rows.shape[0])
         if isinstance(block.rows, LazyRows):
             block.rows.on_rows = watched
             with self._change:  # a thread that has no part of its own helps to read this one
@@ -158,14 +158,14 @@ class _Job:
             with self._change:
                 self._progress(rows)
 
-    def _claim(self, threads: int) -> _Lane | None:
+    def _claim(self, threads: int) -> _PartitionReader | None:
         """The part to read next: a new one while there are fewer than threads, or the one with the fewest readers."""
         with self._change:
             while not self._stopped:
                 reading = [lane for lane in self._lanes if not lane.ended]
                 if len(reading) < threads and self._waiting and self._is_near(threads):
                     place, source, number, part = self._waiting.pop()
-                    reading.append(_Lane(place, source, number, part, self._sources[source].name))
+                    reading.append(_PartitionReader(place, source, number, part, self._sources[source].name))
                     self._lanes.append(reading[-1])
                 if reading:
                     lane = min(reading, key=lambda lane: lane.busy)
@@ -179,13 +179,13 @@ class _Job:
     def _is_near(self, threads: int) -> bool:
         """Whether the next part is not so far ahead that what is done would pile up behind an earlier one."""
         earliest = min((lane.place for lane in self._lanes), default=self._waiting[-1][0])
-        return self._waiting[-1][0] < earliest + AHEAD * threads
+        return self._waiting[-1][0] < earliest + MAX_AHEAD * threads
 
     def _is_large(self, block: Chunk, size: int) -> bool:
         """Whether there is enough to read for the compiled kernel; the same for a block whatever the threads do."""
-        return (size if self._rows is None else self._rows * _row_bytes(block)) >= kernel.NUMPY_MAX_BYTES
+        return (size if self._rows is None else self._rows * _measure_row(block)) >= kernel.NUMPY_MAX_BYTES
 
-    def _take(self, lane: _Lane, number: int, piece: Reduced | None) -> None:
+    def _take(self, lane: _PartitionReader, number: int, piece: Reduced | None) -> None:
         """Add what was found; the last reader of a part hands in its sum."""
         with self._change:
             lane.busy -= 1
@@ -200,7 +200,7 @@ class _Job:
                 self._refuse(lane)
             self._change.notify_all()
 
-    def _refuse(self, lane: _Lane) -> None:
+    def _refuse(self, lane: _PartitionReader) -> None:
         """Refuse rows that are not finite as soon as it is known which is the first of them."""
         while self._first < len(self._sources):
             source, total = self._sources[self._first], self._totals[self._first]
@@ -214,7 +214,7 @@ class _Job:
             self._first += 1
 
 
-class _Watched:
+class _RowReporter:
     """Rows of a block of which was told already; those that are looked at again are not told of twice."""
 
     def __init__(self, job: _Job, rows: int) -> None:
@@ -222,7 +222,7 @@ class _Watched:
 
     def __call__(self, rows: int) -> None:
         if self._job._stopped:
-            raise _Stopped
+            raise _StoppedError
         now = min(rows, self._rows - self.told)
         self.told += now
         self._job._tell(now)

@@ -11,12 +11,12 @@ from typing import Any
 
 from crossfusion._base import CrossfusionError, FileError
 from crossfusion._version import __version__
-from crossfusion.io.reduction import Reduced, Running, Seen, merge_reduced
+from crossfusion.io.reduction import Reduced, RunningSum, Seen, merge_reduced
 from crossfusion.summary import Summary, storage
 
-EVERY = 20.0  # seconds between two states that are kept
-SHARE = 20  # times as long as keeping a state takes, at the least, for the work between two
-WORTH = 5.0  # seconds of work that are worth keeping when it is interrupted
+SAVE_SECONDS = 20.0  # seconds between two states that are kept
+MIN_WORK_RATIO = 20  # times as long as keeping a state takes, at the least, for the work between two
+MIN_WORK_SECONDS = 5.0  # seconds of work that are worth keeping when it is interrupted
 
 
 class Checkpoint:
@@ -35,7 +35,7 @@ class Checkpoint:
         self._about = blake2b(json.dumps([__version__, about], default=str).encode(), digest_size=16).hexdigest()
         self.path = target.with_name(f".{target.name}.{self._about[:8]}.resume")
         self._begun = time.monotonic()
-        self._next = self._begun + EVERY
+        self._next = self._begun + SAVE_SECONDS
 
     def load(self, sources: int) -> list[tuple[int, Reduced]] | None:
         """For each source, how many of its parts are done, and their sum; None where nothing of use was kept."""
@@ -54,17 +54,17 @@ class Checkpoint:
         self.rows = sum(piece.seen.rows for _, piece in found)
         return [(number, Reduced(first.name, whole, first.seen)), *found[1:]]  # which source it is of does not matter
 
-    def look(self, totals: Sequence[Running]) -> None:
+    def look(self, totals: Sequence[RunningSum]) -> None:
         """Keep the state if it is time to."""
         if time.monotonic() > self._next:
             self._keep(totals)
 
-    def interrupted(self, totals: Sequence[Running]) -> None:
+    def interrupted(self, totals: Sequence[RunningSum]) -> None:
         """Keep the state of work that ends here, if it is worth it."""
-        if time.monotonic() > self._begun + WORTH:
+        if time.monotonic() > self._begun + MIN_WORK_SECONDS:
             self._keep(totals)
 
-    def _keep(self, totals: Sequence[Running]) -> None:
+    def _keep(self, totals: Sequence[RunningSum]) -> None:
         start = time.monotonic()
         pieces = [total.total() for total in totals]
         whole = merge_reduced(pieces)
@@ -81,7 +81,7 @@ class Checkpoint:
                 storage.write(self.path, whole.summary.keys, whole.summary.moments, facts)
                 self.path.chmod(0o600)  # groups that are too small to be shared are in it
         cost = time.monotonic() - start
-        self._next = time.monotonic() + max(EVERY, SHARE * cost)
+        self._next = time.monotonic() + max(SAVE_SECONDS, MIN_WORK_RATIO * cost)
 
     def done(self) -> None:
         """Forget what was kept."""

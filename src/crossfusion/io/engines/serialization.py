@@ -18,7 +18,7 @@ from crossfusion.summary import Summary, storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MESSAGE = 16 * 2**20  # bytes of moments in a message
+MESSAGE_BYTES = 16 * 2**20  # bytes of moments in a message
 KEY = b"piece"
 
 
@@ -27,33 +27,33 @@ def pack(piece: Reduced) -> Iterator[bytes]:
     import pyarrow as pa
 
     facts = {"name": piece.name, "rows": piece.seen.rows, "bad": piece.seen.bad, "where": piece.seen.where}
-    tables = [(facts | {"lost": True}, table) for table in _distinct(piece.lost)]
+    tables = [(facts | {"lost": True}, table) for table in _drop_repeats(piece.lost)]
     if piece.summary is not None:
         facts |= {"dtype": piece.summary.dtype, "dropped": piece.summary.dropped}
         table = storage.make_table(piece.summary.keys, piece.summary.moments)
-        step = max(1, MESSAGE // (16 * piece.dim))
+        step = max(1, MESSAGE_BYTES // (16 * piece.dim))
         tables = [*((facts, table.slice(k, step)) for k in range(0, table.num_rows, step)), *tables]
     if piece.match is not None:
-        tables = [*(tables or [(facts, pa.table({}))]), _match_facts(piece.match, facts)]
+        tables = [*(tables or [(facts, pa.table({}))]), _pack_match(piece.match, facts)]
     for about, table in tables or [(facts, pa.table({}))]:
-        yield _message(about, table)
+        yield _make_message(about, table)
 
 
-def _match_facts(match: Match, facts: dict[str, Any]) -> "tuple[dict[str, Any], pa.Table]":
+def _pack_match(match: Match, facts: dict[str, Any]) -> "tuple[dict[str, Any], pa.Table]":
     import pyarrow as pa
 
     about = {"match": {"files": sorted(match.files), "more": match.more}}
     return facts | about, pa.table({"used": [match.used], "missing": pa.array([list(match.missing)])})
 
 
-def _match(facts: dict[str, Any], table: "pa.Table") -> Match:
+def _unpack_match(facts: dict[str, Any], table: "pa.Table") -> Match:
     about = facts["match"]
     files = frozenset((row, file) for row, file in about["files"])
     used = np.array(table.column("used")[0].as_py(), np.int64)
     return Match(used, files, frozenset(table.column("missing")[0].as_py()), about["more"])
 
 
-def _message(facts: dict[str, Any], table: "pa.Table") -> bytes:
+def _make_message(facts: dict[str, Any], table: "pa.Table") -> bytes:
     import pyarrow as pa
 
     table = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
@@ -63,7 +63,7 @@ def _message(facts: dict[str, Any], table: "pa.Table") -> bytes:
     return bytes(sink.getvalue())
 
 
-def _distinct(tables: "Sequence[pa.Table]") -> "list[pa.Table]":
+def _drop_repeats(tables: "Sequence[pa.Table]") -> "list[pa.Table]":
     """The same keys, each once, in one table for each set of types."""
     import pyarrow as pa
 
@@ -75,16 +75,16 @@ def _distinct(tables: "Sequence[pa.Table]") -> "list[pa.Table]":
 
 def unpack(messages: Sequence[bytes]) -> Reduced:
     """The piece that `pack` made these messages of."""
-    tables = [_read(message) for message in messages]
+    tables = [_read_message(message) for message in messages]
     facts = tables[0][0]
     kept = [table for about, table in tables if not {"lost", "match"} & {*about} and table.num_columns]
-    match = next((_match(about, table) for about, table in tables if "match" in about), None)
+    match = next((_unpack_match(about, table) for about, table in tables if "match" in about), None)
     lost = tuple(table for about, table in tables if "lost" in about)
-    summary = _summary(kept, facts) if kept else None
+    summary = _make_summary(kept, facts) if kept else None
     return Reduced(facts["name"], summary, Seen(facts["rows"], facts["bad"], facts["where"]), lost, match)
 
 
-def _read(message: bytes) -> tuple[dict[str, Any], "pa.Table"]:
+def _read_message(message: bytes) -> tuple[dict[str, Any], "pa.Table"]:
     import pyarrow as pa
 
     with pa.ipc.open_stream(message) as reader:
@@ -92,7 +92,7 @@ def _read(message: bytes) -> tuple[dict[str, Any], "pa.Table"]:
     return json.loads(table.schema.metadata[KEY]), table.replace_schema_metadata(None)
 
 
-def _summary(tables: "Sequence[pa.Table]", facts: dict[str, Any]) -> Summary:
+def _make_summary(tables: "Sequence[pa.Table]", facts: dict[str, Any]) -> Summary:
     import pyarrow as pa
 
     table = pa.concat_tables(tables)

@@ -21,7 +21,7 @@ from crossfusion.io.engines import spark_tables as tables
 from crossfusion.io.engines.spark_tasks import (
     SCHEMA,
     Message,
-    add_up,
+    add_messages,
     merge_messages,
     raise_error,
     reduce_source_partitions,
@@ -31,16 +31,16 @@ from crossfusion.io.reduction import Reduced
 from crossfusion.io.sources import Source, chunk
 from crossfusion.io.sources.chunk import merge_partitions
 
-FAN = 8  # pieces that one task adds up
-TASKS = 8  # of each core, at most, so that few moments travel however many parts a file has
-DIRECT = 64 * 2**20  # bytes of pieces that the driver takes as they are
+FAN_IN = 8  # pieces that one task adds up
+TASKS_PER_CORE = 8  # of each core, at most, so that few moments travel however many parts a file has
+MAX_COLLECTED_BYTES = 64 * 2**20  # bytes of pieces that the driver takes as they are
 
 Progress = Callable[[int], None] | None
 Found = list[tuple[str, Reduced]]
 
 
 @dataclass(frozen=True)
-class Table:
+class SparkTable:
     """Columns of a DataFrame that Spark will make: a name for messages, the factors and then the vectors."""
 
     name: str
@@ -59,7 +59,7 @@ def is_table(source: Any) -> bool:
     return tables.is_frame(source) or bool(tables.parquet_paths(source))
 
 
-def open_table(source: Any, by: Any, vectors: Any = None) -> Table:
+def open_table(source: Any, by: Any, vectors: Any = None) -> SparkTable:
     """The columns that are needed of a DataFrame, or of Parquet data, which the cluster reads as it is configured."""
     names = () if isinstance(by, Mapping) else as_names(by, "by")
     if not names:
@@ -68,22 +68,22 @@ def open_table(source: Any, by: Any, vectors: Any = None) -> Table:
         )
     paths = tables.parquet_paths(source)
     holder = ", ".join(paths) or "the DataFrame"
-    with _in_one_sentence():
-        frame = tables.read(tables.session(), paths) if paths else source
-        chosen, columns = tables.select(frame, names, vectors, holder)
-    return Table(holder, chosen, names, tuple(columns))
+    with _translate_errors():
+        frame = tables.read_parquet(tables.find_session(), paths) if paths else source
+        chosen, columns = tables.select_columns(frame, names, vectors, holder)
+    return SparkTable(holder, chosen, names, tuple(columns))
 
 
-def run(sources: Sequence[Source | Table], nan: str = "raise", progress: Progress = None) -> Found:
+def run(sources: Sequence[Source | SparkTable], nan: str = "raise", progress: Progress = None) -> Found:
     """What each source is reduced to: tables and parts of files by executors, rows that are in memory here.
 
     `progress` is told once of each source, when it is done.
     """
     away = [source for source in sources if isinstance(source, Source) and not source.here]
-    sent = iter(_send(away) if away else [])
+    sent = iter(_reduce_sources(away) if away else [])
     found = []
     for source in sources:
-        if isinstance(source, Table):
+        if isinstance(source, SparkTable):
             piece = _reduce_table(source)
         else:
             piece = local.run([source], nan)[0][1] if source.here else next(sent)
@@ -93,24 +93,24 @@ def run(sources: Sequence[Source | Table], nan: str = "raise", progress: Progres
     return found
 
 
-def _reduce_table(table: Table) -> Reduced:
-    task = partial(reduce_spark_partition, by=table.by, columns=table.columns, name=table.name, size=chunk.BLOCK)
-    with _in_one_sentence():
+def _reduce_table(table: SparkTable) -> Reduced:
+    task = partial(reduce_spark_partition, by=table.by, columns=table.columns, name=table.name, size=chunk.CHUNK_BYTES)
+    with _translate_errors():
         (piece,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
     return piece
 
 
-def _send(sources: Sequence[Source]) -> list[Reduced]:
-    with _in_one_sentence():
-        session = tables.session()
-        tasks = TASKS * tables.parallelism(session)
+def _reduce_sources(sources: Sequence[Source]) -> list[Reduced]:
+    with _translate_errors():
+        session = tables.find_session()
+        tasks = TASKS_PER_CORE * tables.count_cores(session)
     sources = [merge_partitions(source, max(1, tasks // len(sources))) for source in sources]
     parts = [
         (position, number, source.name, _pickle(part, source.name))
         for position, source in enumerate(sources)
         for number, part in enumerate(source.parts)
     ]
-    with _in_one_sentence():
+    with _translate_errors():
         numbers = session.range(0, len(parts), 1, len(parts))
         pieces = _add_up(
             numbers.mapInArrow(partial(reduce_source_partitions, parts=parts), SCHEMA), len(sources), len(parts)
@@ -136,29 +136,29 @@ def _add_up(pieces: Any, sources: int, parts: int | None = None) -> list[Reduced
     """The sum of the pieces of each source; `parts`: how many pieces there must be."""
     kept = pieces.persist()
     try:
-        facts = [*map(_fact, kept.selectExpr(*Message._fields[:-1], "length(payload) as size").collect())]
+        facts = [*map(_read_fact, kept.selectExpr(*Message._fields[:-1], "length(payload) as size").collect())]
         raise_error(message for message, _ in sorted(facts))
-        _check(parts, sum(message.parts for message, _ in facts), "parts")
+        _check_equal(parts, sum(message.parts for message, _ in facts), "parts")
         rows = _merge_in_tree(kept, facts).collect()
     finally:
         kept.unpersist()
     messages = sorted(Message(*row) for row in rows)
-    found = {source: add_up(some) for source, some in groupby(messages, key=lambda message: message.source)}
+    found = {source: add_messages(some) for source, some in groupby(messages, key=lambda message: message.source)}
     for source in range(sources):
         expected = [message for message, _ in facts if message.source == source]
         piece, merged_parts = found.get(source, (Reduced(""), 0))
-        _check(sum(message.parts for message in expected), merged_parts, "parts")
-        _check(sum(message.rows for message in expected), piece.seen.rows, "rows")
+        _check_equal(sum(message.parts for message in expected), merged_parts, "parts")
+        _check_equal(sum(message.rows for message in expected), piece.seen.rows, "rows")
         counted = 0 if piece.summary is None else int(piece.summary.moments.count.sum())
-        _check(piece.seen.rows - piece.seen.bad, counted, "finite rows")
+        _check_equal(piece.seen.rows - piece.seen.bad, counted, "finite rows")
     return [found.get(source, (Reduced(""), 0))[0] for source in range(sources)]
 
 
-def _fact(row: Any) -> tuple[Message, int]:
+def _read_fact(row: Any) -> tuple[Message, int]:
     return Message(*row[:-1]), row[-1] or 0
 
 
-def _check(expected: int | None, found: int, what: str) -> None:
+def _check_equal(expected: int | None, found: int, what: str) -> None:
     """Refuse a sum of other rows than were counted, as when the input changed while a part of it was read again."""
     if expected is not None and found != expected:
         raise EngineError(
@@ -171,21 +171,21 @@ def _merge_in_tree(pieces: Any, facts: Sequence[tuple[Message, int]]) -> Any:
     """Rounds in which each task adds up a few pieces, until few are left or all of them are small."""
     numbers = Counter(message.source for message, _ in facts if message.chunk == 0)
     size = sum(size for _, size in facts) / max(1, sum(numbers.values()))
-    while sum(numbers.values()) * size > DIRECT and max(numbers.values()) > FAN:
-        numbers = Counter({source: -(-number // FAN) for source, number in numbers.items()})
-        together = pieces.selectExpr("*", f"number div {FAN} as place")
+    while sum(numbers.values()) * size > MAX_COLLECTED_BYTES and max(numbers.values()) > FAN_IN:
+        numbers = Counter({source: -(-number // FAN_IN) for source, number in numbers.items()})
+        together = pieces.selectExpr("*", f"number div {FAN_IN} as place")
         sorted_pieces = together.repartition(sum(numbers.values()), "source", "place").drop("place")
         sorted_pieces = sorted_pieces.sortWithinPartitions("source", "number", "chunk")
-        pieces = sorted_pieces.mapInArrow(partial(merge_messages, fan=FAN), SCHEMA)
+        pieces = sorted_pieces.mapInArrow(partial(merge_messages, fan=FAN_IN), SCHEMA)
     return pieces
 
 
 @contextmanager
-def _in_one_sentence() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except Exception as problem:
         theirs = type(problem).__module__.partition(".")[0] in ("pyspark", "py4j")
         if theirs or isinstance(problem, ConnectionError | EOFError):
-            raise tables.engine_error(problem) from problem
+            raise tables.make_engine_error(problem) from problem
         raise

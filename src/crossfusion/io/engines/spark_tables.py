@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import EngineError, FileError, optional
 from crossfusion.io.sources import READERS
-from crossfusion.io.sources.vector_columns import vector_columns
+from crossfusion.io.sources.vector_columns import find_vectors
 from crossfusion.summary import storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PURPOSE = "engine='spark'"
-WILD = "*?["
-UNTOLD = 64
+GLOB_SIGNS = "*?["
+USUAL_PARALLELISM = 64
 BEYOND_ASCII = re.compile(r"=.*%[89a-fA-F][0-9a-fA-F]")  # such as site=K%C3%B6ln, of which Spark makes "KÃ¶ln"
-ILLEGAL = "PARQUET_TYPE_ILLEGAL"  # what Spark says of types that it does not have, such as float16
+ILLEGAL_TYPE = "PARQUET_TYPE_ILLEGAL"  # what Spark says of types that it does not have, such as float16
 
 
 class UnknownTypeError(FileError):
@@ -49,13 +49,13 @@ def _is_parquet(path: str) -> bool:
         return (named or ending not in READERS) and not BEYOND_ASCII.search(path)
     if ending in READERS and not named:
         return False
-    places = list(iglob(path, recursive=True)) if any(sign in path for sign in WILD) else [path]
+    places = list(iglob(path, recursive=True)) if any(sign in path for sign in GLOB_SIGNS) else [path]
     walked = (os.path.join(root, name) for place in places for root, _, names in os.walk(place) for name in names)
     found = [file for file in walked if file.lower().endswith(storage.FILE_ENDINGS)]
     return (named or bool(found)) and not any(map(BEYOND_ASCII.search, map(os.path.dirname, [*places, *found])))
 
 
-def session() -> Any:
+def find_session() -> Any:
     """The session that is active, or one as this machine's settings make it."""
     sql = optional.load("pyspark.sql", "PySpark", "spark", PURPOSE)
     active = sql.SparkSession.getActiveSession()
@@ -68,36 +68,36 @@ def session() -> Any:
     return made
 
 
-def parallelism(spark: Any) -> int:
+def count_cores(spark: Any) -> int:
     """Tasks that run at a time; where Spark does not tell, as many as a mid-sized cluster runs."""
     context = getattr(spark, "_sc", None)  # none in Spark Connect
-    return int(context.defaultParallelism) if context is not None else UNTOLD
+    return int(context.defaultParallelism) if context is not None else USUAL_PARALLELISM
 
 
-def read(spark: Any, paths: Sequence[str]) -> Any:
+def read_parquet(spark: Any, paths: Sequence[str]) -> Any:
     """DataFrame of Parquet data, with the columns that folders such as ``site=A`` stand for."""
-    bases = {_base(path) for path in paths}
+    bases = {_find_base(path) for path in paths}
     base = bases.pop() if len(bases) == 1 else None
     reader = spark.read if base is None else spark.read.option("basePath", base)
     errors = optional.load("pyspark.errors", "PySpark", "spark", PURPOSE)
     try:
         return reader.parquet(*paths)
     except errors.AnalysisException as problem:
-        kind = UnknownTypeError if ILLEGAL in str(problem) else FileError
-        raise kind(", ".join(paths), f"cannot be read by Spark as Parquet ({_meaning(str(problem))})") from problem
+        kind = UnknownTypeError if ILLEGAL_TYPE in str(problem) else FileError
+        raise kind(", ".join(paths), f"cannot be read by Spark as Parquet ({_find_meaning(str(problem))})") from problem
 
 
-def _base(path: str) -> str | None:
+def _find_base(path: str) -> str | None:
     """The folder above the first one that stands for a value, so that Spark makes a column of this one too."""
     steps = path.split("/")
     named = [position for position, step in enumerate(steps) if "=" in step]
     return "/".join(steps[: named[0]]) or "." if named else None
 
 
-def select(frame: Any, by: Sequence[str], vectors: Any, holder: str) -> tuple[Any, list[str]]:
+def select_columns(frame: Any, by: Sequence[str], vectors: Any, holder: str) -> tuple[Any, list[str]]:
     """The factors and then the vectors of a DataFrame, under plain names, and which columns are the vectors."""
     functions = optional.load("pyspark.sql.functions", "PySpark", "spark", PURPOSE)
-    columns = vector_columns(_arrow_schema(frame.schema), by, vectors, holder)
+    columns = find_vectors(_arrow_schema(frame.schema), by, vectors, holder)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
 
     def column(position: int, name: str) -> Any:
@@ -146,7 +146,7 @@ def _arrow_type(kind: Any) -> "pa.DataType":
     return numbers.get(kind.typeName(), pa.binary() if kind.typeName() == "binary" else pa.string())
 
 
-def engine_error(problem: BaseException) -> EngineError:
+def make_engine_error(problem: BaseException) -> EngineError:
     """One sentence for what Spark says in hundreds of lines."""
     text = str(problem)
     if "JAVA_GATEWAY_EXITED" in text or "JAVA_HOME" in text:
@@ -154,7 +154,7 @@ def engine_error(problem: BaseException) -> EngineError:
             "Spark did not start, since it found no Java that it can run on",
             "install Java 17 or later and set JAVA_HOME",
         )
-    said = _meaning(text)
+    said = _find_meaning(text)
     if "ModuleNotFoundError" in said:
         return EngineError(
             f"Spark's executors cannot load what they need ({said})",
@@ -163,7 +163,7 @@ def engine_error(problem: BaseException) -> EngineError:
     return EngineError(f"Spark did not finish, so there is no result ({said})", "see the log of Spark")
 
 
-def _meaning(text: str) -> str:
+def _find_meaning(text: str) -> str:
     """The line that says what happened: the end of a traceback, or the last of the exceptions in the first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no reason given"]
     traced = [k for k, line in enumerate(text.splitlines()) if line.startswith("Traceback")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossfusion._base import CrossfusionError, dump_error, load_error
 from crossfusion.io.engines.serialization import pack, unpack
-from crossfusion.io.reduction import Reduced, Running, reduce_partition
+from crossfusion.io.reduction import Reduced, RunningSum, reduce_partition
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.vector_columns import make_chunk
 
@@ -42,11 +42,11 @@ def reduce_spark_partition(
     context = TaskContext.get()
     assert context is not None  # this is a task
     number = context.partitionId()
-    blocks = partial(_blocks, batches, by, columns, f"partition {number} of {name}", size)
-    yield from map(as_batch, answer(0, number, lambda: (reduce_partition(blocks, name), 1)))
+    blocks = partial(_read_chunks, batches, by, columns, f"partition {number} of {name}", size)
+    yield from map(make_batch, reply(0, number, lambda: (reduce_partition(blocks, name), 1)))
 
 
-def _blocks(
+def _read_chunks(
     batches: "Iterator[pa.RecordBatch]", by: Sequence[str], columns: Sequence[str], holder: str, size: int
 ) -> Iterator[Chunk]:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def _blocks(
     first = 0
 
     def block() -> Chunk:
-        table = _in_utc(pa.Table.from_batches(waiting).rename_columns([*by, *columns]), by)
+        table = _convert_to_utc(pa.Table.from_batches(waiting).rename_columns([*by, *columns]), by)
         found = make_chunk(table, by, columns, holder, first)
         return Chunk(found.rows, found.keys, first, holder)
 
@@ -68,7 +68,7 @@ def _blocks(
         yield block()
 
 
-def _in_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+def _convert_to_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
     """The same times, in UTC whatever the time zone of the session."""
     import pyarrow as pa
 
@@ -87,7 +87,7 @@ def reduce_source_partitions(
     for batch in batches:
         for position in batch.column(0).to_pylist():
             source, number, name, part = parts[position]
-            yield from map(as_batch, answer(source, number, partial(_reduce_pickled, part, name)))
+            yield from map(make_batch, reply(source, number, partial(_reduce_pickled, part, name)))
 
 
 def _reduce_pickled(pickled: bytes, name: str) -> tuple[Reduced, int]:
@@ -101,10 +101,10 @@ def merge_messages(batches: "Iterator[pa.RecordBatch]", *, fan: int) -> "Iterato
     """Add up the pieces of each `fan` numbers in a row; messages come in their order."""
     messages = (Message(*row.values()) for batch in batches for row in batch.to_pylist())
     for (source, number), some in groupby(messages, key=lambda message: (message.source, message.number // fan)):
-        yield from map(as_batch, answer(source, number, partial(add_up, some)))
+        yield from map(make_batch, reply(source, number, partial(add_messages, some)))
 
 
-def answer(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) -> Iterator[Message]:
+def reply(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) -> Iterator[Message]:
     """Messages that hold what `work` finds and how many parts that is of, or the error it ends with."""
     try:
         piece, parts = work()
@@ -116,7 +116,7 @@ def answer(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) ->
         yield Message(source, number, chunk, *first, None, payload)
 
 
-def as_batch(message: Message) -> "pa.RecordBatch":
+def make_batch(message: Message) -> "pa.RecordBatch":
     """One row, in a batch of its own, since a message may be large."""
     import pyarrow as pa
 
@@ -124,9 +124,9 @@ def as_batch(message: Message) -> "pa.RecordBatch":
     return pa.RecordBatch.from_pylist([message._asdict()], schema=pa.schema(list(kinds.items())))
 
 
-def add_up(messages: Iterable[Message]) -> tuple[Reduced, int]:
+def add_messages(messages: Iterable[Message]) -> tuple[Reduced, int]:
     """The sum of all pieces of a source, and how many parts they are of; an error among them is raised."""
-    running, parts = Running(""), 0
+    running, parts = RunningSum(""), 0
     for position, (_, some) in enumerate(groupby(messages, key=lambda message: message.number)):
         piece = list(some)
         raise_error(piece)

@@ -21,7 +21,7 @@ from crossfusion.io.sources import (
     zarr,
 )
 from crossfusion.io.sources import paths as places
-from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, split_in_memory
+from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, hold_in_memory
 from crossfusion.io.sources.paths import FoundFile, Location
 
 Reader = Callable[[str, Sequence[str], Any], Source]
@@ -43,7 +43,7 @@ READERS: dict[str, Reader] = {
     ".pt": torch_files.from_torch,
     ".pth": torch_files.from_torch,
 }
-OPENERS = 16  # files that are opened at a time: what takes time is waiting for the storage
+MAX_OPENERS = 16  # files that are opened at a time: what takes time is waiting for the storage
 
 __all__ = ["READERS", "Chunk", "Source", "open_file", "open_files", "open_rows", "open_source"]
 
@@ -56,21 +56,21 @@ def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = No
 def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None) -> list[Source]:
     """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature."""
     names = as_names(by, "by")
-    found = [places.find(path, READERS) for path in paths]
+    found = [places.find_files(path, READERS) for path in paths]
     files = [file for place in found for file in place.files]
     if vectors is not None and {file.ending for file in files} == {".npy"}:
         raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
-    sources = _align_factors(files, _open_one(files, names, vectors), names)
-    _warn(sources)
+    sources = _align_factors(files, _open_all(files, names, vectors), names)
+    _show_cautions(sources)
     per_place = iter(sources)
-    return [_one_of(place, [next(per_place) for _ in place.files]) for place in found]
+    return [_combine_location(place, [next(per_place) for _ in place.files]) for place in found]
 
 
-def _check_once(paths: Sequence[str | os.PathLike[str]]) -> None:
+def _check_no_repeat(paths: Sequence[str | os.PathLike[str]]) -> None:
     """Refuse a file that two of the paths stand for, whose rows would count twice."""
     seen: dict[str, str] = {}
     for path in paths:
-        for file in places.find(path, READERS).files:
+        for file in places.find_files(path, READERS).files:
             real = file.path if places.is_remote(file.path) else os.path.realpath(file.path)
             if real in seen:
                 raise InputError(
@@ -80,19 +80,19 @@ def _check_once(paths: Sequence[str | os.PathLike[str]]) -> None:
             seen[real] = file.path
 
 
-def _open_one(files: Sequence[FoundFile], by: Sequence[str], vectors: Any) -> list[Source]:
+def _open_all(files: Sequence[FoundFile], by: Sequence[str], vectors: Any) -> list[Source]:
     """Sources of files under the factors that their columns and the folders on their paths hold."""
-    given = places.factors_of(files, by)
+    given = places.read_path_factors(files, by)
     if len(files) == 1:
-        return [_open(files[0], by, vectors, given[0])]
-    pool = ThreadPoolExecutor(OPENERS)
+        return [_open_found(files[0], by, vectors, given[0])]
+    pool = ThreadPoolExecutor(MAX_OPENERS)
     try:
-        return list(pool.map(lambda file, values: _open(file, by, vectors, values), files, given))
+        return list(pool.map(lambda file, values: _open_found(file, by, vectors, values), files, given))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _open(file: FoundFile, by: Sequence[str], vectors: Any, given: Mapping[str, Any]) -> Source:
+def _open_found(file: FoundFile, by: Sequence[str], vectors: Any, given: Mapping[str, Any]) -> Source:
     """Source of one file; what a column says of a factor goes before what the path says of it."""
     read = READERS[file.ending]
     source = read(file.path, [name for name in by if name not in given], vectors)
@@ -121,12 +121,12 @@ def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequen
                 problem=f"{source.name} names its features differently from {first.name}", remedy="name columns alike"
             )
         sources[position] = replace(
-            _open_one([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
+            _open_all([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
         )
     return sources
 
 
-def _warn(sources: Sequence[Source]) -> None:
+def _show_cautions(sources: Sequence[Source]) -> None:
     """Say what the first file that has something to say says; the others say the same."""
     wary = [source for source in sources if source.cautions]
     others = "" if len(wary) < 2 else f" (likewise in {len(wary) - 1} of the other files)"
@@ -134,7 +134,7 @@ def _warn(sources: Sequence[Source]) -> None:
         warn(f"{caution}{others}")
 
 
-def _one_of(place: Location, sources: Sequence[Source]) -> Source:
+def _combine_location(place: Location, sources: Sequence[Source]) -> Source:
     """One source of the files of a path; a file without rows may be among several."""
     filled = [source for source in sources if source.rows != 0]
     check_some_rows(len(filled), place.name)
@@ -164,14 +164,14 @@ def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[So
     if isinstance(source, str | os.PathLike):
         return [open_file(source, names, vectors)]
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
-        _check_once(source)
+        _check_no_repeat(source)
         return open_files(source, names, vectors)
     if dataloader.is_loader(source):
         return [dataloader.from_loader(source, names, vectors)]
     if data_frames.is_table(source):
         return [data_frames.from_table(source, names, vectors)]
     if not names:
-        return [split_in_memory("x", as_rows(source, "x"), pa.table({}))]
+        return [hold_in_memory("x", as_rows(source, "x"), pa.table({}))]
     raise InputError(
         "by", names, f"names columns, but {type(source).__name__} has none", "pass by={name: values}, a file or a table"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import FiniteCheck, InputError, check_some_rows, factors, find_finite_rows, label_text
-from crossfusion.io.sources.chunk import Source, concatenate
+from crossfusion.io.sources.chunk import Source, concatenate_chunks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ def read_all(sources: Sequence[Source], manifest: "ManifestJoin | None" = None, 
     blocks = [entry for source in sources for entry in source.chunks()]
     name = ", ".join(source.name for source in sources)
     check_some_rows(len(blocks), name)
-    rows = concatenate(blocks)
+    rows = concatenate_chunks(blocks)
     if manifest is not None:
         manifest.settle([entry.match for entry in blocks], rows.shape[0])
     keys = factors.concat_tables([entry.keys for entry in blocks], name)

@@ -18,10 +18,10 @@ from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.factor_columns import Column, is_group, open_column
 
-LARGEST = 2**30  # bytes that may have to be decoded at once
-MANY = 10_000  # entries of a store that are looked at to find the rows
-PARTS = 8  # parts that a store has at the least, if it has as many blocks
-BLOCKS = 16  # blocks that a part has at the most
+MAX_DECODED_BYTES = 2**30  # bytes that may have to be decoded at once
+MAX_ENTRIES = 10_000  # entries of a store that are looked at to find the rows
+MIN_PARTITIONS = 8  # parts that a store has at the least, if it has as many blocks
+MAX_CHUNKS_PER_PARTITION = 16  # blocks that a part has at the most
 
 
 class Store(ABC):
@@ -53,7 +53,7 @@ class Store(ABC):
     def rows(self, array: Any, _path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Stretches of about `size` rows of a two-dimensional array, each with the index of its first row."""
         for first in range(start, stop, size):
-            yield first, as_dense(array, first, min(first + size, stop))
+            yield first, read_dense(array, first, min(first + size, stop))
 
     @abstractmethod
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
@@ -70,7 +70,7 @@ def is_number(dtype: Any) -> bool:
     return bool((dtype.kind in "fiub" and dtype.itemsize <= 8) or dtype.name == "bfloat16")
 
 
-def walk(store: Store, group: Any) -> Iterator[tuple[str, Any]]:
+def walk_arrays(store: Store, group: Any) -> Iterator[tuple[str, Any]]:
     """Path and array of all arrays below a group, nearest first; of many, some."""
     waiting, seen = [("", group)], 0
     while waiting:
@@ -79,7 +79,7 @@ def walk(store: Store, group: Any) -> Iterator[tuple[str, Any]]:
             entry = parent.get(key)
             name = key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else key
             seen += 1
-            if seen > MANY:
+            if seen > MAX_ENTRIES:
                 return
             if entry is None:
                 continue  # a link to nowhere
@@ -97,13 +97,13 @@ def from_group(store: Store, root: Any, path: str, by: Sequence[str], vectors: A
     holder = f"{called}: {name}" if name else called
     check_matrix(store, array, holder)
     rows, dim = array.shape[-2:]
-    found = {factor: _near(root, factor, name) for factor in by}
+    found = {factor: _find_factor(root, factor, name) for factor in by}
     for factor, place in found.items():
         _check_exists(store, root, place, called)
         length = open_column(store, root[place], f"{called}: {place}").length
         check_length(length, rows, f"{factor} of {called}", name)
-    read = partial(_stretch, store, path, name, found)
-    pieces = cut_evenly(rows, dim * array.dtype.itemsize, store.step(array))
+    read = partial(_read_chunks, store, path, name, found)
+    pieces = cut_by_step(rows, dim * array.dtype.itemsize, store.step(array))
     return Source(called, [partial(read, *piece) for piece in pieces], rows)
 
 
@@ -122,7 +122,7 @@ def _find_rows(store: Store, root: Any, path: str, by: Sequence[str], vectors: A
             raise InputError("vectors", vectors, f"must be the name of one array of {path}, rows × features")
         _check_exists(store, root, names[0], path)
         return names[0].strip("/")
-    flat = [name for name, array in walk(store, root) if _is_matrix(array) and name not in by]
+    flat = [name for name, array in walk_arrays(store, root) if _is_matrix(array) and name not in by]
     if len(flat) != 1:
         found = f"{len(flat)} two-dimensional arrays of numbers" if flat else "no two-dimensional array of numbers"
         listed = f" ({', '.join(flat[:6])}{', ...' if len(flat) > 6 else ''})" if flat else ""
@@ -139,10 +139,10 @@ def _is_matrix(array: Any) -> bool:
 
 def _check_exists(store: Store, root: Any, name: str, path: str) -> None:
     if name.strip("/") == "" or root.get(name) is None:
-        check_known([name], [known for known, _ in walk(store, root)], "array", path)
+        check_known([name], [known for known, _ in walk_arrays(store, root)], "array", path)
 
 
-def _near(root: Any, name: str, vectors: str) -> str:
+def _find_factor(root: Any, name: str, vectors: str) -> str:
     """Path of a factor: from the root or, if there is none, from the group of the rows."""
     folder = vectors.rpartition("/")[0]
     return name if root.get(name) is not None or not folder else f"{folder}/{name}"
@@ -164,7 +164,7 @@ def check_matrix(store: Store, array: Any, holder: str) -> None:
     store.check_written(array, holder)
     rows, dim = array.shape[-2:]
     size = min(store.step(array), rows) * dim * array.dtype.itemsize
-    if size > LARGEST:
+    if size > MAX_DECODED_BYTES:
         raise FileError(
             holder,
             f"shares chunks among so many rows that {size / 2**30:.1f} GB are read at once",
@@ -172,15 +172,15 @@ def check_matrix(store: Store, array: Any, holder: str) -> None:
         )
 
 
-def cut_evenly(rows: int, row_bytes: int, step: int) -> list[tuple[int, int, int]]:
+def cut_by_step(rows: int, row_bytes: int, step: int) -> list[tuple[int, int, int]]:
     """Start, stop and rows a block of each part: blocks of about `BLOCK` bytes that are whole steps."""
     step = max(1, min(step, rows))
-    size = max(1, chunk.BLOCK // max(1, row_bytes) // step) * step
-    part = size * max(1, min(BLOCKS, rows // size // PARTS))
+    size = max(1, chunk.CHUNK_BYTES // max(1, row_bytes) // step) * step
+    part = size * max(1, min(MAX_CHUNKS_PER_PARTITION, rows // size // MIN_PARTITIONS))
     return [(start, min(start + part, rows), size) for start in range(0, max(rows, 1), part)]
 
 
-def _stretch(
+def _read_chunks(
     store: Store, path: str, name: str, by: dict[str, str], start: int, stop: int, size: int
 ) -> Iterator[Chunk]:
     with translate_errors(path, store.what), store.open(path) as root:
@@ -190,10 +190,10 @@ def _stretch(
             for factor, place in by.items()
         }
         for first, rows in store.rows(array, path, start, stop, size):
-            yield Chunk(rows, keys(columns, first, first + rows.shape[0]), first)
+            yield Chunk(rows, read_keys(columns, first, first + rows.shape[0]), first)
 
 
-def as_dense(array: Any, start: int, stop: int) -> NDArray[Any]:
+def read_dense(array: Any, start: int, stop: int) -> NDArray[Any]:
     """Rows of an array, in the byte order of this machine."""
     return as_native(np.asarray(array[0, start:stop] if len(array.shape) == 3 else array[start:stop]))
 
@@ -203,7 +203,7 @@ def as_native(rows: NDArray[Any]) -> NDArray[Any]:
     return rows if rows.dtype.isnative else rows.astype(rows.dtype.newbyteorder("="))
 
 
-def keys(columns: dict[str, Column], start: int, stop: int) -> Any:
+def read_keys(columns: dict[str, Column], start: int, stop: int) -> Any:
     """Factor values of a stretch of rows, as an Arrow table."""
     import pyarrow as pa
 

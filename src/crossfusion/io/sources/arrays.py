@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crossfusion._base import as_rows, check_length, check_some_rows, factors
-from crossfusion.io.sources.chunk import Source, concatenate, split_in_memory
+from crossfusion.io.sources.chunk import Source, concatenate_chunks, hold_in_memory
 
 
 def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
@@ -12,11 +12,11 @@ def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
     values = as_rows(rows, name)
     keys = factors.as_table(by)
     check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
-    return split_in_memory(name, values, keys)
+    return hold_in_memory(name, values, keys)
 
 
 def read_rows(source: Source) -> Any:
     """All rows of a source in one array."""
     blocks = list(source.chunks())
     check_some_rows(len(blocks), source.name)
-    return concatenate(blocks)
+    return concatenate_chunks(blocks)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from crossfusion.io.sources.manifest_match import Match
 
-BLOCK = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
+CHUNK_BYTES = 64 * 2**20  # bytes of a block, enough for the compiled kernel to be worth it
 
 
-def size_of(table: "pa.Table | pa.RecordBatch") -> int:
+def measure_bytes(table: "pa.Table | pa.RecordBatch") -> int:
     """Bytes of a table's rows; of its buffers, where PyArrow (before 24) cannot tell, as of views."""
     import pyarrow as pa
 
@@ -69,12 +69,12 @@ class Source:
         return chain.from_iterable(part() for part in self.parts)
 
 
-def split_in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
+def hold_in_memory(name: str, rows: Any, keys: "pa.Table", features: tuple[str, ...] = ()) -> Source:
     """Source of one block that is there already."""
     return Source(name, [partial(iter, [Chunk(rows, keys)])], rows.shape[0], features=features, whole=True, here=True)
 
 
-def concatenate(blocks: Sequence[Chunk]) -> Any:
+def concatenate_chunks(blocks: Sequence[Chunk]) -> Any:
     """The rows of some blocks in one array; that of a single block is not copied."""
     return stack_rows([np.asarray(block.rows) if isinstance(block.rows, LazyRows) else block.rows for block in blocks])
 
@@ -92,9 +92,9 @@ def stack_rows(rows: Sequence[Any]) -> Any:
 
 def combine_sources(name: str, sources: Sequence[Source]) -> Source:
     """One source of the rows of several files, which the blocks name."""
-    before = _rows_before(sources)
+    before = _count_rows_before(sources)
     parts = [
-        partial(_name_source, part, source.name, at)
+        partial(_name_file, part, source.name, at)
         for source, at in zip(sources, before, strict=False)
         for part in source.parts
     ]
@@ -103,7 +103,7 @@ def combine_sources(name: str, sources: Sequence[Source]) -> Source:
     return Source(name, parts, before[-1], note, features, files=tuple(source.name for source in sources))
 
 
-def _rows_before(sources: Sequence[Source]) -> list[int | None]:
+def _count_rows_before(sources: Sequence[Source]) -> list[int | None]:
     """Rows of all sources before each, and of all of them; None once one is not known."""
     before: list[int | None] = [0]
     for source in sources:
@@ -111,7 +111,7 @@ def _rows_before(sources: Sequence[Source]) -> list[int | None]:
     return before
 
 
-def _name_source(part: Partition, file: str, before: int | None) -> Iterator[Chunk]:
+def _name_file(part: Partition, file: str, before: int | None) -> Iterator[Chunk]:
     return (replace(block, file=block.file or file, before=before) for block in part())
 
 
@@ -121,10 +121,10 @@ def merge_partitions(source: Source, number: int) -> Source:
     if size < 2:
         return source
     starts = range(0, len(source.parts), size)
-    return replace(source, parts=[partial(_read_in_turn, source.parts[start : start + size]) for start in starts])
+    return replace(source, parts=[partial(_chain_partitions, source.parts[start : start + size]) for start in starts])
 
 
-def _read_in_turn(parts: Sequence[Partition]) -> Iterator[Chunk]:
+def _chain_partitions(parts: Sequence[Partition]) -> Iterator[Chunk]:
     return chain.from_iterable(part() for part in parts)
 
 
@@ -145,19 +145,19 @@ def _add_keys(part: Partition, values: Mapping[str, Any], order: Sequence[str]) 
         yield replace(block, keys=keys.select(list(order)) if order else keys)
 
 
-def even_cuts(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[int, int]]:
-    """Stretches of rows of about `size` bytes (`BLOCK`), all of about the same number; at least one."""
-    pieces = max(1, min(rows, rows * row_bytes // (size or BLOCK)))
+def cut_evenly(rows: int, row_bytes: int, size: int | None = None) -> list[tuple[int, int]]:
+    """Stretches of rows of about `size` bytes (`CHUNK_BYTES`), all of about the same number; at least one."""
+    pieces = max(1, min(rows, rows * row_bytes // (size or CHUNK_BYTES)))
     edges = [0, *accumulate(rows // pieces + (k < rows % pieces) for k in range(pieces))]
     return list(pairwise(edges))
 
 
-def split_runs(rows: Sequence[int], row_bytes: float) -> list[tuple[list[int], int]]:
+def group_runs(rows: Sequence[int], row_bytes: float) -> list[tuple[list[int], int]]:
     """Pieces of a file that follow each other and make about a block, each run with the index of its first row."""
     found: list[tuple[list[int], int]] = []
     first, size = 0, 0.0
     for piece, number in enumerate(rows):
-        if not found or size + number * row_bytes / 2 > BLOCK:
+        if not found or size + number * row_bytes / 2 > CHUNK_BYTES:
             found.append(([], first))
             size = 0
         found[-1][0].append(piece)

@@ -34,7 +34,7 @@ def is_text(kind: "pa.DataType") -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def list_of(kind: "pa.DataType") -> "pa.DataType | None":
+def list_entry_type(kind: "pa.DataType") -> "pa.DataType | None":
     """Type of the entries of lists, of whatever kind these are; None of what is no list."""
     import pyarrow as pa
 
@@ -45,7 +45,7 @@ def list_of(kind: "pa.DataType") -> "pa.DataType | None":
     return kind.value_type if any(lists) or any(views) else None
 
 
-def fixed_size(kind: "pa.DataType") -> int | None:
+def list_length(kind: "pa.DataType") -> int | None:
     """Length of lists whose type says it."""
     import pyarrow as pa
 
@@ -55,7 +55,7 @@ def fixed_size(kind: "pa.DataType") -> int | None:
 
 def is_vector(kind: "pa.DataType") -> bool:
     """Whether values of this type are vectors."""
-    entries = list_of(kind)
+    entries = list_entry_type(kind)
     return entries is not None and is_number(entries)
 
 
@@ -85,7 +85,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lists = _plain_lists(column, name, holder, first)
+    lists = _make_plain(column, name, holder, first)
     gone = lists.null_count
     if not gone and pa.types.is_fixed_size_list(lists.type) and is_float(lists.type.value_type):
         dim = lists.type.list_size
@@ -94,7 +94,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
             return arrow.to_numpy(entries).reshape(len(lists), dim)
     present = pc.is_valid(lists).to_numpy(zero_copy_only=False) if gone else np.ones(0, bool)
     filled = lists.drop_null() if gone else lists
-    dim = _dim(filled)
+    dim = _find_dim(filled)
     if dim is None:
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
         usual = lengths[present][0] if gone else lengths[0]
@@ -115,7 +115,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
     return rows
 
 
-def _dim(lists: "pa.Array") -> int | None:
+def _find_dim(lists: "pa.Array") -> int | None:
     """Length of lists, none of them missing; None where it differs."""
     import pyarrow as pa
 
@@ -129,7 +129,7 @@ def _dim(lists: "pa.Array") -> int | None:
     return dim if np.all(lengths == dim) else None
 
 
-def _plain_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> "pa.Array":
+def _make_plain(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> "pa.Array":
     """The same vectors as one array of lists that begin where the one before ends."""
     import pyarrow as pa
 
@@ -143,11 +143,11 @@ def _plain_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) 
     if is_text(kind):
         return _parse_lists(array.cast(pa.large_string()), name, holder, first)
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        return _read_sequences(array)
+        return _copy_views(array)
     return array
 
 
-def _read_sequences(views: "pa.Array") -> "pa.Array":
+def _copy_views(views: "pa.Array") -> "pa.Array":
     """Lists of the same entries as views, which may lie anywhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -166,20 +166,20 @@ def _parse_lists(texts: "pa.Array", name: str, holder: str, first: int) -> "pa.A
     bare = pc.ascii_trim_whitespace(texts)
     framed = pc.and_(pc.starts_with(bare, "["), pc.ends_with(bare, "]"))
     if not pc.all(framed, min_count=0).as_py():
-        raise _not_a_vector(texts, pc.index(framed, False).as_py(), name, holder, first)
+        raise _make_text_error(texts, pc.index(framed, False).as_py(), name, holder, first)
     words = pc.split_pattern(pc.utf8_slice_codeunits(bare, 1, -1), ",")
     entries = pc.ascii_trim_whitespace(words.flatten())
     try:
         numbers = entries.cast(pa.float64())
     except pa.ArrowInvalid:
         ends = np.cumsum(pc.fill_null(pc.list_value_length(words), 0).to_numpy(zero_copy_only=False))
-        row = int(np.searchsorted(ends, _first_unread(entries), side="right"))
-        raise _not_a_vector(texts, row, name, holder, first) from None
+        row = int(np.searchsorted(ends, _find_unreadable(entries), side="right"))
+        raise _make_text_error(texts, row, name, holder, first) from None
     lists = type(words).from_arrays(words.offsets, numbers)
     return pc.if_else(pc.is_valid(texts), lists, None) if texts.null_count else lists
 
 
-def _first_unread(entries: "pa.Array") -> int:
+def _find_unreadable(entries: "pa.Array") -> int:
     """Index of the first text that is no number, found by halving."""
     import pyarrow as pa
 
@@ -194,7 +194,7 @@ def _first_unread(entries: "pa.Array") -> int:
     return low
 
 
-def _not_a_vector(texts: "pa.Array", row: int, name: str, holder: str, first: int) -> InputError:
+def _make_text_error(texts: "pa.Array", row: int, name: str, holder: str, first: int) -> InputError:
     text = str(texts[row].as_py())
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     return InputError(

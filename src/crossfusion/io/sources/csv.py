@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from crossfusion._base import FileError, InputError, arg, check_known, check_once
 from crossfusion.io.sources import paths
 from crossfusion.io.sources.chunk import Chunk, Source
-from crossfusion.io.sources.vector_columns import is_one_feature_each, make_chunk, numeric_columns, vector_columns
+from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns, list_numeric_columns, make_chunk
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TROUBLE = "cannot be read as a text table"
+UNREADABLE = "cannot be read as a text table"
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-READ = 16 * 2**20  # bytes of text that are parsed at a time
+PARSED_BYTES = 16 * 2**20  # bytes of text that are parsed at a time
 ENDINGS = tuple(plain + packed for plain in (".csv", ".tsv") for packed in ("", *CODECS))
 
 
@@ -28,29 +28,29 @@ def from_csv(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     import pyarrow as pa
 
     name = paths.show_path(path)
-    with paths.translate_errors(path, TROUBLE):
-        with _reader(path) as reader:
+    with paths.translate_errors(path, UNREADABLE):
+        with _open_reader(path) as reader:
             schema = reader.schema
         if len(schema) == 1 and any(mark in schema.names[0] for mark in ";\t|"):
             raise FileError(
                 name, f"has one column, {schema.names[0]!r}", "separate columns by commas, or tabs in a .tsv"
             )
-        columns = _columns(schema, by, vectors, name)
-        kinds, rows = _factor_types(path, by) if by else ({}, None)
+        columns = _choose_columns(schema, by, vectors, name)
+        kinds, rows = _read_factor_types(path, by) if by else ({}, None)
     cautions = () if vectors is not None else tuple(_warn_about_columns(name, schema, by, columns))
     note = (
         "" if vectors is not None else f"{name}: vectors are its {len(columns)} numeric columns, {_list_names(columns)}"
     )
-    each = is_one_feature_each(schema, columns)
+    each = has_feature_columns(schema, columns)
     kinds |= dict.fromkeys(columns, pa.float64() if each else pa.string())
-    read = partial(_blocks, path, by, columns, kinds)
+    read = partial(_read_chunks, path, by, columns, kinds)
     features = tuple(columns) if each else ()
     return Source(name, [read], rows, note, features, columns=tuple(schema.names), cautions=cautions)
 
 
-def _columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) -> list[str]:
+def _choose_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) -> list[str]:
     check_known(by, schema.names, "column", name)
-    wanted = numeric_columns(schema, by) if vectors is None else vectors
+    wanted = list_numeric_columns(schema, by) if vectors is None else vectors
     if not wanted:
         raise InputError(
             problem=f"{name} has no numeric columns{' besides ' if by else ''}{', '.join(by)}",
@@ -58,16 +58,16 @@ def _columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) ->
         )
     if vectors is None:
         check_once(wanted, schema.names, name)
-    return vector_columns(schema, by, wanted, name)
+    return find_vectors(schema, by, wanted, name)
 
 
 @contextmanager
-def _reader(path: str, types: "dict[str, pa.DataType] | None" = None, wanted: Sequence[str] = ()) -> Iterator[Any]:
+def _open_reader(path: str, types: "dict[str, pa.DataType] | None" = None, wanted: Sequence[str] = ()) -> Iterator[Any]:
     """A stream of batches of some columns, or of all."""
     import pyarrow as pa
     from pyarrow import csv
 
-    kind = paths.ending(path)
+    kind = paths.find_ending(path)
     codec = next((codec for packed, codec in CODECS.items() if kind.endswith(packed)), None)
     with ExitStack() as stack:
         stream = stack.enter_context(paths.open_arrow(path))
@@ -75,7 +75,7 @@ def _reader(path: str, types: "dict[str, pa.DataType] | None" = None, wanted: Se
             stream = stack.enter_context(pa.CompressedInputStream(stream, codec))
         reading = csv.open_csv(
             stream,
-            csv.ReadOptions(block_size=READ),
+            csv.ReadOptions(block_size=PARSED_BYTES),
             csv.ParseOptions(delimiter="\t" if kind.startswith(".tsv") else ","),
             csv.ConvertOptions(include_columns=list(wanted) or None, column_types=types, strings_can_be_null=True),
         )
@@ -98,21 +98,21 @@ def _warn_about_columns(name: str, schema: "pa.Schema", by: Sequence[str], colum
         yield f"{name}: {_list_names(whole)} in the vectors although they hold whole numbers; {others}"
 
 
-def _factor_types(path: str, by: Sequence[str]) -> "tuple[dict[str, pa.DataType], int]":
+def _read_factor_types(path: str, by: Sequence[str]) -> "tuple[dict[str, pa.DataType], int]":
     """Types of the factors, from a look at all of their values, and the number of rows."""
     import pyarrow as pa
 
     distinct: dict[str, dict[bytes, None]] = {name: {} for name in by}
     rows = 0
-    with _reader(path, dict.fromkeys(by, pa.binary()), by) as reader:
+    with _open_reader(path, dict.fromkeys(by, pa.binary()), by) as reader:
         for batch in reader:
             rows += batch.num_rows
             for name in by:
                 distinct[name].update(dict.fromkeys(batch.column(name).unique().drop_null().to_pylist()))
-    return {name: _infer_types(values) for name, values in distinct.items()}, rows
+    return {name: _infer_type(values) for name, values in distinct.items()}, rows
 
 
-def _infer_types(values: Iterable[bytes]) -> "pa.DataType":
+def _infer_type(values: Iterable[bytes]) -> "pa.DataType":
     """Type that fits all values; numbers that would not read back as they stand, such as 007, stay text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -133,12 +133,14 @@ def _list_names(columns: Sequence[str]) -> str:
     return ", ".join(columns) if len(columns) <= 4 else f"{', '.join(columns[:3])}, ..., {columns[-1]}"
 
 
-def _blocks(path: str, by: Sequence[str], columns: Sequence[str], kinds: "dict[str, pa.DataType]") -> Iterator[Chunk]:
+def _read_chunks(
+    path: str, by: Sequence[str], columns: Sequence[str], kinds: "dict[str, pa.DataType]"
+) -> Iterator[Chunk]:
     import pyarrow as pa
 
     first = 0
     with ExitStack() as stack:
-        stack.enter_context(paths.translate_errors(path, TROUBLE))
-        for batch in stack.enter_context(_reader(path, kinds, [*by, *columns])):
+        stack.enter_context(paths.translate_errors(path, UNREADABLE))
+        for batch in stack.enter_context(_open_reader(path, kinds, [*by, *columns])):
             yield make_chunk(pa.Table.from_batches([batch]), by, columns, paths.show_path(path), first)
             first += batch.num_rows

@@ -12,8 +12,8 @@ import numpy as np
 
 from crossfusion._base import InputError, factors, first_line
 from crossfusion.io.sources import arrow_streams, huggingface
-from crossfusion.io.sources.chunk import Source, size_of
-from crossfusion.io.sources.vector_columns import split_chunks, vector_columns
+from crossfusion.io.sources.chunk import Source, measure_bytes
+from crossfusion.io.sources.vector_columns import find_vectors, split_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ def from_table(source: Any, by: Sequence[str], vectors: Any = None) -> Source:
     table = _as_arrow(source)
     if table is not None:
         return _from_arrow(table, by, vectors)
-    stream = arrow_streams.stream_of(source) or arrow_streams.through_narwhals(source)
+    stream = arrow_streams.open_stream(source) or arrow_streams.open_narwhals(source)
     return arrow_streams.from_stream(stream, by, vectors, NAME)
 
 
@@ -58,16 +58,16 @@ def _as_arrow(source: Any) -> "pa.Table | None":
 
 
 def _from_arrow(table: "pa.Table", by: Sequence[str], vectors: Any) -> Source:
-    columns = vector_columns(table.schema, by, vectors, NAME)
+    columns = find_vectors(table.schema, by, vectors, NAME)
     needed = table.select([*by, *columns])
 
     def cut(start: int, stop: int) -> Callable[[], "pa.Table"]:
-        return partial(_itself, needed.slice(start, stop - start))
+        return partial(_return_table, needed.slice(start, stop - start))
 
-    return split_chunks(cut, needed.num_rows, size_of(needed), needed.schema, by, columns, NAME)
+    return split_table(cut, needed.num_rows, measure_bytes(needed), needed.schema, by, columns, NAME)
 
 
-def _itself(table: "pa.Table") -> "pa.Table":
+def _return_table(table: "pa.Table") -> "pa.Table":
     return table
 
 
@@ -78,27 +78,31 @@ def _from_pandas(frame: Any, by: Sequence[str], vectors: Any) -> Source:
     levels = {name: frame.index.get_level_values(name) for name in frame.index.names if isinstance(name, str)}
     levels = {name: values for name, values in levels.items() if name not in frame.columns}
     names = [str(name) for name in frame.columns]
-    kinds = [_kind(frame.iloc[:, position]) for position in range(len(names))]
+    kinds = [_infer_type(frame.iloc[:, position]) for position in range(len(names))]
     fields = [*zip(names, kinds, strict=True), *((name, pa.string()) for name in levels)]
     schema = pa.schema(fields)
-    columns = vector_columns(schema, by, vectors, NAME)
-    keys = pa.table({key: _array(levels[key] if key in levels else _pick(frame, names, key), key) for key in by})
+    columns = find_vectors(schema, by, vectors, NAME)
+    keys = pa.table(
+        {key: _as_array(levels[key] if key in levels else _pick_column(frame, names, key), key) for key in by}
+    )
     picked = frame.iloc[:, [names.index(name) for name in columns]]
-    width = sum(_width(kind, picked.iloc[:, k]) for k, kind in enumerate(schema.field(name).type for name in columns))
+    width = sum(
+        _measure_width(kind, picked.iloc[:, k]) for k, kind in enumerate(schema.field(name).type for name in columns)
+    )
 
     def cut(start: int, stop: int) -> Callable[[], "pa.Table"]:
         return partial(_convert, picked.iloc[start:stop], columns, keys.slice(start, stop - start))
 
-    return split_chunks(cut, len(frame), len(frame) * width, schema, by, columns, NAME)
+    return split_table(cut, len(frame), len(frame) * width, schema, by, columns, NAME)
 
 
-def _pick(frame: Any, names: Sequence[str], name: str) -> Any:
+def _pick_column(frame: Any, names: Sequence[str], name: str) -> Any:
     return frame.iloc[:, names.index(name)]
 
 
 def _convert(frame: Any, columns: Sequence[str], keys: "pa.Table") -> "pa.Table":
     for position, name in enumerate(columns):
-        keys = _add_column(keys, name, _array(frame.iloc[:, position], name))
+        keys = _add_column(keys, name, _as_array(frame.iloc[:, position], name))
     return keys
 
 
@@ -108,7 +112,7 @@ def _add_column(table: "pa.Table", name: str, values: "pa.Array") -> "pa.Table":
     return table.append_column(name, values) if table.num_columns else pa.table({name: values})
 
 
-def _array(values: Any, name: str) -> Any:
+def _as_array(values: Any, name: str) -> Any:
     import pyarrow as pa
 
     try:
@@ -120,7 +124,7 @@ def _array(values: Any, name: str) -> Any:
         ) from problem
 
 
-def _kind(column: Any) -> "pa.DataType":
+def _infer_type(column: Any) -> "pa.DataType":
     """Arrow type of a pandas column; of objects, that of the first which is not missing."""
     import pyarrow as pa
 
@@ -134,7 +138,7 @@ def _kind(column: Any) -> "pa.DataType":
         return pa.binary()  # neither factor nor feature
 
 
-def _width(kind: "pa.DataType", column: Any) -> int:
+def _measure_width(kind: "pa.DataType", column: Any) -> int:
     """Bytes of a row, about."""
     import pyarrow as pa
 
@@ -145,18 +149,20 @@ def _width(kind: "pa.DataType", column: Any) -> int:
     return max(1, len(first) * max(1, entry)) if hasattr(first, "__len__") else 8
 
 
-def columns_of(source: Any) -> "tuple[list[str], Callable[[list[str]], pa.Table]]":
+def list_columns(source: Any) -> "tuple[list[str], Callable[[list[str]], pa.Table]]":
     """Names of the columns of a table, and a function that gives some of them in memory."""
     import pyarrow as pa
 
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(source, pandas.DataFrame):
         names = [str(name) for name in source.columns]
-        return names, lambda wanted: pa.table({name: _array(_pick(source, names, name), name) for name in wanted})
+        return names, lambda wanted: pa.table(
+            {name: _as_array(_pick_column(source, names, name), name) for name in wanted}
+        )
     table = _as_arrow(source)
     if table is not None:
         return table.column_names, table.select
-    stream = arrow_streams.stream_of(source) or arrow_streams.through_narwhals(source)
+    stream = arrow_streams.open_stream(source) or arrow_streams.open_narwhals(source)
     return stream.schema.names, lambda wanted: pa.Table.from_batches(
         [batch.select(wanted) for batch in stream.batches(wanted)], pa.schema([stream.schema.field(n) for n in wanted])
     )

@@ -33,25 +33,25 @@ def from_loader(loader: Any, by: Any, vectors: Any = None) -> Source:
             problem="a data set of PyTorch gives its rows one by one",
             remedy="pass DataLoader(dataset, batch_size=1024)",
         )
-    entries = _entries(by)
-    wanted = _entry(vectors, "vectors") if vectors is not None else None
+    entries = _name_factors(by)
+    wanted = _check_entry(vectors, "vectors") if vectors is not None else None
     if wanted in entries.values():
         raise InputError(
             problem=f"{wanted!r} is in {arg('vectors')} and is a factor too", remedy=f"leave it out of {arg('vectors')}"
         )
-    return Source(NAME, [partial(_blocks, loader, entries, wanted)], _rows(loader), here=True)
+    return Source(NAME, [partial(_read_chunks, loader, entries, wanted)], _count_rows(loader), here=True)
 
 
-def _entries(by: Any) -> dict[str, str]:
+def _name_factors(by: Any) -> dict[str, str]:
     """Entry of the batches that holds each factor."""
     if isinstance(by, Mapping):
-        named = {name: _entry(entry, f"by[{name!r}]") for name, entry in by.items()}
+        named = {name: _check_entry(entry, f"by[{name!r}]") for name, entry in by.items()}
         as_names([*named], "by")
         return named
     return {name: name for name in as_names(by, "by")}
 
 
-def _entry(value: Any, name: str) -> str:
+def _check_entry(value: Any, name: str) -> str:
     """Name of an entry; a position stands for its number as text."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise InputError(
@@ -60,7 +60,7 @@ def _entry(value: Any, name: str) -> str:
     return str(value)
 
 
-def _rows(loader: Any) -> int | None:
+def _count_rows(loader: Any) -> int | None:
     """How many rows there will be, where the loader puts samples together as PyTorch does by itself."""
     from torch.utils.data import BatchSampler, IterableDataset, default_collate
 
@@ -70,22 +70,22 @@ def _rows(loader: Any) -> int | None:
     return len(loader) * int(loader.batch_size) if loader.drop_last else len(loader.sampler)
 
 
-def _blocks(loader: Any, by: Mapping[str, str], vectors: str | None) -> Iterator[Chunk]:
+def _read_chunks(loader: Any, by: Mapping[str, str], vectors: str | None) -> Iterator[Chunk]:
     """Batches put together to blocks."""
-    return rechunk(_read(loader, by, vectors), NAME)
+    return rechunk(_read_batches(loader, by, vectors), NAME)
 
 
-def _read(loader: Any, by: Mapping[str, str], vectors: str | None) -> Iterator[Chunk]:
+def _read_batches(loader: Any, by: Mapping[str, str], vectors: str | None) -> Iterator[Chunk]:
     import pyarrow as pa
 
     first = 0
     for batch in loader:
         entries = _name_entries(batch)
         check_known(by.values(), entries, "entry", HOLDER)
-        vectors = _find(entries, by) if vectors is None else vectors
+        vectors = _find_vectors(entries, by) if vectors is None else vectors
         check_known([vectors], entries, "entry", HOLDER)
-        rows = _vectors(entries[vectors], vectors)
-        keys = {name: _factor(entries[entry], entry, rows.shape[0]) for name, entry in by.items()}
+        rows = _as_rows(entries[vectors], vectors)
+        keys = {name: _as_factor(entries[entry], entry, rows.shape[0]) for name, entry in by.items()}
         if rows.shape[0]:
             yield Chunk(rows, pa.table(keys), first)
         first += rows.shape[0]
@@ -109,7 +109,7 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
-def _find(entries: Mapping[str, Any], by: Mapping[str, str]) -> str:
+def _find_vectors(entries: Mapping[str, Any], by: Mapping[str, str]) -> str:
     """The only entry of rows × features."""
     used = set(by.values())
     flat = [name for name, value in entries.items() if _is_array(value) and len(value.shape) == 2 and name not in used]
@@ -120,7 +120,7 @@ def _find(entries: Mapping[str, Any], by: Mapping[str, str]) -> str:
     return flat[0]
 
 
-def _vectors(value: Any, name: str) -> Any:
+def _as_rows(value: Any, name: str) -> Any:
     """Rows of a batch in main memory, of a type that NumPy knows."""
     if not _is_array(value):
         raise InputError(
@@ -153,7 +153,7 @@ def _as_numpy(value: Any, name: str) -> Any:
         return plain.float().numpy()
 
 
-def _factor(value: Any, name: str, rows: int) -> Any:
+def _as_factor(value: Any, name: str, rows: int) -> Any:
     """Values of a factor for the rows of a batch."""
     if _is_array(value):
         if len(value.shape) != 1:

@@ -58,27 +58,27 @@ def is_group(entry: Any) -> bool:
     return not hasattr(entry, "shape")
 
 
-def encoding(entry: Any) -> str:
+def read_encoding(entry: Any) -> str:
     """What AnnData says that an array or a group is; empty where it says nothing."""
-    return text(entry.attrs.get("encoding-type", ""))
+    return as_text(entry.attrs.get("encoding-type", ""))
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A name or an attribute as text."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def open_column(store: "Store", entry: Any, holder: str) -> Column:
     """The column that an array or a group is."""
-    kind = encoding(entry)
+    kind = read_encoding(entry)
     if not is_group(entry):
-        values = make_slices(store, entry, holder)
-        return Column(values.length, partial(_plain, values, holder))
+        values = open_slices(store, entry, holder)
+        return Column(values.length, partial(_read_plain, values, holder))
     if kind == "categorical":
         levels = open_column(store, entry["categories"], holder)
         return decode_categories(store, entry["codes"], levels, holder)
     if kind.startswith("nullable-"):
-        values, mask = make_slices(store, entry["values"], holder), make_slices(store, entry["mask"], holder)
+        values, mask = open_slices(store, entry["values"], holder), open_slices(store, entry["mask"], holder)
         if values.length != mask.length:
             raise FileError(holder, f"has {values.length} values and a mask of {mask.length}", "write it again")
         return Column(values.length, partial(_apply_mask, values, mask, holder))
@@ -87,7 +87,7 @@ def open_column(store: "Store", entry: Any, holder: str) -> Column:
     )
 
 
-def make_slices(store: "Store", array: Any, holder: str) -> Slices:
+def open_slices(store: "Store", array: Any, holder: str) -> Slices:
     """A one-dimensional array of plain values."""
     shape = () if is_group(array) else array.shape or ()
     if len(shape) != 1:
@@ -102,11 +102,11 @@ def make_slices(store: "Store", array: Any, holder: str) -> Slices:
 
 def decode_categories(store: "Store", codes: Any, levels: Column, holder: str) -> Column:
     """Categories: each row has the number of its category, or -1."""
-    numbers = make_slices(store, codes, holder)
-    return Column(numbers.length, partial(_decode, numbers, levels.read(0, levels.length)))
+    numbers = open_slices(store, codes, holder)
+    return Column(numbers.length, partial(_take_levels, numbers, levels.read(0, levels.length)))
 
 
-def values(entries: NDArray[Any], holder: str) -> "pa.Array":
+def as_arrow(entries: NDArray[Any], holder: str) -> "pa.Array":
     """Entries as an Arrow array; text stays text where all of a stretch is missing."""
     import pyarrow as pa
 
@@ -117,8 +117,8 @@ def values(entries: NDArray[Any], holder: str) -> "pa.Array":
     return factors.as_column(entries, holder)
 
 
-def _plain(entries: Slices, holder: str, start: int, stop: int) -> "pa.Array":
-    return values(entries(start, stop), holder)
+def _read_plain(entries: Slices, holder: str, start: int, stop: int) -> "pa.Array":
+    return as_arrow(entries(start, stop), holder)
 
 
 def _apply_mask(entries: Slices, mask: Slices, holder: str, start: int, stop: int) -> "pa.Array":
@@ -126,11 +126,11 @@ def _apply_mask(entries: Slices, mask: Slices, holder: str, start: int, stop: in
     import pyarrow.compute as pc
 
     missing = pa.array(mask(start, stop).astype(bool))
-    found = values(entries(start, stop), holder)
+    found = as_arrow(entries(start, stop), holder)
     return pc.if_else(missing, pa.scalar(None, found.type), found)
 
 
-def _decode(codes: Slices, levels: "pa.Array", start: int, stop: int) -> "pa.Array":
+def _take_levels(codes: Slices, levels: "pa.Array", start: int, stop: int) -> "pa.Array":
     import pyarrow as pa
 
     numbers = codes(start, stop).astype(np.int64)

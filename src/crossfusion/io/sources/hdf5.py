@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk as block
 from crossfusion.io.sources import paths
-from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
+from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
-from crossfusion.io.sources.factor_columns import encoding
+from crossfusion.io.sources.factor_columns import read_encoding
 from crossfusion.io.sources.h5ad import from_anndata
 from crossfusion.io.sources.hdf5_mapping import is_mappable, map_rows
 
 
-def library() -> Any:
+def load_h5py() -> Any:
     """The module h5py."""
     return optional.load("h5py", "h5py", "hdf5", "reading HDF5")
 
@@ -31,9 +31,9 @@ class Hdf5(Store):
     def open(self, path: str) -> AbstractContextManager[Any]:
         """The root group, read-only; a file that is being written is refused where the file system can tell."""
         opened: AbstractContextManager[Any] = (
-            library().File(paths.open_binary(path), "r")
+            load_h5py().File(paths.open_binary(path), "r")
             if paths.is_remote(path)
-            else library().File(path, "r", locking="best-effort")
+            else load_h5py().File(path, "r", locking="best-effort")
         )
         return opened
 
@@ -41,13 +41,15 @@ class Hdf5(Store):
         """Refuse values in other files, lists, huge compressed chunks, and what was never written."""
         if array.is_virtual or array.external:
             raise InputError(problem=f"{holder} keeps its values in other files", remedy="read those files")
-        if array.dtype.kind == "O" and library().check_string_dtype(array.dtype) is None:
+        if array.dtype.kind == "O" and load_h5py().check_string_dtype(array.dtype) is None:
             raise InputError(
                 problem=f"{holder} holds lists or references", remedy="a factor needs one plain value per row"
             )
         compressed = array.chunks is not None and _is_filtered(array)
-        if compressed and math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
-            raise FileError(holder, f"has chunks of more than {LARGEST // 2**30} GB", "write it in smaller ones")
+        if compressed and math.prod(array.chunks) * array.dtype.itemsize > MAX_DECODED_BYTES:
+            raise FileError(
+                holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
+            )
         self.check_written(array, holder)
 
     def check_written(self, array: Any, holder: str) -> None:
@@ -71,7 +73,7 @@ class Hdf5(Store):
             return 1
         rows = int(array.chunks[-2] if len(array.shape) > 1 else array.chunks[0])
         row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
-        return 1 if not _is_filtered(array) and rows * row_bytes > block.BLOCK else rows
+        return 1 if not _is_filtered(array) and rows * row_bytes > block.CHUNK_BYTES else rows
 
     def rows(self, array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Chunks of rows, mapped where the file holds them as memory does."""
@@ -81,12 +83,12 @@ class Hdf5(Store):
 
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Values of a stretch; the numbers of an enumeration become its names."""
-        h5py = library()
+        h5py = load_h5py()
         if h5py.check_string_dtype(array.dtype) is not None:
             return np.asarray(array.asstr("utf-8")[start:stop], object)
         values = np.asarray(array[start:stop])
         names = h5py.check_enum_dtype(array.dtype)
-        return values if names is None or values.dtype.kind == "b" else _name_file(values, names)
+        return values if names is None or values.dtype.kind == "b" else _name_members(values, names)
 
 
 def _is_filtered(array: Any) -> bool:
@@ -94,7 +96,7 @@ def _is_filtered(array: Any) -> bool:
     return bool(array.id.get_create_plist().get_nfilters())
 
 
-def _name_file(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
+def _name_members(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
     found = {number: name for name, number in names.items()}
     present, where = np.unique(values, return_inverse=True)
     return np.array([found[int(number)] for number in present], object)[where]
@@ -104,7 +106,7 @@ def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional dataset of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
     store = Hdf5()
     with translate_errors(path, store.what), store.open(path) as root:
-        if encoding(root) == "anndata":
+        if read_encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)
         return from_group(store, root, path, by, vectors)
 

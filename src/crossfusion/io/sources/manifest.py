@@ -16,7 +16,7 @@ import numpy as np
 from crossfusion._base import InputError, arg, as_names, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
-from crossfusion.io.sources.manifest_match import MANY, Match, list_some, merge_matches
+from crossfusion.io.sources.manifest_match import MAX_MISSING_KEYS, Match, list_some, merge_matches
 from crossfusion.io.sources.manifest_table import Manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ class ManifestJoin:
         """Name the keys that are missing: an error of those of vectors, a warning of those of the manifest."""
         manifest = self.manifest
         if manifest.keys is None:
-            return _check_number(rows, manifest)
+            return _check_row_count(rows, manifest)
         match = merge_matches(matches) or Match()
         if match.missing:
             number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
             raise InputError(
                 problem=f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
-                f" ({list_some(match.missing, match.more)}){_without(manifest, match.used)}",
+                f" ({list_some(match.missing, match.more)}){_describe_unused(manifest, match.used)}",
                 remedy="add rows for them, or leave those vectors out",
             )
         _check_files(match, manifest)
@@ -54,7 +54,7 @@ class ManifestJoin:
         return None
 
 
-def _without(manifest: Manifest, used: Any) -> str:
+def _describe_unused(manifest: Manifest, used: Any) -> str:
     """Keys of a manifest that have no vectors, for a message that names what the vectors lack."""
     assert manifest.keys is not None  # joined by key or file
     unused = np.setdiff1d(np.arange(len(manifest.keys)), used)
@@ -77,16 +77,16 @@ def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
     table = read_manifest(manifest, on, names)
     own = [name for name in names if name not in table.factors.column_names]
     if on is None:
-        return ManifestJoin(_join_by_order(_open(opened, own, table), table, names), table)
+        return ManifestJoin(_join_by_order(_open_own(opened, own, table), table, names), table)
     try:
         sources = opened([on, *own])
     except InputError:
-        sources = _open(opened, own, table)
+        sources = _open_own(opened, own, table)
         return ManifestJoin(_join_by_file(sources, table, names), table)
     return ManifestJoin([_add_factors(source, _join_by_key, table, names) for source in sources], table)
 
 
-def _open(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
+def _open_own(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
     """Sources with factors of their own, or an error that says where these were looked for."""
     try:
         return opened(own)
@@ -129,7 +129,7 @@ def _join_by_key(part: Partition, table: Manifest, names: Sequence[str], source:
         rows = pc.index_in(values, value_set=keys)
         lacking = values.filter(pc.is_null(rows)).unique().to_pylist()
         used = np.unique(rows.drop_null().to_numpy()).astype(np.int64)
-        match = Match(used, missing=frozenset(lacking[:MANY]), more=len(lacking) > MANY)
+        match = Match(used, missing=frozenset(lacking[:MAX_MISSING_KEYS]), more=len(lacking) > MAX_MISSING_KEYS)
         yield _merge_factors(block, table, names, rows, match)
 
 
@@ -143,9 +143,10 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
     found = {file: table.row_of(file) for file in known}
     lacking = [file for file, row in found.items() if row is None]
     if lacking:
+        used = [row for row in found.values() if row is not None]
         raise InputError(
             problem=f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by"
-            f" name ({list_some(lacking)}){_without(table, [row for row in found.values() if row is not None])},"
+            f" name ({list_some(lacking)}){_describe_unused(table, used)},"
             f" and {table.on!r} is not a column of theirs",
             remedy="add rows for them, or name another column",
         )
@@ -190,7 +191,7 @@ def _join_by_order(sources: Sequence[Source], table: Manifest, names: Sequence[s
         joined.append(_add_factors(source, _add_ordered_factors, table, names, before))
         before += source.rows or 0
     if all(source.rows is not None for source in sources):
-        _check_number(before, table)
+        _check_row_count(before, table)
     return joined
 
 
@@ -216,7 +217,7 @@ def _add_ordered_factors(
         yield _merge_factors(block, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
 
 
-def _check_number(rows: int, manifest: Manifest) -> None:
+def _check_row_count(rows: int, manifest: Manifest) -> None:
     if rows != manifest.rows:
         raise InputError(
             problem=f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors",

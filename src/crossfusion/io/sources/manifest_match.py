@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from crossfusion._base import label_text
 
-MANY = 100_000  # keys that are kept apart; of more, only that there are more
-NAMED = 100  # keys that a message names
+MAX_MISSING_KEYS = 100_000  # keys that are kept apart; of more, only that there are more
+MAX_LISTED_KEYS = 100  # keys that a message names
 
 
-def _none() -> NDArray[np.int64]:
+def _make_empty() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)
 
 
@@ -20,7 +20,7 @@ def _none() -> NDArray[np.int64]:
 class Match:
     """Rows of a manifest that were used, the files they were used for, and keys that the manifest does not have."""
 
-    used: NDArray[np.int64] = field(default_factory=_none)
+    used: NDArray[np.int64] = field(default_factory=_make_empty)
     files: frozenset[tuple[int, str]] = frozenset()
     missing: frozenset[Hashable] = frozenset()
     more: bool = False  # there are further keys that are missing
@@ -40,14 +40,14 @@ def merge_matches(matches: Iterable[Match | None]) -> Match | None:
     return Match(
         np.unique(np.concatenate([match.used for match in found])),
         frozenset().union(*(match.files for match in found)),
-        missing if len(missing) <= MANY else frozenset(list(missing)[:MANY]),
-        len(missing) > MANY or any(match.more for match in found),
+        missing if len(missing) <= MAX_MISSING_KEYS else frozenset(list(missing)[:MAX_MISSING_KEYS]),
+        len(missing) > MAX_MISSING_KEYS or any(match.more for match in found),
     )
 
 
 def list_some(keys: Iterable[Hashable], more: bool = False) -> str:
     """Keys by name, in order; of more than a hundred, the first and how many others."""
     names = sorted(label_text(key) for key in keys)
-    rest = len(names) - NAMED
-    shown = ", ".join(names[:NAMED])
+    rest = len(names) - MAX_LISTED_KEYS
+    shown = ", ".join(names[:MAX_LISTED_KEYS])
     return f"{shown} and {'at least ' if more else ''}{rest:,} more" if rest > 0 else shown

@@ -59,7 +59,7 @@ class Manifest:
 
         assert self.keys is not None  # joined by file
         text = self.keys.cast(pa.string())
-        found = pc.index_in(pa.array(_names(file)), value_set=text).drop_null().unique().to_pylist()
+        found = pc.index_in(pa.array(_list_names(file)), value_set=text).drop_null().unique().to_pylist()
         if len(found) > 1:
             raise InputError(
                 problem=f"{file} is named by {len(found)} rows of {self.name}"
@@ -74,7 +74,7 @@ class Manifest:
         return self.keys[row].as_py()
 
 
-def _names(file: str) -> list[str]:
+def _list_names(file: str) -> list[str]:
     """All that a file can be called: ends of its path, whole or without endings."""
     parts = file.replace(os.sep, "/").split("/")
     stems = [parts[-1]]
@@ -95,17 +95,17 @@ def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:
             problem=f"of type {type(manifest).__name__} is not a table",
             remedy="pass a path, or a pandas or PyArrow table",
         )
-    names, read = _open_file(Path(manifest)) if is_file else data_frames.columns_of(manifest)
+    names, read = _open_file(Path(manifest)) if is_file else data_frames.list_columns(manifest)
     check_known([on] if on is not None else [], names, "column", name)
     wanted = list(dict.fromkeys([*([on] if on is not None else []), *(entry for entry in by if entry in names)]))
     check_once(wanted, names, name)
     table = read(wanted or names[:1])
     kept = pa.table({entry: factors.as_plain(table.column(entry), entry) for entry in wanted if entry in by})
-    keys = None if on is None else _check_manifest(factors.as_plain(table.column(on), on), on, name)
+    keys = None if on is None else _check_keys(factors.as_plain(table.column(on), on), on, name)
     return Manifest(name, tuple(names), kept, table.num_rows, on, keys)
 
 
-def _check_manifest(keys: "pa.Array", on: str, name: str) -> "pa.Array":
+def _check_keys(keys: "pa.Array", on: str, name: str) -> "pa.Array":
     import pyarrow.compute as pc
 
     if keys.null_count:
@@ -128,7 +128,7 @@ def _open_file(path: Path) -> tuple[list[str], Any]:
     endings = [ending.lower() for ending in path.suffixes]
     ending = next((entry for entry in reversed(endings) if entry not in CODECS), "")
     paths.check_file(path, f"manifest {path}")
-    with _reaching(path):
+    with _translate_errors(path):
         if ending in TEXT:
             return _open_text(path, TEXT[ending])
         if ending in (".parquet", ".pq"):
@@ -140,7 +140,7 @@ def _open_file(path: Path) -> tuple[list[str], Any]:
     )
 
 
-def _reaching(path: Path) -> AbstractContextManager[None]:
+def _translate_errors(path: Path) -> AbstractContextManager[None]:
     return paths.translate_errors(f"manifest {path}", "cannot be read")
 
 
@@ -148,8 +148,8 @@ def _open_parquet(path: Path) -> tuple[list[str], Any]:
     import pyarrow.parquet as pq
 
     def read(names: list[str]) -> "pa.Table":
-        with _reaching(path), paths.open_arrow(str(path)) as file:
-            return _valid(pq.read_table(file, columns=names))
+        with _translate_errors(path), paths.open_arrow(str(path)) as file:
+            return _validate(pq.read_table(file, columns=names))
 
     with paths.open_arrow(str(path)) as file:
         return list(pq.read_schema(file).names), read
@@ -159,11 +159,11 @@ def _open_feather(path: Path) -> tuple[list[str], Any]:
     from pyarrow import feather
 
     with paths.open_arrow(str(path)) as file:
-        table = _valid(feather.read_table(file))
+        table = _validate(feather.read_table(file))
     return table.column_names, table.select
 
 
-def _valid(table: "pa.Table") -> "pa.Table":
+def _validate(table: "pa.Table") -> "pa.Table":
     """The same table; what a damaged file says of lengths and offsets is taken at its word otherwise."""
     table.validate(full=True)
     return table
@@ -175,7 +175,7 @@ def _open_text(path: Path, delimiter: str) -> tuple[list[str], Any]:
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
     def read(names: list[str]) -> "pa.Table":
-        with _reaching(path):
+        with _translate_errors(path):
             return _read_text(path, names, parse)
 
     with _unpack(path) as file, csv.open_csv(file, parse_options=parse) as reader:

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from crossfusion._base import InputError, as_rows
 from crossfusion.io.sources import chunk, paths
-from crossfusion.io.sources.chunk import Chunk, Source, even_cuts
+from crossfusion.io.sources.chunk import Chunk, Source, cut_evenly
 
-TROUBLE = "is not a readable .npy file of numbers"
+UNREADABLE = "is not a readable .npy file of numbers"
 DAMAGED = "is damaged: write it again"
-POPULATE = 22  # MADV_POPULATE_READ of Linux 5.14 and later
+MADV_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14 and later
 
-ONE_AT_A_TIME = Lock()  # parsers of Python 3.11 count how deep they are for all threads together
-LONGEST_HEADER = 10_000  # bytes; what NumPy takes
+PARSER_LOCK = Lock()  # parsers of Python 3.11 count how deep they are for all threads together
+MAX_HEADER_BYTES = 10_000  # bytes; what NumPy takes
 READERS = {  # by version: bytes of the header's length, and what reads from there
     (1, 0): (2, np.lib.format.read_array_header_1_0),
     (2, 0): (4, np.lib.format.read_array_header_2_0),
@@ -58,10 +58,10 @@ def read_header(file: IO[bytes]) -> Header:
         raise ValueError(f"format {version[0]}.{version[1]} is not one of plain numbers")
     width, read = READERS[version]
     length = file.read(width)
-    if int.from_bytes(length, "little") > LONGEST_HEADER:  # before it is read, since it may be anything
+    if int.from_bytes(length, "little") > MAX_HEADER_BYTES:  # before it is read, since it may be anything
         raise ValueError("its header is too long")
     written = io.BytesIO(length + file.read(int.from_bytes(length, "little")))
-    with ONE_AT_A_TIME:
+    with PARSER_LOCK:
         shape, columns, dtype = read(written)
     if dtype.hasobject or dtype.names is not None or not dtype.itemsize:
         raise ValueError(f"it holds {'pickled objects' if dtype.hasobject else dtype}, not plain values")
@@ -87,16 +87,16 @@ def from_npy(path: str, by: Sequence[str], _vectors: Any = None) -> Source:
         raise InputError(
             problem=f"{name} holds rows without columns, so {by[0]!r} is not in it", remedy="use .npz, .csv or .parquet"
         )
-    with paths.open_binary(path) as file, paths.translate_errors(path, TROUBLE):
+    with paths.open_binary(path) as file, paths.translate_errors(path, UNREADABLE):
         header = read_header(file)
         size = file.seek(0, os.SEEK_END) - header.offset
         if header.size > size:
             raise ValueError(f"its shape {header.shape} needs {header.size} bytes, but it holds {size}")
     check_rows(header, name)
     read, size = (
-        (_ranges, chunk.BLOCK) if paths.is_remote(path) else (_map_rows, 2 * chunk.BLOCK)
+        (_read_ranges, chunk.CHUNK_BYTES) if paths.is_remote(path) else (_map_rows, 2 * chunk.CHUNK_BYTES)
     )  # maps cost no memory
-    cuts = even_cuts(header.shape[0], header.row_bytes, size)
+    cuts = cut_evenly(header.shape[0], header.row_bytes, size)
     return Source(name, [partial(read, path, header, *cut) for cut in cuts], header.shape[0])
 
 
@@ -104,17 +104,17 @@ def _map_rows(path: str, header: Header, start: int, stop: int) -> Iterator[Chun
     """Rows of a local file, without a copy."""
     if stop > start:
         low, high = (0, header.size) if header.columns else (start * header.row_bytes, stop * header.row_bytes)
-        values = _map(path, header.offset + low, header.offset + high, whole=not header.columns)
-        yield Chunk(_rows(values.view(header.dtype), header, start, stop), no_keys(), start)
+        values = _map_bytes(path, header.offset + low, header.offset + high, whole=not header.columns)
+        yield Chunk(_reshape_rows(values.view(header.dtype), header, start, stop), make_empty_keys(), start)
 
 
-def _rows(values: NDArray[Any], header: Header, start: int, stop: int) -> NDArray[Any]:
+def _reshape_rows(values: NDArray[Any], header: Header, start: int, stop: int) -> NDArray[Any]:
     if header.columns:
         return values.reshape(header.shape, order="F")[start:stop]
     return values.reshape(stop - start, *header.shape[1:])
 
 
-def _map(path: str, low: int, high: int, whole: bool) -> NDArray[np.uint8]:
+def _map_bytes(path: str, low: int, high: int, whole: bool) -> NDArray[np.uint8]:
     """Bytes of a file, mapped; `whole`: all at once, which takes half as long as a fault for every few pages."""
     begin = low // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
     with paths.translate_errors(path, "has changed while it was read"), open(path, "rb") as file:
@@ -126,13 +126,13 @@ def _map(path: str, low: int, high: int, whole: bool) -> NDArray[np.uint8]:
 
 def _populate(area: mmap.mmap) -> None:
     try:
-        area.madvise(POPULATE)
+        area.madvise(MADV_POPULATE_READ)
     except OSError as problem:
         if problem.errno != errno.EINVAL:  # which an older kernel says
             raise
 
 
-def _ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Chunk]:
+def _read_ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Chunk]:
     """Rows of a remote file; of one that lies by columns, a range of each."""
     if stop == start:
         return
@@ -141,16 +141,16 @@ def _ranges(path: str, header: Header, start: int, stop: int) -> Iterator[Chunk]
             rows = np.empty((*header.shape[:0:-1], stop - start), header.dtype)
             for k, column in enumerate(rows):
                 file.seek(header.offset + (k * header.shape[0] + start) * header.dtype.itemsize)
-                fill(file, column)
+                fill_array(file, column)
             rows = rows.T
         else:
             rows = np.empty((stop - start, *header.shape[1:]), header.dtype)
             file.seek(header.offset + start * header.row_bytes)
-            fill(file, rows)
-    yield Chunk(rows, no_keys(), start)
+            fill_array(file, rows)
+    yield Chunk(rows, make_empty_keys(), start)
 
 
-def fill(file: IO[bytes], values: NDArray[Any]) -> None:
+def fill_array(file: IO[bytes], values: NDArray[Any]) -> None:
     """Read as many bytes as an array takes."""
     view, done = values.reshape(-1).view(np.uint8), 0
     while done < len(view):
@@ -161,7 +161,7 @@ def fill(file: IO[bytes], values: NDArray[Any]) -> None:
         done += len(piece)
 
 
-def no_keys() -> Any:
+def make_empty_keys() -> Any:
     """Factors of rows that have none."""
     import pyarrow as pa
 

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from crossfusion._base import InputError, arg, as_names, check_known, check_length, factors
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source
-from crossfusion.io.sources.npy import Header, check_rows, fill, no_keys, read_header
+from crossfusion.io.sources.npy import Header, check_rows, fill_array, make_empty_keys, read_header
 
-TROUBLE = "is not a readable .npz file of plain arrays"
-LONGEST = 256 * 2**20  # bytes of a row; more is damage, or an attempt to fill the memory
+UNREADABLE = "is not a readable .npz file of plain arrays"
+MAX_ROW_BYTES = 256 * 2**20  # bytes of a row; more is damage, or an attempt to fill the memory
 
 
 def from_npz(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A `.npz` file: one two-dimensional array of rows, one-dimensional arrays of factor values."""
     name = paths.show_path(path)
     named = as_names(vectors, "vectors", "array")
-    headers = _headers(path, [*by, *named], not named)
+    headers = _read_headers(path, [*by, *named], not named)
     check_known(by, list(headers), "array", name)
     if not named:
         flat = [array for array, header in headers.items() if len(header.shape) == 2]
@@ -38,20 +38,20 @@ def from_npz(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     check_known(named, list(headers), "array", name)
     vectors = named[0]
     chosen = {array: headers[array] for array in (vectors, *by)}
-    _check(chosen, vectors, by, name)
+    _check_arrays(chosen, vectors, by, name)
     rows = chosen[vectors].shape[0]
-    return Source(name, [partial(_blocks, path, chosen, vectors, by)], rows, columns=tuple(headers))
+    return Source(name, [partial(_read_chunks, path, chosen, vectors, by)], rows, columns=tuple(headers))
 
 
-def _headers(path: str, needed: Sequence[str], searched: bool) -> dict[str, Header]:
+def _read_headers(path: str, needed: Sequence[str], searched: bool) -> dict[str, Header]:
     """Headers of the arrays; members that hold something else do not matter unless they are needed, or searched for."""
     found: dict[str, Header] = {}
     others: dict[str, Exception] = {}
-    with paths.open_binary(path) as file, paths.translate_errors(path, TROUBLE), zipfile.ZipFile(file) as archive:
+    with paths.open_binary(path) as file, paths.translate_errors(path, UNREADABLE), zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             array = entry.filename.removesuffix(".npy")
             try:
-                found[array] = _header(archive, entry)
+                found[array] = _read_header(archive, entry)
             except Exception as problem:
                 others[array] = problem
         missed = not any(len(header.shape) == 2 for header in found.values()) if searched else False
@@ -61,7 +61,7 @@ def _headers(path: str, needed: Sequence[str], searched: bool) -> dict[str, Head
     return found
 
 
-def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Header:
+def _read_header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Header:
     with archive.open(entry) as member:
         header = read_header(member)
     if entry.file_size != header.offset + header.size:
@@ -69,7 +69,7 @@ def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Header:
     return header
 
 
-def _check(chosen: Mapping[str, Header], vectors: str, by: Sequence[str], name: str) -> None:
+def _check_arrays(chosen: Mapping[str, Header], vectors: str, by: Sequence[str], name: str) -> None:
     """Refuse, before anything is read, arrays that cannot be rows or factor values."""
     check_rows(chosen[vectors], name)
     for factor in by:
@@ -77,31 +77,31 @@ def _check(chosen: Mapping[str, Header], vectors: str, by: Sequence[str], name: 
         factors.as_column(np.zeros((1,) * len(header.shape), header.dtype), factor)
         check_length(header.shape[0], chosen[vectors].shape[0], f"array {factor!r}", name)
     longest = sum(header.row_bytes for header in chosen.values())
-    if longest > LONGEST:
+    if longest > MAX_ROW_BYTES:
         raise InputError(
-            problem=f"{name} has rows of {longest} bytes, more than the {LONGEST} that are read",
+            problem=f"{name} has rows of {longest} bytes, more than the {MAX_ROW_BYTES} that are read",
             remedy="split the features",
         )
 
 
-def _blocks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequence[str]) -> Iterator[Chunk]:
+def _read_chunks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequence[str]) -> Iterator[Chunk]:
     """Stretches of all arrays at once; at the end of each, its checksum is compared."""
     rows = chosen[vectors].shape[0]
-    step = max(1, chunk.BLOCK // max(1, sum(header.row_bytes for header in chosen.values())))
+    step = max(1, chunk.CHUNK_BYTES // max(1, sum(header.row_bytes for header in chosen.values())))
     with ExitStack() as stack:
         stack.enter_context(paths.translate_errors(path, "is damaged: write it again"))
         archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(paths.open_binary(path))))
-        streams = {array: stack.enter_context(_stream(archive, array, header)) for array, header in chosen.items()}
+        streams = {array: stack.enter_context(_open_member(archive, array, header)) for array, header in chosen.items()}
         for start in range(0, rows, step):
             stop = min(rows, start + step)
-            part = {array: _stretch(streams[array], header, start, stop) for array, header in chosen.items()}
+            part = {array: _read_rows(streams[array], header, start, stop) for array, header in chosen.items()}
             if stop == rows:
                 _check_ends(streams)
-            keys = factors.as_table({factor: part[factor] for factor in by}) if by else no_keys()
+            keys = factors.as_table({factor: part[factor] for factor in by}) if by else make_empty_keys()
             yield Chunk(part[vectors], keys, start)
 
 
-def _stream(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:
+def _open_member(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:
     """An array of the archive at its first value; one that lies by columns goes to a temporary file, to be mapped."""
     member = f"{array}.npy" if f"{array}.npy" in archive.NameToInfo else array
     stream = archive.open(member)
@@ -115,12 +115,12 @@ def _stream(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:
     return spilt
 
 
-def _stretch(stream: IO[bytes], header: Header, start: int, stop: int) -> NDArray[Any]:
+def _read_rows(stream: IO[bytes], header: Header, start: int, stop: int) -> NDArray[Any]:
     if header.columns:
         stream.flush()
         return np.memmap(stream, header.dtype, "r", shape=header.shape, order="F")[start:stop]
     values = np.empty((stop - start, *header.shape[1:]), header.dtype)
-    fill(stream, values)
+    fill_array(stream, values)
     return values
 
 

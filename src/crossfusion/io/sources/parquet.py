@@ -10,48 +10,48 @@ from numpy.typing import NDArray
 
 from crossfusion._base import InputError, LazyRows, fit_rows_in_cache
 from crossfusion.io.sources import chunk, paths
-from crossfusion.io.sources.chunk import Chunk, Source, split_runs
+from crossfusion.io.sources.chunk import Chunk, Source, group_runs
 from crossfusion.io.sources.columns_to_rows import (
-    fixed_size,
     from_lists,
     is_float,
     is_number,
     is_vector,
     lazy_numbers,
-    list_of,
+    list_entry_type,
+    list_length,
 )
-from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, check_errors, keys_of
-from crossfusion.io.sources.parquet_wide import columnwise_chunks, fits_columnwise
-from crossfusion.io.sources.vector_columns import is_one_feature_each, make_chunk, vector_columns
+from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, check_keys, read_batches, read_keys
+from crossfusion.io.sources.parquet_wide import fits_columnwise, read_columnwise
+from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns, make_chunk
 from crossfusion.summary import METADATA_KEY
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-TROUBLE = "is not a readable Parquet file"
-KEYS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
-PEEK = 16  # rows that tell how long vectors are
-LOOKS = 8  # row groups that are asked for them
-PIECES = 4  # of a block of lists, since decoding these takes several times their memory
-LARGEST = 2**24  # rows of a batch, whatever a file says of their size
+UNREADABLE = "is not a readable Parquet file"
+MAX_LAZY_ROWS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
+PEEK_ROWS = 16  # rows that tell how long vectors are
+PEEK_ROW_GROUPS = 8  # row groups that are asked for them
+LIST_OVERHEAD = 4  # of a block of lists, since decoding these takes several times their memory
+MAX_BATCH_ROWS = 2**24  # rows of a batch, whatever a file says of their size
 
 
 def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A Parquet file with one list column of vectors, or many numeric columns."""
     name = paths.show_path(path)
     opened = ParquetFile(path)
-    with paths.translate_errors(path, TROUBLE), opened.file() as file:
+    with paths.translate_errors(path, UNREADABLE), opened.file() as file:
         schema, about = file.schema_arrow, file.metadata
         if METADATA_KEY in (schema.metadata or {}):
             raise InputError(
                 problem=f"{name} is a summary already, without rows",
                 remedy="ask it with matrix, hierarchy or attribution",
             )
-        columns = vector_columns(schema, by, vectors, name)
-        row_bytes = _row_bytes(file, columns, name)
+        columns = find_vectors(schema, by, vectors, name)
+        row_bytes = _measure_row(file, columns, name)
         parts = [
-            partial(_blocks, opened, by, columns, groups, first, row_bytes)
-            for groups, first in split_runs(
+            partial(_read_chunks, opened, by, columns, groups, first, row_bytes)
+            for groups, first in group_runs(
                 [about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes
             )
         ]
@@ -61,7 +61,7 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 
 
-def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
+def _measure_row(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
     """Bytes of the vector of a row once it is decoded, whatever the encoding in the file.
 
     Looks at types and, where these do not tell, at a few rows: what the footer says of single columns is not asked for,
@@ -69,30 +69,32 @@ def _row_bytes(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int
     """
     schema = file.schema_arrow
     kinds = [schema.field(column).type for column in columns]
-    if is_one_feature_each(schema, columns):
+    if has_feature_columns(schema, columns):
         return sum(max(1, int(kind.bit_width) // 8) for kind in kinds)
-    entries, size = list_of(kinds[0]), fixed_size(kinds[0])
+    entries, size = list_entry_type(kinds[0]), list_length(kinds[0])
     if entries is not None and size is not None and is_number(entries):
         return max(1, size * max(1, int(entries.bit_width) // 8))
     groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
-    filled = [number for number, group in enumerate(groups) if group.num_rows][:LOOKS]
+    filled = [number for number, group in enumerate(groups) if group.num_rows][:PEEK_ROW_GROUPS]
     for number in filled:
-        rows = _head(file, [number], columns[0], name, sum(group.num_rows for group in groups[:number]))
+        rows = _read_head(file, [number], columns[0], name, sum(group.num_rows for group in groups[:number]))
         if rows is not None:
             return max(1, int(rows.shape[1]) * rows.itemsize)
     sizes = [int(group.total_byte_size) // max(1, int(group.num_rows)) for group in groups]
     return max([8, *sizes])
 
 
-def _head(file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str, first: int) -> NDArray[Any] | None:
+def _read_head(
+    file: "pq.ParquetFile", groups: Sequence[int], column: str, name: str, first: int
+) -> NDArray[Any] | None:
     """The first vectors; None where there are none."""
-    table = next(batches(file, groups, [column], PEEK), None)
+    table = next(read_batches(file, groups, [column], PEEK_ROWS), None)
     if table is None or table.column(0).null_count == table.num_rows:
         return None
     return from_lists(table.column(0), column, name, first)
 
 
-def _blocks(
+def _read_chunks(
     opened: ParquetFile, by: Sequence[str], columns: Sequence[str], groups: Sequence[int], first: int, row_bytes: int
 ) -> Iterator[Chunk]:
     path = opened.path
@@ -101,19 +103,19 @@ def _blocks(
         stack.enter_context(paths.translate_errors(path, DAMAGED))
         file = stack.enter_context(opened.file())
         schema, sizes = file.schema_arrow, [file.metadata.row_group(group).num_rows for group in groups]
-        number, wide = sum(sizes), is_one_feature_each(schema, columns)
-        if not wide and number <= KEYS:
-            rows = _decode_late(file, opened, columns[0], groups, first, row_bytes)
+        number, wide = sum(sizes), has_feature_columns(schema, columns)
+        if not wide and number <= MAX_LAZY_ROWS:
+            rows = _decode_lazily(file, opened, columns[0], groups, first, row_bytes)
             if rows is not None:
-                yield Chunk(rows, keys_of(file, groups, by), first)
+                yield Chunk(rows, read_keys(file, groups, by), first)
                 return
         if wide and fits_columnwise(schema, columns, sizes):
-            yield from columnwise_chunks(file, opened, by, columns, groups, first)
+            yield from read_columnwise(file, opened, by, columns, groups, first)
             return
-        most = max(1, chunk.BLOCK // (1 if wide else PIECES) // row_bytes)
-        wanted, size = [*by, *columns], _split_evenly(number, min(most, LARGEST))
-        for table in batches(file, groups, wanted, size):
-            keys = check_errors(table, by)
+        most = max(1, chunk.CHUNK_BYTES // (1 if wide else LIST_OVERHEAD) // row_bytes)
+        wanted, size = [*by, *columns], _choose_batch_rows(number, min(most, MAX_BATCH_ROWS))
+        for table in read_batches(file, groups, wanted, size):
+            keys = check_keys(table, by)
             if wide:
                 yield Chunk(lazy_numbers([table.column(name) for name in columns]), keys, first)
             else:
@@ -121,27 +123,27 @@ def _blocks(
             first += table.num_rows
 
 
-def _decode_late(
+def _decode_lazily(
     file: "pq.ParquetFile", opened: ParquetFile, column: str, groups: Sequence[int], first: int, row_bytes: int
 ) -> LazyRows | None:
     """Vectors that are decoded while they are reduced, a megabyte at a time; None where their length is not known."""
     kind = file.schema_arrow.field(column).type
     if not is_vector(kind):
         return None
-    dim, entries = fixed_size(kind), list_of(kind)
+    dim, entries = list_length(kind), list_entry_type(kind)
     if dim is not None and entries is not None and is_float(entries):
         dtype = np.dtype(entries.to_pandas_dtype())
     else:
-        rows = _head(file, groups, column, paths.show_path(opened.path), first)
+        rows = _read_head(file, groups, column, paths.show_path(opened.path), first)
         if rows is None:
             return None
         dim, dtype = int(rows.shape[1]), rows.dtype
     shape = sum(file.metadata.row_group(group).num_rows for group in groups), dim
     size = fit_rows_in_cache(row_bytes)
-    return LazyRows(shape, dtype, partial(_stretches, opened, column, groups, first, size, shape))
+    return LazyRows(shape, dtype, partial(_decode_vectors, opened, column, groups, first, size, shape))
 
 
-def _stretches(
+def _decode_vectors(
     opened: ParquetFile,
     column: str,
     groups: Sequence[int],
@@ -151,7 +153,7 @@ def _stretches(
 ) -> Iterator[NDArray[Any]]:
     (number, dim), start, name = shape, first, paths.show_path(opened.path)
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
-        for table in batches(file, groups, [column], size):
+        for table in read_batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:
                 if table.column(0).null_count < table.num_rows:
@@ -169,7 +171,7 @@ def _stretches(
             raise ValueError(f"{first - start} vectors or more for {number} rows")
 
 
-def _split_evenly(rows: int, most: int) -> int:
+def _choose_batch_rows(rows: int, most: int) -> int:
     """Rows of a batch, so that all are of about the same size and none has more than `most`."""
     batches = max(1, -(-rows // most))
     return max(1, -(-rows // batches))

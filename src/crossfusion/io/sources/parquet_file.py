@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 DAMAGED = "is damaged: write it again"
-FOOTER = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
+MAX_SENT_FOOTER_BYTES = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
 
 
 class ParquetFile:
@@ -32,7 +32,7 @@ class ParquetFile:
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        small = self._footer is not None and self._footer.serialized_size <= FOOTER
+        small = self._footer is not None and self._footer.serialized_size <= MAX_SENT_FOOTER_BYTES
         return ParquetFile, (self.path, self._footer if small else None)
 
     @contextmanager
@@ -86,11 +86,13 @@ class ParquetFile:
             self._users -= users
             if self._parts <= 0 and not self._users:
                 self._mapped, self._idle = None, []
-                if self._footer is not None and self._footer.serialized_size > FOOTER:
+                if self._footer is not None and self._footer.serialized_size > MAX_SENT_FOOTER_BYTES:
                     self._footer = None  # of many files, these would fill the memory
 
 
-def batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int) -> "Iterator[pa.Table]":
+def read_batches(
+    file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str], size: int
+) -> "Iterator[pa.Table]":
     """Columns of some row groups, so many rows at a time."""
     import pyarrow as pa
 
@@ -101,16 +103,16 @@ def batches(file: "pq.ParquetFile", groups: Sequence[int], columns: Sequence[str
         yield pa.Table.from_batches([batch])
 
 
-def keys_of(file: "pq.ParquetFile", groups: Sequence[int], by: Sequence[str]) -> "pa.Table":
+def read_keys(file: "pq.ParquetFile", groups: Sequence[int], by: Sequence[str]) -> "pa.Table":
     """The factors of some row groups, one value for each row."""
-    keys = check_errors(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
+    keys = check_keys(file.read_row_groups(list(groups), columns=list(by), use_threads=False), by)
     number = sum(file.metadata.row_group(group).num_rows for group in groups)
     if keys.num_rows != number and by:
         raise ValueError(f"{keys.num_rows} values of factors for {number} rows")
     return keys
 
 
-def check_errors(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
+def check_keys(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
     """The factors, whose bytes a damaged file may have mixed up."""
     keys = table.select(list(by))
     keys.validate(full=True)

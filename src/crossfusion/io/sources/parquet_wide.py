@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.columns_to_rows import lazy_numbers, read_numbers
-from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, batches, keys_of
+from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, read_batches, read_keys
 from crossfusion.moments import FEATURES_AT_ONCE, ColumnwiseRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-FEW = 8  # columns that are decoded by one call, and stay in the cache while they are
-TALL = 2**14  # rows from which a row group is worth a call for each few columns
+COLUMNS_PER_CALL = 8  # columns that are decoded by one call, and stay in the cache while they are
+MIN_COLUMNWISE_ROWS = 2**14  # rows from which a row group is worth a call for each few columns
 
 
 def fits_columnwise(schema: "pa.Schema", columns: Sequence[str], rows: Sequence[int]) -> bool:
@@ -28,10 +28,13 @@ def fits_columnwise(schema: "pa.Schema", columns: Sequence[str], rows: Sequence[
     kinds = {schema.field(column).type for column in columns}
     if len(columns) <= FEATURES_AT_ONCE or len(kinds) > 1 or not kinds <= {pa.float32(), pa.float64()}:
         return False
-    return min(rows) >= TALL and max(rows) * FEATURES_AT_ONCE * kinds.pop().bit_width // 8 <= chunk.BLOCK
+    return (
+        min(rows) >= MIN_COLUMNWISE_ROWS
+        and max(rows) * FEATURES_AT_ONCE * kinds.pop().bit_width // 8 <= chunk.CHUNK_BYTES
+    )
 
 
-def columnwise_chunks(
+def read_columnwise(
     file: "pq.ParquetFile",
     opened: ParquetFile,
     by: Sequence[str],
@@ -46,35 +49,35 @@ def columnwise_chunks(
         rows = ColumnwiseRows(
             (number, len(columns)),
             dtype,
-            partial(_stretches, opened, columns, group, number, dtype),
-            partial(_strips, opened, columns, group, number),
+            partial(_read_rows, opened, columns, group, number, dtype),
+            partial(_read_columns, opened, columns, group, number),
         )
-        yield Chunk(rows, keys_of(file, [group], by), first)
+        yield Chunk(rows, read_keys(file, [group], by), first)
         first += number
 
 
-def _stretches(
+def _read_rows(
     opened: ParquetFile, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
 ) -> Iterator[NDArray[Any]]:
-    size = max(1, chunk.BLOCK // (len(columns) * dtype.itemsize))
+    size = max(1, chunk.CHUNK_BYTES // (len(columns) * dtype.itemsize))
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
-        for table in batches(file, [group], columns, size):
+        for table in read_batches(file, [group], columns, size):
             yield from lazy_numbers([table.column(name) for name in columns]).chunks()
             number -= table.num_rows
         if number:
             raise ValueError(f"{number} rows are not there, or too many")
 
 
-def _strips(opened: ParquetFile, columns: Sequence[str], group: int, number: int) -> Iterator[list[NDArray[Any]]]:
+def _read_columns(opened: ParquetFile, columns: Sequence[str], group: int, number: int) -> Iterator[list[NDArray[Any]]]:
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
         for start in range(0, len(columns), FEATURES_AT_ONCE):
-            yield _decode(file, columns[start : start + FEATURES_AT_ONCE], group, number)
+            yield _decode_columns(file, columns[start : start + FEATURES_AT_ONCE], group, number)
 
 
-def _decode(file: "pq.ParquetFile", columns: Sequence[str], group: int, number: int) -> list[NDArray[Any]]:
+def _decode_columns(file: "pq.ParquetFile", columns: Sequence[str], group: int, number: int) -> list[NDArray[Any]]:
     found: list[NDArray[Any]] = []
-    for start in range(0, len(columns), FEW):
-        few = list(columns[start : start + FEW])
+    for start in range(0, len(columns), COLUMNS_PER_CALL):
+        few = list(columns[start : start + COLUMNS_PER_CALL])
         table = file.read_row_group(group, columns=few, use_threads=False)
         if table.num_rows != number:
             raise ValueError(f"{table.num_rows} values of {few[0]!r} for {number} rows")

@@ -23,10 +23,10 @@ from crossfusion._base import (
     ran_short,
 )
 
-PACKED = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
-STORE = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
-MARKS = ("zarr.json", ".zgroup", ".zarray")  # files by which such a folder is known
-MISSING = "__HIVE_DEFAULT_PARTITION__"  # how Hive and Spark spell a missing value in a path
+COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
+ZARR_ENDING = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
+ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")  # files by which such a folder is known
+HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"  # how Hive and Spark spell a missing value in a path
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
 
 
@@ -41,7 +41,7 @@ class FoundFile:
     def factors(self) -> dict[str, str | None]:
         """Values that folders on the way are named after, `site=A/day=1/x.csv`."""
         steps = [step.partition("=") for step in re.split(r"[/\\]" if os.sep == "\\" else "/", self.path)[:-1]]
-        return {unquote(key): _value(value) for key, mark, value in steps if mark and key}
+        return {unquote(key): _read_value(value) for key, mark, value in steps if mark and key}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Location:
     several: bool = False  # a folder or glob, whatever the number of files
 
 
-def find(path: str | os.PathLike[str], endings: Collection[str]) -> Location:
+def find_files(path: str | os.PathLike[str], endings: Collection[str]) -> Location:
     """Files that a path stands for, in the order of their names."""
     place = as_text(path)
     return _find_remote(place, endings) if is_remote(place) else _find_local(place, endings)
@@ -81,17 +81,17 @@ def show_path(path: str | os.PathLike[str]) -> str:
     return escape_unprintable(text)
 
 
-def ending(path: str) -> str:
+def find_ending(path: str) -> str:
     """The ending of a file's name in lower case, both of them where it is packed: `.csv.gz`."""
     if is_remote(path):
         path = next(step for step in path.split("::") if is_remote(step))  # before it may be a cache
         path = path.partition("?")[0] if path.startswith("http") else path
     suffixes = PurePath(path).suffixes
-    return "".join(suffixes[-2:] if suffixes and suffixes[-1].lower() in PACKED else suffixes[-1:]).lower()
+    return "".join(suffixes[-2:] if suffixes and suffixes[-1].lower() in COMPRESSED_ENDINGS else suffixes[-1:]).lower()
 
 
-def _value(text: str) -> str | None:
-    return None if text == MISSING else show_path(unquote(text))
+def _read_value(text: str) -> str | None:
+    return None if text == HIVE_MISSING else show_path(unquote(text))
 
 
 def _is_glob(path: str) -> bool:
@@ -104,37 +104,41 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _root(pattern: str) -> str:
+def _find_root(pattern: str) -> str:
     """The folder in which the files that a glob matches are looked for."""
     return os.path.dirname(re.split(r"[*?[]", pattern)[0])
 
 
-def _visible(root: str, names: Sequence[str]) -> list[str]:
+def _drop_hidden(root: str, names: Sequence[str]) -> list[str]:
     """Names without those that are hidden, or in a folder below the root that is."""
     return [name for name in names if not any(map(_is_hidden, name.removeprefix(root).strip("/").split("/")))]
 
 
 def _find_local(path: str, endings: Collection[str]) -> Location:
     if os.path.isdir(path):
-        if any(os.path.exists(os.path.join(path, mark)) for mark in MARKS):
-            return Location(show_path(path), (FoundFile(path, STORE),))
-        return _some(path, list(_walk(path, endings)), endings, "below it")
+        if any(os.path.exists(os.path.join(path, mark)) for mark in ZARR_FILES):
+            return Location(show_path(path), (FoundFile(path, ZARR_ENDING),))
+        return _make_location(path, list(_walk_folder(path, endings)), endings, "below it")
     if _is_glob(path) and not os.path.exists(path):
-        matches = _visible(_root(path), sorted(glob(path, recursive=True)))
-        places = [_find_local(match, endings) for match in matches if os.path.isdir(match) or ending(match) in endings]
-        return _some(path, [file for place in places for file in place.files], endings, "that it matches")
+        matches = _drop_hidden(_find_root(path), sorted(glob(path, recursive=True)))
+        places = [
+            _find_local(match, endings) for match in matches if os.path.isdir(match) or find_ending(match) in endings
+        ]
+        return _make_location(path, [file for place in places for file in place.files], endings, "that it matches")
     check_file(path)
     _check_ending(path, endings)
-    return Location(show_path(path), (FoundFile(path, ending(path)),))
+    return Location(show_path(path), (FoundFile(path, find_ending(path)),))
 
 
-def _walk(folder: str, endings: Collection[str]) -> Iterator[FoundFile]:
+def _walk_folder(folder: str, endings: Collection[str]) -> Iterator[FoundFile]:
     """Files below a folder; a Zarr store counts as one."""
     for root, folders, files in os.walk(folder):
         visible = sorted(name for name in folders if not _is_hidden(name))
-        stores = {name for name in visible if any(os.path.exists(os.path.join(root, name, mark)) for mark in MARKS)}
+        stores = {
+            name for name in visible if any(os.path.exists(os.path.join(root, name, mark)) for mark in ZARR_FILES)
+        }
         folders[:] = [name for name in visible if name not in stores]
-        kinds = {name: ending(name) for name in files if not _is_hidden(name)} | dict.fromkeys(stores, STORE)
+        kinds = {name: find_ending(name) for name in files if not _is_hidden(name)} | dict.fromkeys(stores, ZARR_ENDING)
         for name in sorted(name for name in kinds if kinds[name] in endings):
             path = os.path.join(root, name)
             if name not in stores:
@@ -142,7 +146,7 @@ def _walk(folder: str, endings: Collection[str]) -> Iterator[FoundFile]:
             yield FoundFile(path, kinds[name])
 
 
-def _some(path: str, found: Sequence[FoundFile], endings: Collection[str], where: str) -> Location:
+def _make_location(path: str, found: Sequence[FoundFile], endings: Collection[str], where: str) -> Location:
     if not found:
         raise FileError(
             show_path(path), f"has no file {where} with an ending that is known", f"use one of {', '.join(endings)}"
@@ -158,24 +162,24 @@ def check_file(path: str | os.PathLike[str], name: str | None = None) -> None:
 
 
 def _check_ending(path: str, endings: Collection[str]) -> None:
-    if ending(path) not in endings:
+    if find_ending(path) not in endings:
         raise FileError(show_path(path), "has an ending that is not known", f"use one of {', '.join(endings)}")
 
 
 def _find_remote(path: str, endings: Collection[str]) -> Location:
     with translate_errors(path):
-        system, root = _system(path)
+        system, root = _open_file_system(path)
         if _is_glob(path) and not system.exists(root):
-            names = _visible(_root(root), system.glob(root))
-            return _some(path, _list_remote(path, system, names, endings), endings, "that it matches")
+            names = _drop_hidden(_find_root(root), system.glob(root))
+            return _make_location(path, _list_remote(path, system, names, endings), endings, "that it matches")
         kind = system.info(root)["type"]
         if kind == "directory":
-            if any(system.exists(f"{root.rstrip('/')}/{mark}") for mark in MARKS):
-                return Location(show_path(path), (FoundFile(path, STORE),))
-            names = _visible(root, system.find(root))
-            return _some(path, _list_remote(path, system, names, endings), endings, "below it")
+            if any(system.exists(f"{root.rstrip('/')}/{mark}") for mark in ZARR_FILES):
+                return Location(show_path(path), (FoundFile(path, ZARR_ENDING),))
+            names = _drop_hidden(root, system.find(root))
+            return _make_location(path, _list_remote(path, system, names, endings), endings, "below it")
     _check_ending(path, endings)
-    return Location(show_path(path), (FoundFile(path, ending(path)),))
+    return Location(show_path(path), (FoundFile(path, find_ending(path)),))
 
 
 def _list_remote(path: str, system: Any, names: Sequence[str], endings: Collection[str]) -> list[FoundFile]:
@@ -184,10 +188,10 @@ def _list_remote(path: str, system: Any, names: Sequence[str], endings: Collecti
     scheme = first.partition("://")[0]
     urls = ["::".join([f"{scheme}://{name.lstrip('/')}", *rest]) if rest else system.unstrip_protocol(name)
             for name in names]  # fmt: skip
-    return [FoundFile(url, ending(url)) for url in urls if ending(url) in endings]
+    return [FoundFile(url, find_ending(url)) for url in urls if find_ending(url) in endings]
 
 
-def _system(path: str) -> tuple[Any, str]:
+def _open_file_system(path: str) -> tuple[Any, str]:
     core = optional.load("fsspec.core", "fsspec", "remote", f"reading {show_path(path)}")
     system, root = core.url_to_fs(path)
     return system, root
@@ -219,7 +223,7 @@ def open_binary(path: str) -> IO[bytes]:
     with translate_errors(path):
         if not is_remote(path):
             return open(path, "rb")
-        system, root = _system(path)
+        system, root = _open_file_system(path)
         file: IO[bytes] = system.open(root, "rb")
         with suppress(AttributeError):
             file.__dict__["system"] = system  # an archive is closed when nothing refers to it
@@ -245,7 +249,7 @@ def open_arrow(path: str, mapped: bool = False) -> Any:
         return pa.memory_map(path) if mapped and os.path.getsize(path) else pa.OSFile(path)
 
 
-def factors_of(files: Sequence[FoundFile], by: Sequence[str]) -> list[dict[str, Any]]:
+def read_path_factors(files: Sequence[FoundFile], by: Sequence[str]) -> list[dict[str, Any]]:
     """For each file, the values of those factors of `by` that the names of folders give.
 
     Values are integers where all of a factor's are plain ones, without leading zeros, and text otherwise.

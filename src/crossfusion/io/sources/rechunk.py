@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def rechunk(pieces: Iterable[Chunk], name: str) -> Iterator[Chunk]:
     """Blocks of about `BLOCK` bytes; a piece of at least half that goes through as it is."""
-    waiting = _Waiting()
+    waiting = _Buffer()
     dim = None
     for piece in pieces:
         rows = piece.rows
@@ -25,7 +25,7 @@ def rechunk(pieces: Iterable[Chunk], name: str) -> Iterator[Chunk]:
                 f" {rows.shape[1]} from row {piece.first}",
                 remedy="pad or drop them",
             )
-        if rows.nbytes >= chunk.BLOCK // 2:
+        if rows.nbytes >= chunk.CHUNK_BYTES // 2:
             yield from waiting.flush()
             yield piece
         else:
@@ -41,7 +41,7 @@ def _is_all_missing(rows: Any) -> bool:
     return bool(rows.shape[1] == 1 and np.isnan(rows[:1]).any() and np.isnan(rows).all())
 
 
-def _own(keys: "pa.Table") -> "pa.Table":
+def _copy_keys(keys: "pa.Table") -> "pa.Table":
     """Keys in memory of their own, since those of a batch that another library made keep all of the batch alive."""
     if not keys.num_columns:
         return keys
@@ -49,7 +49,7 @@ def _own(keys: "pa.Table") -> "pa.Table":
     return type(keys).from_pydict(columns).take(np.arange(keys.num_rows))
 
 
-class _Waiting:
+class _Buffer:
     """Rows that wait until there are enough of them."""
 
     _space: Any = None  # as many rows as a block takes
@@ -69,11 +69,11 @@ class _Waiting:
         """Copy a piece."""
         rows = piece.rows
         if self._space is None:
-            number = max(len(rows), chunk.BLOCK // max(1, rows.shape[1] * rows.itemsize))
+            number = max(len(rows), chunk.CHUNK_BYTES // max(1, rows.shape[1] * rows.itemsize))
             self._space, self._first = np.empty((number, rows.shape[1]), rows.dtype), piece.first
         self._space[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
-        self._keys.append(_own(piece.keys))
+        self._keys.append(_copy_keys(piece.keys))
 
     def flush(self) -> Iterator[Chunk]:
         """The block, if there is any row, and start anew."""

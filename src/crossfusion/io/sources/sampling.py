@@ -20,8 +20,8 @@ from crossfusion.io.sources.chunk import Chunk, Partition, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 20_000  # kept at most
-BYTES = 64 * 2**20  # that these may take
+MAX_SAMPLE_ROWS = 20_000  # kept at most
+MAX_SAMPLE_BYTES = 64 * 2**20  # that these may take
 
 
 class Sample:
@@ -35,7 +35,7 @@ class Sample:
         How many rows are kept at most, and how many bytes they may take.
     """
 
-    def __init__(self, seed: int, rows: int = ROWS, size: int = BYTES) -> None:
+    def __init__(self, seed: int, rows: int = MAX_SAMPLE_ROWS, size: int = MAX_SAMPLE_BYTES) -> None:
         self._seed, self._rows, self._size = seed, rows, size
         self._kept: list[tuple[NDArray[np.float64], NDArray[Any], pa.Table]] = []
         self._waiting = 0  # rows that are kept for now

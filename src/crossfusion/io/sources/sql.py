@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import InputError, first_line, optional
-from crossfusion.io.sources.arrow_streams import Stream, duckdb_reader, execute, from_stream, translate_errors
+from crossfusion.io.sources.arrow_streams import (
+    Stream,
+    from_stream,
+    list_stream_errors,
+    open_duckdb_reader,
+    run_relation,
+)
 from crossfusion.io.sources.chunk import Source
 
 if TYPE_CHECKING:
@@ -46,11 +52,11 @@ class _Query:
         return {"_query": self._query, "_result": None}  # a connection stays in its process
 
     def __call__(self, columns: list[str]) -> "pa.RecordBatchReader":
-        return execute(self._prepared(), self.schema(), columns)
+        return run_relation(self._prepared(), self.schema(), columns)
 
     def schema(self) -> "pa.Schema":
         """Columns of the result, which is not computed for this."""
-        return duckdb_reader(self._prepared().limit(0), 1).schema
+        return open_duckdb_reader(self._prepared().limit(0), 1).schema
 
     def _prepared(self) -> Any:
         """The last statement, to be run whenever it is read."""
@@ -58,7 +64,7 @@ class _Query:
             duckdb = optional.load("duckdb", "DuckDB", "sql", "sql")
             try:
                 self._result = _prepare(duckdb.connect(":memory:", config=CONFIG), self._query)
-            except translate_errors() as problem:
+            except list_stream_errors() as problem:
                 raise InputError(
                     "sql", problem=f"cannot be run by DuckDB ({first_line(problem)})", remedy="fix the query"
                 ) from problem

@@ -6,26 +6,28 @@ from typing import Any
 
 from crossfusion._base import FileError, InputError, arg, as_names, check_known, check_length, factors, optional
 from crossfusion.io.sources import paths
-from crossfusion.io.sources.array_stores import cut_evenly, keys, translate_errors
+from crossfusion.io.sources.array_stores import cut_by_step, read_keys, translate_errors
 from crossfusion.io.sources.chunk import Chunk, Source
 from crossfusion.io.sources.factor_columns import Column
 
-WHAT = "a file of torch tensors"
+FILE_KIND = "a file of torch tensors"
 
 
 def from_torch(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional tensor; or a dictionary of one, with tensors or lists of factor values."""
     called = paths.show_path(path)
-    with translate_errors(path, WHAT):
+    with translate_errors(path, FILE_KIND):
         content = _load(path)
         name = _find_rows(content, called, by, vectors)
         rows = _check_tensor(content if name is None else content[name], f"{called}: {name}" if name else called)
         for factor in by:
-            check_length(_column(content[factor], factor).length, rows.shape[0], f"{factor} of {called}", str(name))
-        pieces = cut_evenly(rows.shape[0], rows.shape[1] * max(rows.element_size(), 4), 1)  # bfloat16 becomes float32
+            check_length(
+                _open_column(content[factor], factor).length, rows.shape[0], f"{factor} of {called}", str(name)
+            )
+        pieces = cut_by_step(rows.shape[0], rows.shape[1] * max(rows.element_size(), 4), 1)  # bfloat16 becomes float32
         if not _is_mappable(path):  # a part more would load all of it once more
             pieces = [(0, int(rows.shape[0]), pieces[0][2])]
-        read = partial(_stretch, path, name, tuple(by))
+        read = partial(_read_chunks, path, name, tuple(by))
         return Source(called, [partial(read, *piece) for piece in pieces], int(rows.shape[0]))
 
 
@@ -101,7 +103,7 @@ def _check_tensor(rows: Any, holder: str) -> Any:
     return rows
 
 
-def _column(values: Any, name: str) -> Column:
+def _open_column(values: Any, name: str) -> Column:
     """A tensor or list of factor values."""
     torch = optional.load("torch", "PyTorch", "torch", "reading .pt files")
     if torch.is_tensor(values):
@@ -115,10 +117,10 @@ def _column(values: Any, name: str) -> Column:
             problem=f"{name} is {type(values).__name__}",
             remedy="a factor needs a tensor or a list with one value per row",
         )
-    return Column(len(values), lambda start, stop: factors.as_column(_plain(values[start:stop]), name))
+    return Column(len(values), lambda start, stop: factors.as_column(_as_plain(values[start:stop]), name))
 
 
-def _plain(values: Any) -> Any:
+def _as_plain(values: Any) -> Any:
     """Values of a type that NumPy knows, or a list as it is."""
     if isinstance(values, list | tuple):
         return values
@@ -132,11 +134,11 @@ def _as_numpy(values: Any) -> Any:
         return values.detach().float().numpy()
 
 
-def _stretch(path: str, name: str | None, by: tuple[str, ...], start: int, stop: int, size: int) -> Iterator[Chunk]:
-    with translate_errors(path, WHAT):
+def _read_chunks(path: str, name: str | None, by: tuple[str, ...], start: int, stop: int, size: int) -> Iterator[Chunk]:
+    with translate_errors(path, FILE_KIND):
         content = _load(path)
         rows = _check_tensor(content if name is None else content[name], path)
-        columns = {factor: _column(content[factor], factor) for factor in by}
+        columns = {factor: _open_column(content[factor], factor) for factor in by}
         for first in range(start, stop, size):
             last = min(first + size, stop)
-            yield Chunk(_as_numpy(rows[first:last]), keys(columns, first, last), first)
+            yield Chunk(_as_numpy(rows[first:last]), read_keys(columns, first, last), first)

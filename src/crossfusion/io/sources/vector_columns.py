@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import InputError, arg, as_names, check_known, check_once
 from crossfusion.io.sources import chunk
-from crossfusion.io.sources.chunk import Chunk, Source, even_cuts, split_in_memory
-from crossfusion.io.sources.columns_to_rows import from_lists, from_numbers, is_number, is_text, is_vector, list_of
+from crossfusion.io.sources.chunk import Chunk, Source, cut_evenly, hold_in_memory
+from crossfusion.io.sources.columns_to_rows import (
+    from_lists,
+    from_numbers,
+    is_number,
+    is_text,
+    is_vector,
+    list_entry_type,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,15 +26,15 @@ if TYPE_CHECKING:
 Cut = Callable[[int, int], Callable[[], "pa.Table"]]  # from a stretch of rows to what makes an Arrow table of it
 
 
-def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
+def find_vectors(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
     """Names of the columns that hold the vectors: one list column, or several numeric ones."""
     check_known(by, schema.names, "column", holder)
     check_once(by, schema.names, holder)
     if vectors is None:
-        lists = [field for field in schema if list_of(field.type) is not None and field.name not in by]
+        lists = [field for field in schema if list_entry_type(field.type) is not None and field.name not in by]
         found = [field.name for field in lists if is_vector(field.type)]
         if len(lists) == 1 and not found:
-            raise _not_numbers(lists[0].name, lists[0].type, holder)
+            raise _make_type_error(lists[0].name, lists[0].type, holder)
         if len(found) != 1:
             said = f"{len(found)} vector columns ({', '.join(found)})" if found else "no vector column"
             raise InputError(
@@ -41,7 +48,7 @@ def vector_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder:
     if len(names) > 1 or not _is_whole(kinds[names[0]]):
         for name, kind in kinds.items():
             if not is_number(kind):
-                raise _not_numbers(name, kind, holder)
+                raise _make_type_error(name, kind, holder)
     return names
 
 
@@ -52,10 +59,10 @@ def _is_whole(kind: "pa.DataType") -> bool:
     return is_vector(kind) or is_text(kind) or bool(pa.types.is_null(kind))
 
 
-def _not_numbers(name: str, kind: "pa.DataType", holder: str) -> InputError:
+def _make_type_error(name: str, kind: "pa.DataType", holder: str) -> InputError:
     import pyarrow as pa
 
-    if pa.types.is_decimal(list_of(kind) or kind):
+    if pa.types.is_decimal(list_entry_type(kind) or kind):
         return InputError(
             problem=f"column {name!r} of {holder} holds decimals ({kind})", remedy="cast it to float or double first"
         )
@@ -87,7 +94,7 @@ def choose_columns(names: Sequence[str], by: Sequence[str], wanted: Sequence[str
     return list(found)
 
 
-def numeric_columns(schema: "pa.Schema", by: Sequence[str]) -> list[str]:
+def list_numeric_columns(schema: "pa.Schema", by: Sequence[str]) -> list[str]:
     """Names of all numeric columns that are not factors; true and false are no numbers in a text."""
     import pyarrow as pa
 
@@ -101,30 +108,30 @@ def numeric_columns(schema: "pa.Schema", by: Sequence[str]) -> list[str]:
 def make_chunk(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holder: str, first: int = 0) -> Chunk:
     """Rows and keys of a table, or of the part of one that starts at row `first`."""
     keys = table.select(list(by))
-    if is_one_feature_each(table.schema, columns):
+    if has_feature_columns(table.schema, columns):
         return Chunk(from_numbers([table.column(name) for name in columns]), keys, first)
     return Chunk(from_lists(table.column(columns[0]), columns[0], holder, first), keys, first)
 
 
-def is_one_feature_each(schema: "pa.Schema", columns: Sequence[str]) -> bool:
+def has_feature_columns(schema: "pa.Schema", columns: Sequence[str]) -> bool:
     """Whether these columns hold a feature each, rather than one of them whole vectors."""
     return len(columns) > 1 or is_number(schema.field(columns[0]).type)
 
 
-def split_chunks(
+def split_table(
     cut: Cut, rows: int, size: int, schema: "pa.Schema", by: Sequence[str], columns: Sequence[str], name: str
 ) -> Source:
     """One block of a small table, which shares its memory where it can; stretches of a large one."""
-    features = tuple(columns) if is_one_feature_each(schema, columns) else ()
-    if size <= chunk.BLOCK:
+    features = tuple(columns) if has_feature_columns(schema, columns) else ()
+    if size <= chunk.CHUNK_BYTES:
         whole = make_chunk(cut(0, rows)(), by, columns, name)
-        return split_in_memory(name, whole.rows, whole.keys, features)
-    cuts = even_cuts(rows, size // rows)
-    parts = [partial(_read, cut(start, stop), by, columns, name, start) for start, stop in cuts]
+        return hold_in_memory(name, whole.rows, whole.keys, features)
+    cuts = cut_evenly(rows, size // rows)
+    parts = [partial(_read_chunk, cut(start, stop), by, columns, name, start) for start, stop in cuts]
     return Source(name, parts, rows, features=features, here=True)
 
 
-def _read(
+def _read_chunk(
     table: "Callable[[], pa.Table]", by: Sequence[str], columns: Sequence[str], name: str, first: int
 ) -> Iterator[Chunk]:
     yield make_chunk(table(), by, columns, name, first)

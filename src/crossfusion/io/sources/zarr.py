@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk, paths
-from crossfusion.io.sources.array_stores import LARGEST, Store, from_group, translate_errors
+from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
-from crossfusion.io.sources.factor_columns import encoding
+from crossfusion.io.sources.factor_columns import read_encoding
 from crossfusion.io.sources.h5ad import from_anndata
 
-OWN = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")  # files that say what a folder is
-FILLED = 100  # an array of which less than 1 in 100 chunks is stored was declared, not written
+METADATA_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")  # files that say what a folder is
+MIN_STORED_SHARE = 100  # an array of which less than 1 in 100 chunks is stored was declared, not written
 
 
 class Zarr(Store):
@@ -56,21 +56,23 @@ class Zarr(Store):
         async def collected() -> list[str]:
             return [name async for name in listed(group.path)]
 
-        return sorted(set(sync(collected())).difference(["", *OWN]))
+        return sorted(set(sync(collected())).difference(["", *METADATA_FILES]))
 
     def check(self, array: Any, holder: str) -> None:
         """Refuse pickled objects, and chunks that do not fit in memory."""
-        if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in _filters(array)):
+        if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in _list_filters(array)):
             raise InputError(problem=f"{holder} holds pickled objects, which are not read", remedy="store plain values")
-        if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
-            raise FileError(holder, f"has chunks of more than {LARGEST // 2**30} GB", "write it in smaller ones")
+        if math.prod(array.chunks) * array.dtype.itemsize > MAX_DECODED_BYTES:
+            raise FileError(
+                holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
+            )
 
     def check_written(self, array: Any, holder: str) -> None:
         """Refuse an array of which almost nothing is stored; some chunks may be missing, being zero throughout."""
         pieces = zip(array.shape, getattr(array, "shards", None) or array.chunks, strict=True)
         expected = math.prod(-(-extent // size) for extent, size in pieces)
-        needed = expected // FILLED
-        if sum(1 for _ in islice(_stored(array), needed)) < needed:
+        needed = expected // MIN_STORED_SHARE
+        if sum(1 for _ in islice(_list_stored(array), needed)) < needed:
             raise FileError(holder, f"has {array.shape[0]} rows, almost all of which were never written", "write them")
 
     def step(self, array: Any) -> int:
@@ -78,7 +80,7 @@ class Zarr(Store):
         axis = -2 if len(array.shape) > 1 else 0
         row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
         shard = getattr(array, "shards", None)
-        if shard is not None and shard[axis] * row_bytes <= chunk.BLOCK:
+        if shard is not None and shard[axis] * row_bytes <= chunk.CHUNK_BYTES:
             return int(shard[axis])
         return int(array.chunks[axis])
 
@@ -87,12 +89,12 @@ class Zarr(Store):
         return np.asarray(array[start:stop])
 
 
-def _filters(array: Any) -> list[Any]:
+def _list_filters(array: Any) -> list[Any]:
     """What chunks pass through when they are read, besides compression."""
     return [*(getattr(array, "filters", None) or ()), *getattr(getattr(array, "metadata", None), "codecs", ())]
 
 
-def _stored(array: Any) -> Iterator[str]:
+def _list_stored(array: Any) -> Iterator[str]:
     """Names of the files that hold chunks of an array; without end where they cannot be listed cheaply."""
     store, inside = array.store, array.path.strip("/")
     kind = type(store).__name__
@@ -105,13 +107,13 @@ def _stored(array: Any) -> Iterator[str]:
         names = (name for _, _, files in os.walk(folder) for name in files)
     else:
         names = repeat("0")
-    return (name for name in names if not name.endswith(("/", *OWN)))
+    return (name for name in names if not name.endswith(("/", *METADATA_FILES)))
 
 
 def from_zarr(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional array of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
     store = Zarr()
     with translate_errors(path, store.what), store.open(path) as root:
-        if encoding(root) == "anndata":
+        if read_encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)
         return from_group(store, root, path, by, vectors)

@@ -15,6 +15,7 @@ from benchmarks.coverage.noise import FAMILIES
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.populations import Patients, Population
 from benchmarks.coverage.promises import band, judged
+from tests.helpers import PATIENCE
 from tests.helpers.module_commands import ENVIRONMENT, module_command
 
 DRAWS = 20
@@ -39,7 +40,9 @@ def study(tmp_path_factory):
 
 def command(*arguments, cwd):
     words = module_command("benchmarks", "coverage", *arguments)
-    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, timeout=300, env=ENVIRONMENT)
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, cwd=cwd, timeout=PATIENCE, env=ENVIRONMENT
+    )
 
 
 # --- what is drawn ---

@@ -8,7 +8,7 @@ import pytest
 
 from crossfusion.io.sources import READERS
 from tests.fuzz.formats import FORMATS
-from tests.helpers import ROOT
+from tests.helpers import PATIENCE, ROOT
 
 CASES = 100  # of each format: more than 2,000 in all
 ALIKE = {".pq": ".parquet", ".ipc": ".arrow", ".hdf5": ".h5", ".pth": ".pt"}  # read by the same code
@@ -16,9 +16,8 @@ ALIKE = {".pq": ".parquet", ".ipc": ".arrow", ".hdf5": ".h5", ".pth": ".pt"}  # 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python beside the tests, in a process that may die of it."""
-    root = ROOT
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, errors="replace", timeout=300, cwd=root
+        [sys.executable, *arguments], capture_output=True, text=True, errors="replace", timeout=2 * PATIENCE, cwd=ROOT
     )
 
 

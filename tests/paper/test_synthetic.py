@@ -25,7 +25,7 @@ from paper.synthetic import Settings
 from paper.synthetic.measures import NAMES
 from paper.synthetic.parts import schema
 from paper.synthetic.populations import pairs, symmetric_means
-from tests.helpers import ROOT
+from tests.helpers import PATIENCE, ROOT
 
 TINY = Settings(
     dims=(18,),
@@ -273,13 +273,13 @@ synthetic.run(Path(sys.argv[1]), FEW, workers=2, progress=progress)
 def test_a_killed_run_is_resumed_and_leaves_no_workers(fresh, tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     root = ROOT
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=PATIENCE, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     before = mtimes(tmp_path)
     assert len(before) == 1
     workers = [int(pid) for pid in done.stdout.split()]
     assert len(workers) == 2
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while any(map(is_running, workers)):
         assert time.monotonic() < deadline
         time.sleep(0.1)

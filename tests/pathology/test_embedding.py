@@ -21,6 +21,7 @@ from crossfusion.pathology.embedding import embed
 from crossfusion.pathology.encoders import Encoder, encoder
 from crossfusion.pathology.normalizers import Normalizer, normalizer
 from crossfusion.pathology.tiles import Tile
+from tests.helpers import PATIENCE
 from tests.helpers.command_line import fails, run, run_json
 from tests.helpers.stained_images import BLANK, stained, write_tiles
 
@@ -166,9 +167,9 @@ def test_killed_work_is_gone_on_with(tiles, tmp_path):
     def command(name, pause):
         return [sys.executable, "-c", SLOWLY, str(tmp_path / "tiles"), str(tmp_path / name), str(pause)]
 
-    subprocess.run(command("whole.parquet", 0), check=True, timeout=120)
-    killed = subprocess.Popen(command("out.parquet", 0.4))
-    end = time.monotonic() + 60
+    subprocess.run(command("whole.parquet", 0), check=True, timeout=PATIENCE)
+    killed = subprocess.Popen(command("out.parquet", 2.0))
+    end = time.monotonic() + PATIENCE
     while len(list(tmp_path.glob(".out*/*.npz"))) < 2 and time.monotonic() < end:
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
@@ -181,7 +182,7 @@ def test_killed_work_is_gone_on_with(tiles, tmp_path):
     while len(list(tmp_path.glob(".out*/[0-9]*.npz"))) <= len(kept) and time.monotonic() < end:
         time.sleep(0.02)
     assert kept[0].stat().st_mtime_ns == first  # gone on with, not begun again
-    assert second.wait(timeout=60) == 0
+    assert second.wait(timeout=PATIENCE) == 0
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert left(tmp_path) == ["out.parquet", "whole.parquet"]
 

@@ -16,6 +16,7 @@ from PIL import Image
 import crossfusion as cf
 from crossfusion.pathology import devices
 from crossfusion.pathology.encoders import Encoder, encoder, timm_models
+from tests.helpers import PATIENCE
 from tests.helpers.stained_images import export, real_images, stained
 
 torch = pytest.importorskip("torch", reason="install the extra pathology")
@@ -181,7 +182,9 @@ for name in ("virchow", "timm:resnet18"):
         print(problem)
 """
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=PATIENCE
+    )
     virchow, resnet = done.stdout.splitlines()
     assert "accept the terms on huggingface.co/paige-ai/Virchow and log in" in virchow
     assert "pass a folder that holds them as virchow:DIR" in virchow

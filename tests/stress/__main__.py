@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.helpers import PATIENCE
 from tests.stress.parts import PARTS
 
 ROOT = Path(__file__).parents[2]
-GRACE = 450.0  # seconds that a part may need for its last case, and to end
+GRACE = 2.0 * PATIENCE + 120  # seconds that a part may need for its last case, and to end
 USED = 0.95  # of the time, so that the last cases end within it
 ENOUGH = 10  # findings of a part: more of them say nothing new
 

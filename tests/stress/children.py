@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.helpers import PATIENCE
 from tests.stress.judging import Broken, Ended
 
 COMMAND = Path(sys.executable).with_name("crossfusion")
-SECONDS = 180.0  # after which a process is taken to hang
+SECONDS = float(PATIENCE)  # after which a process is taken to hang
 NOT_BEGUN = 71  # exit code of a process that was interrupted before
 LOG = ("out.log", "err.log")
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.helpers import PATIENCE
 from tests.stress.judging import Broken
 from tests.stress.parts import PARTS
 
-SECONDS = 400  # of a case, after which it is taken to hang
+SECONDS = 2 * PATIENCE + 60  # of a case, after which it is taken to hang
 
 
 def run(name: str, seed: int, first: int, last: int, seconds: float) -> int:

@@ -19,6 +19,7 @@ from crossfusion.pathology import read_layout
 from crossfusion.pathology.tiles import Tile
 from crossfusion.study import Dataset, Plan, tasks
 from crossfusion.study.histopathology import Choices, design, prepare, versions, writing
+from tests.helpers import PATIENCE
 from tests.helpers.browser import Seen
 from tests.helpers.command_line import COMMAND, fails, run
 from tests.helpers.painted_slides import camelyon_picture, midog_picture
@@ -151,11 +152,11 @@ def stopped(command, how, out, when):
     process = subprocess.Popen(
         [*COMMAND, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not list(out.glob(when)) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(how)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert not (out / "histopathology.html").exists()
     return process.returncode, said
 

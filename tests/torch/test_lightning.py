@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import crossfusion as cf
-from tests.helpers import ROOT
+from tests.helpers import PATIENCE, ROOT
 from tests.helpers.missing_libraries import without
 
 torch = pytest.importorskip("torch", reason="install the extra lightning")
@@ -200,7 +200,7 @@ def test_two_processes_log_what_one_does(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     command = [sys.executable, str(tmp_path / "run.py")]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=200, cwd=tmp_path, env=environment | {"PYTHONPATH": paths}
+        command, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path, env=environment | {"PYTHONPATH": paths}
     )
     assert done.returncode == 0, done.stderr
     values = [float((tmp_path / name).read_text()) for name in ("rank0", "rank1")]

@@ -18,7 +18,7 @@ import crossfusion.torch as cft
 from crossfusion.torch import CrossFusionLoss
 from crossfusion.torch.functional import compute_distance
 from crossfusion.torch.moments import CellMoments
-from tests.helpers import ROOT, torch_processes
+from tests.helpers import PATIENCE, ROOT, torch_processes
 from tests.helpers.torch_batches import batch
 
 NUMBERS = {"num_groups": 3, "num_given": 2}
@@ -325,7 +325,7 @@ def two_processes(tmp_path_factory):
         subprocess.Popen([*command, str(rank)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
         for rank in (0, 1)
     ]
-    errors = [process.communicate(timeout=120)[1] for process in running]
+    errors = [process.communicate(timeout=PATIENCE)[1] for process in running]
     assert [process.returncode for process in running] == [0, 0], "\n".join(errors)
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
 

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import crossfusion as cf
+from tests.helpers import PATIENCE
 from tests.helpers.missing_libraries import without
 
 torch = pytest.importorskip("torch", reason="install the extra torch")
@@ -397,7 +398,7 @@ def test_two_processes_give_what_one_gives(tmp_path, pytestconfig):
     wary = (pytestconfig.getoption("pythonwarnings") or ["error"])[-1]
     commands = [[sys.executable, "-W", wary, "-c", WORKER, str(rank), str(tmp_path / "store")] for rank in range(2)]
     running = [subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
-    done = [(*process.communicate(timeout=120), process.returncode) for process in running]
+    done = [(*process.communicate(timeout=PATIENCE), process.returncode) for process in running]
     assert [code for *_, code in done] == [0, 0], done
     told = [json.loads(out.splitlines()[-1]) for out, *_ in done]
     x = torch.randn(90, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 100

@@ -52,7 +52,7 @@ class Settings:
 
     Examples
     --------
-    >>> from crossfusion.experiments.training import Settings
+    >>> from paper.training.settings import Settings
     >>> Settings().seeds
     5
     >>> Settings.quick().seeds

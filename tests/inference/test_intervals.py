@@ -243,9 +243,8 @@ def test_a_bootstrap_is_that_of_repeated_units():
     summary = cf.summarize(x, by={"group": group, "unit": unit})
     from crossfusion.inference.bootstrap import compute_replicates, draw_multiplicities
     from crossfusion.inference.unit_errors import estimate_unit_errors
-    from crossfusion.summary.designs import make_design, make_unit_moments
 
-    design, units = make_design(summary, "group", None), make_unit_moments(summary, "group", None, "unit", "x")
+    design, units = summary._make_design("group", None), summary._make_unit_moments("group", None, "unit", "x")
     times = draw_multiplicities(units, design, 5, 0)
     assert (times[:, :4].sum(axis=1) == 4).all()
     assert (times[:, 4:].sum(axis=1) == 4).all()

@@ -60,7 +60,7 @@ def open_embedding(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto"
         return _open_backed_view(adata, name, keys, called), engines.choose_engine(engine, None)
     values = _find_matrix(adata, name)
     who = engines.choose_engine(engine, values)
-    if dask.is_collection(values):
+    if engines.is_collection(values):
         by = {factor: keys.column(factor).combine_chunks() for factor in keys.column_names}
         return replace(dask.open_collection(values, by), name=called), who
     if _is_stored(values):

@@ -22,7 +22,6 @@ from crossfusion._base import (
     field_values,
     interval_text,
     label_text,
-    plain_number,
     shorten,
     warn,
 )
@@ -219,4 +218,4 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
 
 def _sum_by_group(design: Design, values: FloatArray) -> dict[Hashable, float]:
     totals = np.bincount(design.group, weights=values, minlength=len(design.labels)).tolist()
-    return {label: plain_number(total) for label, total in zip(design.labels, totals, strict=True)}
+    return {label: int(t) if t.is_integer() else t for label, t in zip(design.labels, totals, strict=True)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from crossfusion._base import NAN_OPTIONS, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
 from crossfusion.io import engines
-from crossfusion.io.engines import dask, spark
+from crossfusion.io.engines import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import finish_summary
 from crossfusion.io.sources import open_rows, open_source
@@ -84,7 +84,7 @@ def summarize(
     by = by if isinstance(by, Mapping | str) else names
     sources, joined = open_sources(source, by, vectors, manifest, on, engine)
     summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined)
-    return replace(suppress_small(summary, min_count, small), tags=known)
+    return replace(suppress_small(summary, min_count, small) if min_count else summary, tags=known)
 
 
 def open_sources(
@@ -92,7 +92,7 @@ def open_sources(
 ) -> tuple[Sequence[Any], ManifestJoin | None]:
     """Sources of whatever a user passes, with the factors that they have or that a manifest has for them."""
     if manifest is not None:
-        if dask.is_collection(source) or spark.is_frame(source):
+        if is_collection(source) or is_frame(source):
             raise InputError(
                 "manifest",
                 problem="goes with files and tables",

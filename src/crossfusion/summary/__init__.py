@@ -3,7 +3,7 @@
 from crossfusion.summary import storage
 from crossfusion.summary.append import WAIT_SECONDS, append_summary, check_appendable
 from crossfusion.summary.comparison import CorrectionComparison, compare_corrections, compare_summaries
-from crossfusion.summary.designs import (
+from crossfusion.summary.crossed_units import (
     MIN_CROSSED_SHARE,
     count_exchangeable_units,
     describe_exchange,

@@ -30,7 +30,6 @@ from crossfusion.inference import (
     rank_values,
     zero_rounding,
 )
-from crossfusion.summary.designs import make_design, make_unit_moments
 from crossfusion.summary.moment_table import Factors
 from crossfusion.summary.summary import Summary
 from crossfusion.summary.version_ranking import VersionRanking
@@ -218,8 +217,8 @@ def compare_summaries(
         return found
     asked = {
         name: (
-            make_design(summary, between, given),
-            make_unit_moments(summary, between, given, units, f"{arg('level')}"),
+            summary._make_design(between, given),
+            summary._make_unit_moments(between, given, units, f"{arg('level')}"),
         )
         for name, summary in methods.items()
     }

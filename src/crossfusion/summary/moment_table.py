@@ -9,6 +9,7 @@ import numpy as np
 from crossfusion._base import (
     MAX_LISTED_GROUPS,
     InputError,
+    arg,
     arrow,
     as_names,
     as_tags,
@@ -19,7 +20,8 @@ from crossfusion._base import (
     plain_number,
     shorten,
 )
-from crossfusion.fusion import FEATURES, Content, DisplayMixin, TextTable, data_frame
+from crossfusion.fusion import FEATURES, Content, Design, DisplayMixin, TextTable, data_frame
+from crossfusion.inference import UnitMoments
 from crossfusion.moments import Moments
 from crossfusion.summary import storage
 
@@ -128,6 +130,44 @@ class MomentTable(DisplayMixin):
         columns = {name: factors.to_array(self.keys.column(name)) for name in self.factors}
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}
         return data_frame(columns | moments)
+
+    def _make_design(self, between: Factors, given: Factors | None) -> Design:
+        """Make the design of the groups of `between` within the strata of `given`."""
+        compared, strata = self._check_names(between, "between"), as_names(given, "given")
+        both = set(compared) & set(strata)
+        if both:
+            raise InputError(
+                problem=f"{both.pop()!r} is in {arg('between')} and in {arg('given')}",
+                remedy="a factor can be compared or adjusted for",
+            )
+        cells = self.rollup([*compared, *strata])
+        group, groups = factors.encode(cells.keys.select(list(compared)))
+        stratum = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
+        return Design(cells.moments, group, stratum, factors.list_labels(groups))
+
+    def _make_unit_moments(
+        self, between: Factors, given: Factors | None, units: Factors | None, wanted: str
+    ) -> UnitMoments:
+        """Compute the moments of units in the cells of a design; `wanted` names what needs them in messages."""
+        compared, names = [*as_names(between, "between"), *as_names(given, "given")], as_names(units, "units")
+        if not names:
+            raise InputError(
+                problem=f"a summary has no rows, so {wanted} needs {arg('units')}",
+                remedy="name the factor of what is independent, such as the patient, or use cfd(x, labels=...,"
+                " level=...) and permutation_test(x, labels) on the rows",
+            )
+        self._check_factors(names)
+        both = {*names} & {*compared}
+        if both:
+            raise InputError(
+                problem=f"{both.pop()!r} is in {arg('units')} and in {arg('between')} or {arg('given')}",
+                remedy="units are what is repeated in them",
+            )
+        fine = self.rollup([*compared, *names])
+        factors.check_units(fine.keys, names)
+        cell, _ = factors.encode(fine.keys.select(compared))
+        unit, _ = factors.encode(fine.keys.select(list(names)))
+        return UnitMoments(fine.moments, cell, unit)
 
     def _check_names(self, value: Factors, name: str) -> tuple[str, ...]:
         """Names of factors, at least one."""

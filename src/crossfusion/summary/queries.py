@@ -41,7 +41,7 @@ from crossfusion.inference import (
     draw_multiplicities,
     run_unit_test,
 )
-from crossfusion.summary.designs import make_design, make_unit_moments, warn_about_few_crossed
+from crossfusion.summary.crossed_units import warn_about_few_crossed
 from crossfusion.summary.drift import Drift, compare_periods
 from crossfusion.summary.moment_table import Factors, MomentTable
 
@@ -85,11 +85,11 @@ class Queries(MomentTable):
         With pooled weights the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
         """
         check_level(level)
-        design = make_design(self, between, given)
+        design = self._make_design(between, given)
         fusion = fuse(design, weights=weights, dropped=self.dropped)
         if level is None and not as_names(units, "units"):
             return fusion
-        unit_moments = make_unit_moments(self, between, given, units, f"{arg('level')}")
+        unit_moments = self._make_unit_moments(between, given, units, f"{arg('level')}")
         return add_unit_errors(fusion, unit_moments, design, design.weights(weights), level)
 
     def pairwise(
@@ -140,12 +140,12 @@ class Queries(MomentTable):
         check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
             check_test_options(permutations, seed)
-        design = make_design(self, between, given)
+        design = self._make_design(between, given)
         result = compare_pairs(design, weights=weights)
         if level is None and permutations is None and not as_names(units, "units"):
             return result
-        unit_moments = make_unit_moments(
-            self, between, given, units, f"{arg('permutations' if level is None else 'level')}"
+        unit_moments = self._make_unit_moments(
+            between, given, units, f"{arg('permutations' if level is None else 'level')}"
         )
         result = add_limits(result, unit_moments, design, weights=weights, level=level)
         if permutations is None:
@@ -171,7 +171,7 @@ class Queries(MomentTable):
         dict
             A Fusion for each group.
         """
-        return compare_each_with_rest(make_design(self, between, given), weights=weights, dropped=self.dropped)
+        return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
 
     def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
         """Decompose the distance between nested groups by level.
@@ -216,7 +216,7 @@ class Queries(MomentTable):
         Attribution
             Contribution, share, and the distance without each feature or unit.
         """
-        design = make_design(self, between, given)
+        design = self._make_design(between, given)
         if not isinstance(over, str):
             raise InputError("over", over, "must be the name of a factor, or 'features'")
         if over == FEATURES:
@@ -294,8 +294,8 @@ class Queries(MomentTable):
         The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
         check_test_options(permutations, seed)
-        design = make_design(self, between, given)
-        unit_moments = make_unit_moments(self, between, given, units, "a test")
+        design = self._make_design(between, given)
+        unit_moments = self._make_unit_moments(between, given, units, "a test")
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
         return run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
 
@@ -338,8 +338,8 @@ class Queries(MomentTable):
         """
         check_whole(draws, "draws")
         check_seed(seed)
-        design = make_design(self, between, given)
-        unit_moments = make_unit_moments(self, between, given, units, "a bootstrap")
+        design = self._make_design(between, given)
+        unit_moments = self._make_unit_moments(between, given, units, "a bootstrap")
         times = draw_multiplicities(unit_moments, design, draws, seed)
         return compute_replicates(unit_moments, design, design.weights(weights), times)
 

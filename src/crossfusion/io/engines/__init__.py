@@ -6,8 +6,18 @@ from typing import Any
 
 from crossfusion._base import InputError, Spelling, arg
 from crossfusion.io.engines import dask, local, spark
+from crossfusion.io.engines.recognition import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduced
+
+__all__ = [
+    "ENGINES",
+    "choose_engine",
+    "is_collection",
+    "is_frame",
+    "open_distributed",
+    "run",
+]
 
 ENGINES = ("auto", "local", "dask", "spark")
 OTHER_ENGINES = Spelling(
@@ -20,7 +30,7 @@ def choose_engine(engine: Any, source: Any) -> Any:
     """The engine that is meant, which may be a Dask client; collections of Dask and Spark are for their own engine."""
     if engine not in ENGINES if isinstance(engine, str) else not hasattr(engine, "nthreads"):
         raise InputError("engine", engine, "is not a known engine", f"choose {', '.join(ENGINES)}, or {OTHER_ENGINES}")
-    kind = "dask" if dask.is_collection(source) else "spark" if spark.is_frame(source) else None
+    kind = "dask" if is_collection(source) else "spark" if is_frame(source) else None
     named = engine if isinstance(engine, str) else "dask"
     if kind is not None and named not in ("auto", kind):
         raise InputError(
@@ -32,7 +42,7 @@ def choose_engine(engine: Any, source: Any) -> Any:
 
 def open_distributed(source: Any, by: Any, vectors: Any, engine: Any) -> list[Any] | None:
     """What an engine reads by its own means, or None where the rows come from a source of ours."""
-    if dask.is_collection(source):
+    if is_collection(source):
         return [dask.open_collection(source, by, vectors)]
     if engine == "spark" and spark.is_table(source):
         with suppress(spark.UnknownTypeError):

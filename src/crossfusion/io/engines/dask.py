@@ -25,11 +25,11 @@ from crossfusion._base import (
     thread_count,
 )
 from crossfusion.io.engines import local
-from crossfusion.io.engines.dask_collections import DaskTasks, is_collection, make_keys, open_collection
+from crossfusion.io.engines.dask_collections import DaskTasks, make_keys, open_collection
 from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
 from crossfusion.io.sources.chunk import Source, merge_partitions
 
-__all__ = ["DaskTasks", "is_collection", "open_collection", "run"]
+__all__ = ["DaskTasks", "open_collection", "run"]
 
 FAN_IN = 8  # moments that a task merges
 TASKS_PER_THREAD = 8  # of each thread, at most, so that few moments travel however many parts a file has

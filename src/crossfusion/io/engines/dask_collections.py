@@ -1,6 +1,5 @@
 """Dask arrays and data frames as tasks, each of which reduces a chunk or a partition where it lies."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from crossfusion._base import InputError, arg, as_names, as_rows, check_known, check_length, factors
+from crossfusion.io.engines.recognition import is_collection
 from crossfusion.io.reduction import Reduced, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.vector_columns import choose_columns, find_vectors, make_chunk
@@ -29,11 +29,6 @@ class DaskTasks:
     graph: Mapping[Any, Any]
     leaves: Sequence[Any]
     rows: int | None = None  # None: known only after they are made
-
-
-def is_collection(source: Any) -> bool:
-    """Whether Dask would have to make these rows first; who passes them has imported Dask already."""
-    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(source))
 
 
 def open_collection(source: Any, by: Any, vectors: Any = None) -> DaskTasks:

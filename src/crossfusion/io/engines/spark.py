@@ -18,6 +18,7 @@ from typing import Any
 from crossfusion._base import EngineError, InputError, arg, as_names
 from crossfusion.io.engines import local
 from crossfusion.io.engines import spark_tables as tables
+from crossfusion.io.engines.recognition import is_frame
 from crossfusion.io.engines.spark_tasks import (
     SCHEMA,
     Message,
@@ -50,13 +51,12 @@ class SparkTable:
     rows: None = None  # known only after they are made
 
 
-is_frame = tables.is_frame
 UnknownTypeError = tables.UnknownTypeError
 
 
 def is_table(source: Any) -> bool:
     """Whether Spark reads this by itself: a DataFrame, or paths of Parquet data."""
-    return tables.is_frame(source) or bool(tables.parquet_paths(source))
+    return is_frame(source) or bool(tables.parquet_paths(source))
 
 
 def open_table(source: Any, by: Any, vectors: Any = None) -> SparkTable:

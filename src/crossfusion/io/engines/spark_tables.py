@@ -28,11 +28,6 @@ class UnknownTypeError(FileError):
     """Data of types that Spark does not have, which executors can read by our own means."""
 
 
-def is_frame(source: Any) -> bool:
-    """Whether this is a Spark DataFrame, of this process or of Spark Connect."""
-    return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
-
-
 def parquet_paths(source: Any) -> list[str]:
     """Paths of Parquet files or folders, which Spark reads by itself; none where the source is anything else."""
     entries = source if isinstance(source, list | tuple) else [source]

@@ -225,7 +225,7 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
     """
     from benchmarks import coverage
 
-    with show_progress("drawing", coverage.count(quick=quick), "points") as progress:
+    with show_progress("drawing", coverage.count_points(quick=quick), "points") as progress:
         found = coverage.run(out, quick=quick, draws=draws, workers=workers, progress=progress)
     if as_json:
         show_json(found)

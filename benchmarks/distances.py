@@ -99,7 +99,7 @@ def _sinkhorn(repeats: int) -> list[list[str]]:
     rows = []
     for peer, plan, aim in [*_geomloss_plans(clouds, squares), _pot_plan(squares), _finer_plan(clouds, repeats)]:
         equal = max(TOLERANCE, plan.error)
-        ours = _timed(partial(_own_plan, clouds, equal), repeats)
+        ours = _time(partial(_own_plan, clouds, equal), repeats)
         rows.append(_sinkhorn_row(clouds, peer, ours, plan, aim))
     return rows
 
@@ -115,7 +115,7 @@ def _sinkhorn_row(clouds: Clouds, peer: str, ours: Plan, theirs: Plan, aim: str)
     )
 
 
-def _timed(work: Callable[[], tuple[float, float]], repeats: int) -> Plan:
+def _time(work: Callable[[], tuple[float, float]], repeats: int) -> Plan:
     """Best time of a solver that returns cost and marginal error."""
     found: list[tuple[float, float]] = []
     seconds = best_times({"": lambda: found.append(work())}, repeats)[""]
@@ -128,7 +128,7 @@ def _own_plan(clouds: Clouds, tolerance: float) -> tuple[float, float]:
 
 
 def _finer_plan(clouds: Clouds, repeats: int) -> tuple[str, Plan, str]:
-    plan = _timed(lambda: _own_plan(clouds, TOLERANCE / 10), repeats)
+    plan = _time(lambda: _own_plan(clouds, TOLERANCE / 10), repeats)
     return f"itself, tolerance {TOLERANCE / 10:g}", plan, "error ≤ 1e-3"
 
 
@@ -178,7 +178,7 @@ def _pot_plan(squares: FloatArray) -> tuple[str, Plan, str]:
         )
         return _quality(plan, squares)
 
-    return f"POT sinkhorn_log, {ITERATIONS} iterations", _timed(work, 1), "≥ 50 at equal errors"
+    return f"POT sinkhorn_log, {ITERATIONS} iterations", _time(work, 1), "≥ 50 at equal errors"
 
 
 # The others compute the same number on both sides

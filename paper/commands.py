@@ -72,7 +72,7 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
     if experiment and experiment != ["all"]:
         given["experiments"] = tuple(experiment)
     settings = study.Settings.quick(**given) if quick else study.Settings(**given)
-    with show_progress("measuring", study.count(settings), "pairs") as progress:
+    with show_progress("measuring", study.count_pairs(settings), "pairs") as progress:
         table = study.run(out, settings, workers=workers, progress=progress)
     written = [*study.write_tables(out), *study.write_figures(out)]
     click.echo(f"{table.num_rows:,} pairs in {out / 'trials.parquet'}")

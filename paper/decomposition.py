@@ -40,14 +40,14 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
     tell = progress or (lambda _: None)
     make_folder(out)
     tell("decomposition: clouds, plan and sweeps")
-    a, b = clouds(seed)
+    a, b = draw_clouds(seed)
     found: dict[str, Any] = {
         "version": __version__,
         "seed": seed,
         "rows": ROWS,
-        "example": parts(a, b),
-        "displacement": _sweep(DISPLACEMENTS, lambda step: parts(a, _moved(a, b, step))),
-        "deformation": _sweep(DEFORMATIONS, lambda step: parts(a, _deformed(a, b, step))),
+        "example": measure_parts(a, b),
+        "displacement": _sweep(DISPLACEMENTS, lambda step: measure_parts(a, _move(a, b, step))),
+        "deformation": _sweep(DEFORMATIONS, lambda step: measure_parts(a, _deform(a, b, step))),
     }
     write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
     tell("decomposition: figure")
@@ -89,7 +89,7 @@ def _is_sweep(steps: Any) -> bool:
     return bool(values.size and np.isfinite(values).all() and (values >= 0).all() and (values[:, 2] > 0).all())
 
 
-def clouds(seed: int) -> tuple[FloatArray, FloatArray]:
+def draw_clouds(seed: int) -> tuple[FloatArray, FloatArray]:
     """Two clouds in the plane: a tilted ellipse, and a crescent some way off.
 
     Parameters
@@ -110,7 +110,7 @@ def clouds(seed: int) -> tuple[FloatArray, FloatArray]:
     return ellipse - ellipse.mean(axis=0), crescent - crescent.mean(axis=0) + SHIFT
 
 
-def parts(a: FloatArray, b: FloatArray) -> dict[str, float]:
+def measure_parts(a: FloatArray, b: FloatArray) -> dict[str, float]:
     """Both parts of the squared distance, and the distance computed without them.
 
     Parameters
@@ -132,13 +132,13 @@ def parts(a: FloatArray, b: FloatArray) -> dict[str, float]:
     }
 
 
-def _moved(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
+def _move(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
     """The second cloud with its mean at a distance from the first one's."""
     moved: FloatArray = b - b.mean(axis=0) + a.mean(axis=0) + step * SHIFT / np.linalg.norm(SHIFT)
     return moved
 
 
-def _deformed(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
+def _deform(a: FloatArray, b: FloatArray, step: float) -> FloatArray:
     """A cloud on the way from the first one's shape to the second one's, with the mean of the second."""
     plan = transport_plan(a - a.mean(axis=0), b - b.mean(axis=0))
     partner = (b - b.mean(axis=0))[plan.argmax(axis=1)]

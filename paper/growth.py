@@ -38,7 +38,7 @@ MEASURES: Mapping[str, Measure] = {
 }
 
 
-def exponents(table: "pa.Table", sweep: str = "rows") -> dict[str, float]:
+def fit_exponents(table: "pa.Table", sweep: str = "rows") -> dict[str, float]:
     """Power of the rows (or features) with which each measure's time grows.
 
     Parameters
@@ -101,7 +101,7 @@ def curve(table: "pa.Table", measure: str, sweep: str = "rows") -> tuple[NDArray
     return np.array([row[sweep] for row in rows], float), np.array([row["seconds"] for row in rows], float)
 
 
-def text(table: "pa.Table") -> str:
+def render_markdown(table: "pa.Table") -> str:
     """Markdown of ratios and exponents: seconds belong to one machine, ratios less so.
 
     Parameters
@@ -118,7 +118,7 @@ def text(table: "pa.Table") -> str:
     grid = sorted({row["rows"] for row in rows})
     shown = [n for n in grid if math.log10(n).is_integer()]
     ratio = {(row["measure"], row["rows"]): row["ratio"] for row in rows}
-    power, width = exponents(table), exponents(table, "dim")
+    power, width = fit_exponents(table), fit_exponents(table, "dim")
     lines = [
         f"# Time against rows, {rows[0]['dim']} features",
         "",
@@ -160,7 +160,7 @@ def draw(table: "pa.Table") -> Any:
     """
     drawn = figure(10, 6)
     axes = drawn.subplots()
-    power = exponents(table)
+    power = fit_exponents(table)
     for name, measure in MEASURES.items():
         size, seconds = curve(table, name)
         in_paper = measure.complexity != "–"

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from crossfusion import FileError, __version__, distances
 from crossfusion.study import figure_style, make_folder, save_figure, write_table, write_text
 from paper.checks import check_positive, check_seed, check_whole
-from paper.growth import MEASURES, curve, draw, exponents, text
+from paper.growth import MEASURES, curve, draw, fit_exponents, render_markdown
 from paper.timing import LEAST, best_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MEASURES", "QUICK", "curve", "exponents", "is_feasible", "read", "run", "sizes"]
+__all__ = ["MEASURES", "QUICK", "curve", "fit_exponents", "is_feasible", "read", "run", "sizes"]
 
 QUICK: Mapping[str, Any] = {"largest": 10**4, "cap": 0.5}  # parameters of `run` for a first look
 SMALLEST = 100
@@ -72,7 +72,7 @@ def run(
     points += _others_over_features(points, cap, seed, tell)
     table = _table(points, dim, cap)
     write_table(out / "runtime.parquet", table)
-    write_text(out / "runtime.md", text(table))
+    write_text(out / "runtime.md", render_markdown(table))
     with figure_style():
         save_figure(draw(table), out, "runtime")
     return table
@@ -130,13 +130,13 @@ def _over_rows(dim: int, cap: float, largest: int, seed: int, tell: Callable[[st
     for rows in sizes(largest):
         active = {name: times for name, times in active.items() if is_feasible(name, times, rows, cap)}
         tell(f"runtime: {rows:,} rows, {', '.join(MEASURES[name].title for name in active)}")
-        best = _timed({name: partial(distances[name], a[:rows], b[:rows]) for name in active}, cap / 5)
+        best = _time_measures({name: partial(distances[name], a[:rows], b[:rows]) for name in active}, cap / 5)
         for name, seconds in best.items():
             active[name][rows] = seconds
             yield {"sweep": "rows", "measure": name, "rows": rows, "dim": dim, "seconds": seconds}
 
 
-def _timed(calls: Mapping[str, Callable[[], Any]], budget: float) -> dict[str, float]:
+def _time_measures(calls: Mapping[str, Callable[[], Any]], budget: float) -> dict[str, float]:
     """Best times of at least two calls each, as the next point is predicted from them."""
     best = best_of(calls, budget)
     single = [name for name, seconds in best.items() if seconds >= LEAST * budget]  # which sat out after the first

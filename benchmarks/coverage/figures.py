@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.coverage.plan import POWER
 from benchmarks.coverage.promises import CLEAR, LEAST, LEVEL, MOST, SIZE, band
-from benchmarks.coverage.tables import noise_text, patients_text, points_of, rows_text
+from benchmarks.coverage.tables import list_points, noise_text, patients_text, rows_text
 from crossfusion.study import figure, figure_style, save_figure
 from paper.checks import load_library
 
@@ -59,7 +59,7 @@ def draw_coverage(result: Mapping[str, Any]) -> Any:
         label = noise_text({"family": family})
         _scatter(rows, points, "coverage", color=colour, marker=marker, alpha=0.75, linewidths=0, label=label)
     rows.legend(loc="lower center", ncols=3, fontsize=9.5, columnspacing=1.2, handletextpad=0.3)
-    points = points_of(result, "units")
+    points = list_points(result, "units")
     _axes(units, "Rows of 20 patients a group", (-0.02, 1.02), 1.0, LEAST["units"])
     _scatter(units, points, "coverage", color=BLUE, marker="o", alpha=0.75, linewidths=0, label="patients as units")
     naive = {"facecolors": "none", "edgecolors": ORANGE, "marker": "D", "linewidths": 1.2}

@@ -9,7 +9,7 @@ import numpy as np
 import crossfusion as cf
 from benchmarks.coverage.noise import Rows
 from benchmarks.coverage.plan import Task
-from benchmarks.coverage.promises import LEVEL, SIZE, error_of
+from benchmarks.coverage.promises import LEVEL, SIZE, standard_error
 from paper.arrays import FloatArray
 
 PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
@@ -20,7 +20,7 @@ def measure(task: Task, draws: int) -> list[dict[str, Any]]:
     return (_tests if task.test else _intervals)(task, task.draws(draws))
 
 
-def _drawn(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float, ...]]) -> FloatArray:
+def _draw_answers(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float, ...]]) -> FloatArray:
     """Answers for each draw and each distance; the same noise serves for all distances."""
     population = task.population
     seeds = np.random.SeedSequence([zlib.crc32(repr(population).encode()), len(task.test)])
@@ -44,7 +44,7 @@ def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
             return (*_answer(cf.cfd(rows, **options)), np.nan, np.nan)
         return _answer(cf.cfd(rows, units=unit, **options)) + _answer(cf.cfd(rows, **options))[:2]
 
-    found = _drawn(task, draws, ask)
+    found = _draw_answers(task, draws, ask)
     return [
         {"column": column} | _point(distance, found[:, k])
         for k, (column, distance) in enumerate(zip(task.columns, task.distances, strict=True))
@@ -67,7 +67,7 @@ def _point(distance: float, found: FloatArray) -> dict[str, Any]:
         "distance": distance,
         "draws": draws,
         "coverage": coverage,
-        "error": error_of(coverage, draws),
+        "error": standard_error(coverage, draws),
         "below": below / draws,
         "above": above / draws,
         "ratio": distance / float(stderr.mean()),
@@ -91,8 +91,8 @@ def _tests(task: Task, draws: int) -> list[dict[str, Any]]:
     def ask(rows: Rows, number: int) -> tuple[float, ...]:
         return (test(rows, seed=number, **options).pvalue,)
 
-    rejected = np.mean(_drawn(task, draws, ask)[:, :, 0] <= SIZE, axis=0).tolist()
+    rejected = np.mean(_draw_answers(task, draws, ask)[:, :, 0] <= SIZE, axis=0).tolist()
     return [
-        {"distance": distance, "draws": draws, "rejected": share, "error": error_of(share, draws)}
+        {"distance": distance, "draws": draws, "rejected": share, "error": standard_error(share, draws)}
         for distance, share in zip(task.distances, rejected, strict=True)
     ]

@@ -40,7 +40,7 @@ def bounds(section: str, point: Mapping[str, Any]) -> tuple[float, float] | None
     return (least, most) if draws >= FULL else (band(draws, least)[0], band(draws, most)[1])
 
 
-def judged(section: str, point: Mapping[str, Any]) -> dict[str, Any]:
+def judge(section: str, point: Mapping[str, Any]) -> dict[str, Any]:
     """The bounds of a point and whether its share keeps them; nothing where nothing is promised."""
     found = bounds(section, point)
     if found is None:
@@ -74,6 +74,6 @@ def band(draws: int, share: float) -> tuple[float, float]:
     return int(np.searchsorted(below, tail)) / draws, int(np.searchsorted(below, 1 - tail)) / draws
 
 
-def error_of(share: float, draws: int) -> float:
+def standard_error(share: float, draws: int) -> float:
     """Standard error of a measured share."""
     return math.sqrt(share * (1 - share) / draws)

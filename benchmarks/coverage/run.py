@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.coverage import figures, plan, tables
 from benchmarks.coverage.measure import measure
 from benchmarks.coverage.plan import Task
-from benchmarks.coverage.promises import FULL, judged
+from benchmarks.coverage.promises import FULL, judge
 from crossfusion.study import compute_all, figure, make_folder, worker_count, write_text
 from paper.checks import check_whole
 
@@ -70,7 +70,7 @@ def run(
     return _conclude(out, found, number)
 
 
-def count(*, quick: bool = False) -> int:
+def count_points(*, quick: bool = False) -> int:
     """Number of points of the study."""
     return sum(len(task.distances) for task in (plan.quick() if quick else plan.full()))
 
@@ -80,13 +80,13 @@ def _conclude(out: Path, found: dict[Task, list[dict[str, Any]]], draws: int) ->
     designs = [
         {"section": task.section, "test": task.test, "told": task.told}
         | asdict(task.population)
-        | {"points": [point | judged(task.section, point) for point in points]}
+        | {"points": [point | judge(task.section, point) for point in points]}
         for task, points in found.items()
     ]
     holds = all(point.get("holds", True) for design in designs for point in design["points"])
     result = {"draws": draws, "all_hold": holds, "designs": designs}
     write_text(out / "coverage.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    write_text(out / "coverage.md", tables.text(result))
+    write_text(out / "coverage.md", tables.render_tables(result))
     figures.write(out, result)
     return result
 

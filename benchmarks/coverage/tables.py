@@ -13,7 +13,7 @@ NOISE = {"t5": "t₅", "elliptical t5": "t₅, elliptical"}
 Design = Mapping[str, Any]
 
 
-def text(result: Mapping[str, Any]) -> str:
+def render_tables(result: Mapping[str, Any]) -> str:
     """All tables.
 
     Parameters
@@ -49,14 +49,14 @@ def summary(result: Mapping[str, Any]) -> list[list[str]]:
     list of lists of str
         A row a promise: what, its bounds, the number of points, the lowest and the highest share, how many hold.
     """
-    rows = points_of(result, "rows")
+    rows = list_points(result, "rows")
     clear = [point for point in rows if point["ratio"] > CLEAR]
     low, high = band(result["draws"], SIZE)
     found = [
         ("intervals, independent rows", f"≥ {LEAST['rows']:.0%}", rows, "coverage"),
         (f"the same, distance > {CLEAR:g} standard errors", f"{LEAST['rows']:.0%} to {MOST:.0%}", clear, "coverage"),
-        ("intervals, rows of patients", f"≥ {LEAST['units']:.0%}", points_of(result, "units"), "coverage"),
-        ("tests at 5 %", f"{100 * low:.1f} to {100 * high:.1f} %", points_of(result, "level"), "rejected"),
+        ("intervals, rows of patients", f"≥ {LEAST['units']:.0%}", list_points(result, "units"), "coverage"),
+        ("tests at 5 %", f"{100 * low:.1f} to {100 * high:.1f} %", list_points(result, "level"), "rejected"),
     ]
     return [
         [
@@ -75,7 +75,7 @@ def summary(result: Mapping[str, Any]) -> list[list[str]]:
 SUMMARY = ["promise", "share", "points", "lowest", "highest", "hold"]
 
 
-def points_of(result: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
+def list_points(result: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
     """The points of a section."""
     return [point for design in _of(result, section) for point in design["points"]]
 
@@ -114,14 +114,14 @@ def _level(designs: Sequence[Design], draws: int) -> str:
     low, high = band(draws, SIZE)
     note = f"Chance lets a test of 5 % reject in {100 * low:.1f} to {100 * high:.1f} % of {draws:,} draws (99.9 %)."
     header = ["noise", "rows", "features", "", "exchanged", "rejects"]
-    cells = [[*_population(design), exchanged(design), *_rejected(design)] for design in designs]
+    cells = [[*_population(design), describe_test(design), *_rejected(design)] for design in designs]
     return _section("Tests of groups that are not apart", note, header, cells, 1)
 
 
 def _limits(designs: Sequence[Design]) -> str:
     note = "Nothing is promised here. The test of dispersion is asked about groups that are apart, of equal spread."
     header = ["test", "noise", "rows", "features", "", "exchanged", "rejects"]
-    cells = [[design["test"], *_population(design), exchanged(design), *_rejected(design)] for design in designs]
+    cells = [[design["test"], *_population(design), describe_test(design), *_rejected(design)] for design in designs]
     return _section("Where tests do not hold, and the test of dispersion", note, header, cells, 1)
 
 
@@ -171,7 +171,7 @@ def _rest(design: Design) -> str:
     return "; ".join(filter(None, parts))
 
 
-def exchanged(design: Design) -> str:
+def describe_test(design: Design) -> str:
     """What a test exchanges."""
     return {"": "rows", "units": "patients", "pairs": "within patients"}[design["told"]]
 

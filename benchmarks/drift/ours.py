@@ -10,7 +10,7 @@ import crossfusion as cf
 RATE = 0.01
 
 
-def fitted(reference: Any) -> Callable[[Any], bool]:
+def fit(reference: Any) -> Callable[[Any], bool]:
     """From the reference's rows (periods, rows, features) to a function of the rows of a window."""
     periods, rows, dim = reference.shape
     known = cf.summarize(reference.reshape(-1, dim), by={"period": np.repeat(np.arange(periods), rows)})
@@ -25,4 +25,4 @@ def fitted(reference: Any) -> Callable[[Any], bool]:
 if __name__ == "__main__":
     from harness import main
 
-    main({"crossfusion, alarm=0.01": fitted}, by_period=True)
+    main({"crossfusion, alarm=0.01": fit}, by_period=True)

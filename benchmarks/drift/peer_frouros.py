@@ -9,7 +9,7 @@ import numpy as np
 PERMUTATIONS = 99  # so that p ≤ 0.01 has a probability of exactly 1 in 100
 
 
-def fitted(reference: Any) -> Callable[[Any], bool]:
+def fit(reference: Any) -> Callable[[Any], bool]:
     """From the reference's rows to a function of the rows of a window."""
     from frouros.callbacks import PermutationTestDistanceBased
     from frouros.detectors.data_drift import MMD
@@ -30,4 +30,4 @@ def fitted(reference: Any) -> Callable[[Any], bool]:
 if __name__ == "__main__":
     from harness import main
 
-    main({"frouros, MMD, 99 permutations": fitted})
+    main({"frouros, MMD, 99 permutations": fit})

@@ -76,7 +76,7 @@ def side_by_side(
     say = tell or (lambda _: None)
     rows, missing = [], []
     with TemporaryDirectory() as place:
-        paths = [_written(Path(place), name, number) for name in KINDS]
+        paths = [_write_streams(Path(place), name, number) for name in KINDS]
         say("crossfusion")
         ours = _run(Path(sys.executable), "ours.py", paths)
         found = dict(ours)
@@ -97,7 +97,7 @@ def side_by_side(
     return {"title": title, "header": PEERS, "rows": rows, "missing": missing}
 
 
-def _written(folder: Path, name: str, number: int) -> str:
+def _write_streams(folder: Path, name: str, number: int) -> str:
     path = folder / f"{name}.npy"
     np.save(path, np.array([KINDS[name].draw([seed, list(KINDS).index(name)]) for seed in range(number)]))
     return str(path)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.integration import times, values
-from benchmarks.integration.cells import Cells, corrected, made_up, real
+from benchmarks.integration.cells import Cells, add_corrections, read_cells, simulate_cells
 from crossfusion._base import thread_count
 from paper.checks import check_known, check_positive
 
@@ -50,18 +50,18 @@ def run(
     say = tell or (lambda _: None)
     found: dict[str, Any] = {}
     if "values" in only:
-        found["values"] = _values(real(data) or made_up(2000), plot, say)
+        found["values"] = _values(read_cells(data) or simulate_cells(2000), plot, say)
     if "times" in only:
         sizes = QUICK if quick else SIZES
         title = f"Time of each metric over that of crossfusion.anndata.cfd, {thread_count()} threads"
-        rows = times.measured(sizes, cap, say)
+        rows = times.measure_times(sizes, cap, say)
         found["times"] = {"title": title, "header": times.header(sizes), "rows": rows, "note": times.note(cap)}
     return found
 
 
 def _values(cells: Cells, plot: Callable[[Any], None] | None, say: Callable[[str], None]) -> dict[str, Any]:
     say("correcting")
-    adata = corrected(cells)
+    adata = add_corrections(cells)
     board = values.leaderboard(adata)
     if plot is not None:
         plot(board)

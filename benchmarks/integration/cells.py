@@ -26,7 +26,7 @@ class Cells:
     label: NDArray[Any]
 
 
-def real(folder: Path | None) -> Cells | None:
+def read_cells(folder: Path | None) -> Cells | None:
     """The cells of sc_mixology, where the folder has them."""
     path = None if folder is None else folder / "sc_mixology.parquet"
     if path is None or not path.is_file():
@@ -39,7 +39,7 @@ def real(folder: Path | None) -> Cells | None:
     return Cells("sc_mixology", x, batch, label)
 
 
-def made_up(number: int, seed: int = 0) -> Cells:
+def simulate_cells(number: int, seed: int = 0) -> Cells:
     """Cells of ten types in five batches of unequal mix, shifted by what they are and where they come from."""
     draw = np.random.default_rng(seed)
     batch = draw.integers(0, BATCHES, number)
@@ -51,7 +51,7 @@ def made_up(number: int, seed: int = 0) -> Cells:
     return Cells("made-up cells", x, np.array([f"b{k}" for k in range(BATCHES)])[batch], label)
 
 
-def annotated(cells: Cells, **embeddings: Any) -> Any:
+def make_anndata(cells: Cells, **embeddings: Any) -> Any:
     """An AnnData of cells, with embeddings in its obsm."""
     anndata = load_library("anndata", "anndata", "anndata", PURPOSE)
     frame = load_library("pandas", "pandas", "pandas", PURPOSE)
@@ -62,8 +62,8 @@ def annotated(cells: Cells, **embeddings: Any) -> Any:
     return adata
 
 
-def corrected(cells: Cells) -> Any:
+def add_corrections(cells: Cells) -> Any:
     """An AnnData of cells as they are, and after each correction that is installed."""
     chosen = [name for name in METHODS if name != "harmony" or find_spec("harmonypy") is not None]
     made = {name: correct(cells.x, cells.batch, name).astype(np.float32) for name in chosen}
-    return annotated(cells, X_pca=cells.x, **{f"X_{name}": rows for name, rows in made.items()})
+    return make_anndata(cells, X_pca=cells.x, **{f"X_{name}": rows for name, rows in made.items()})

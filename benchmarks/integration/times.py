@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 
-from benchmarks.integration.cells import annotated, made_up
+from benchmarks.integration.cells import make_anndata, simulate_cells
 from benchmarks.integration.peers import METRICS, Metric
 from crossfusion import CrossfusionError
 from crossfusion.anndata import cfd
@@ -30,7 +30,7 @@ def note(cap: float) -> str:
     )
 
 
-def measured(
+def measure_times(
     sizes: Sequence[int], cap: float, say: Callable[[str], None], metrics: Mapping[str, Metric] = METRICS
 ) -> list[list[str]]:
     """A row a metric, and one of our own growth."""
@@ -55,8 +55,8 @@ class _Ours:
     """Our side on so many cells: the best of all times so far."""
 
     def __init__(self, size: int) -> None:
-        cells = made_up(size)
-        self._adata = annotated(cells, X_pca=cells.x)
+        cells = simulate_cells(size)
+        self._adata = make_anndata(cells, X_pca=cells.x)
         self.best = ENDED
 
     def again(self) -> None:
@@ -81,7 +81,7 @@ def _theirs(
         for size in sizes:
             say(f"{name}, {size:,} cells")
             ours[size].again()
-            found[size] = _asked(here, size, cap)
+            found[size] = _ask(here, size, cap)
             ours[size].again()
             if found[size] == ENDED:
                 break
@@ -91,7 +91,7 @@ def _theirs(
     return found
 
 
-def _asked(here: Connection, size: int, cap: float) -> float:
+def _ask(here: Connection, size: int, cap: float) -> float:
     """Seconds that the other process needs for so many cells."""
     try:
         here.send(size)
@@ -110,10 +110,10 @@ def _asked(here: Connection, size: int, cap: float) -> float:
 
 def _serve(work: Metric, pipe: Connection) -> None:
     """Do what is asked for, in a process of its own: make cells, say so, measure, tell the seconds."""
-    small = made_up(WARM)
+    small = simulate_cells(WARM)
     work(small.x, small.x, small.batch, small.label)
     while True:
-        cells = made_up(pipe.recv())
+        cells = simulate_cells(pipe.recv())
         pipe.send("ready")
         start = time.perf_counter()
         work(cells.x, cells.x, cells.batch, cells.label)

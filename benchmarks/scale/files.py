@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from paper.checks import load_library
 
 SITES = 8
-STRETCH = 64 * 2**20  # bytes written at a time
+CHUNK_BYTES = 64 * 2**20  # bytes written at a time
 CHUNK = 4 * 2**20  # bytes of a chunk in HDF5 and Zarr
 
-Stretch = tuple[NDArray[np.float32], NDArray[np.int64]]
+Chunk = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
-def stretches(gigabytes: float, dim: int) -> Iterator[Stretch]:
+def iterate_chunks(gigabytes: float, dim: int) -> Iterator[Chunk]:
     """Rows and their sites; the same noise again and again, since drawing it would take longer than writing it."""
-    number, step = rows_of(gigabytes, dim), max(1, STRETCH // (4 * dim))
+    number, step = count_rows(gigabytes, dim), max(1, CHUNK_BYTES // (4 * dim))
     draw = np.random.default_rng(0)
     noise = draw.standard_normal((min(step, number), dim), dtype=np.float32)
     site = draw.integers(0, SITES, len(noise))
@@ -27,17 +27,17 @@ def stretches(gigabytes: float, dim: int) -> Iterator[Stretch]:
         yield noise[:size], site[:size]
 
 
-def rows_of(gigabytes: float, dim: int) -> int:
+def count_rows(gigabytes: float, dim: int) -> int:
     """Number of rows."""
     return max(1000, int(gigabytes * 1e9 / (4 * dim)))
 
 
 def write_npy(path: Path, gigabytes: float, dim: int) -> None:
     """One .npy file."""
-    shape = {"descr": "<f4", "fortran_order": False, "shape": (rows_of(gigabytes, dim), dim)}
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (count_rows(gigabytes, dim), dim)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, shape)
-        for part, _ in stretches(gigabytes, dim):
+        for part, _ in iterate_chunks(gigabytes, dim):
             part.tofile(file)
 
 
@@ -48,7 +48,7 @@ def write_parquet(path: Path, gigabytes: float, dim: int) -> None:
 
     schema = pa.schema([("site", pa.int64()), ("vector", pa.list_(pa.float32(), dim))])
     with pq.ParquetWriter(path, schema) as writer:
-        for rows, site in stretches(gigabytes, dim):
+        for rows, site in iterate_chunks(gigabytes, dim):
             vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), dim)
             writer.write_table(pa.table({"site": site, "vector": vectors}, schema))
 
@@ -61,7 +61,7 @@ def write_wide(path: Path, gigabytes: float, dim: int) -> None:
     names = [f"dim_{k}" for k in range(dim)]
     schema = pa.schema([("site", pa.int64()), *((name, pa.float32()) for name in names)])
     with pq.ParquetWriter(path, schema) as writer:
-        for rows, site in stretches(gigabytes, dim):
+        for rows, site in iterate_chunks(gigabytes, dim):
             columns = {name: np.ascontiguousarray(rows[:, k]) for k, name in enumerate(names)}
             writer.write_table(pa.table({"site": site, **columns}, schema))
 
@@ -81,11 +81,11 @@ def write_zarr(path: Path, gigabytes: float, dim: int) -> None:
 
 
 def _fill(create: Any, gigabytes: float, dim: int) -> None:
-    number, chunk = rows_of(gigabytes, dim), max(1, CHUNK // (4 * dim))
+    number, chunk = count_rows(gigabytes, dim), max(1, CHUNK // (4 * dim))
     rows = create("vector", shape=(number, dim), chunks=(min(number, chunk), dim), dtype="f4")
     sites = create("site", shape=(number,), chunks=(min(number, 2**16),), dtype="i8")
     start = 0
-    for part, site in stretches(gigabytes, dim):
+    for part, site in iterate_chunks(gigabytes, dim):
         rows[start : start + len(part)] = part
         sites[start : start + len(part)] = site
         start += len(part)

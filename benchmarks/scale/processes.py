@@ -70,7 +70,7 @@ def _spark(folder: Path, path: Path, gigabytes: float, dim: int, repeats: int) -
     """What a row costs beyond the fixed cost of a job, which a hundredth of the rows shows."""
     few = folder / "few.parquet"
     files.write_parquet(few, gigabytes / 100, dim)
-    rows, less = files.rows_of(gigabytes, dim), files.rows_of(gigabytes / 100, dim)
+    rows, less = files.count_rows(gigabytes, dim), files.count_rows(gigabytes / 100, dim)
     threads = thread_count()
     with ExitStack() as stack:
         stack.callback(_session(threads).stop)

@@ -109,7 +109,7 @@ def _zarr(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[s
 def _drain(store: Any, threads: int = 1) -> None:
     """Read both arrays by runs of whole chunks."""
     rows, sites = store["vector"], store["site"]
-    step = max(1, files.STRETCH // rows.chunks[0] // (4 * rows.shape[1])) * rows.chunks[0]
+    step = max(1, files.CHUNK_BYTES // rows.chunks[0] // (4 * rows.shape[1])) * rows.chunks[0]
 
     def read(start: int) -> None:
         rows[start : start + step]

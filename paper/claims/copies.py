@@ -23,7 +23,7 @@ ROWS, TRIALS = 300, 5
 SECOND = f" If not throughout, also with B a moved copy of A ({ROWS} rows, {TRIALS} trials)."
 
 
-def study(choices: Settings, *, rows: int = ROWS, trials: int = TRIALS) -> "pa.Table":
+def run_copies(choices: Settings, *, rows: int = ROWS, trials: int = TRIALS) -> "pa.Table":
     """Three experiments with moved copies, in the columns of the synthetic study.
 
     Parameters
@@ -61,7 +61,7 @@ def _pairs(
     orders = [rng.permutation(size) for _ in range(2)]
     far = [choices.tau * rng.standard_normal((size, dim)) for _ in range(2)]
     for level in choices.levels(experiment):
-        pair = _moved(centre, noise, **_factors(choices, experiment, level))
+        pair = _move(centre, noise, **_factors(choices, experiment, level))
         count = round(level * size / 100) if experiment == "outliers" else 0
         for rows, order, others in zip(pair, orders, far, strict=True):
             rows[order[:count]] = others[:count]
@@ -76,7 +76,7 @@ def _factors(choices: Settings, experiment: str, level: float) -> dict[str, Any]
     return {"sigma": choices.sigma, "delta": choices.base_delta}
 
 
-def _moved(centre: FloatArray, noise: FloatArray, *, sigma: float, delta: float) -> tuple[FloatArray, FloatArray]:
+def _move(centre: FloatArray, noise: FloatArray, *, sigma: float, delta: float) -> tuple[FloatArray, FloatArray]:
     a = centre + sigma * noise
     b = a.copy()
     b[:, 0] += delta

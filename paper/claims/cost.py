@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from paper import runtime
 from paper.claims.evidence import Evidence
-from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, check, verdict_of
+from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, check, decide
 from paper.claims.outcomes import Outcome, above, opposite, small
 
 SLACK = 0.3  # between a fitted exponent and a stated one
@@ -29,7 +29,7 @@ def linear_time(evidence: Evidence) -> Finding:
     """Exponents of CFD."""
     powers = {"rows": _power(evidence, "cfd"), "features": _power(evidence, "cfd", "dim")}
     outcomes = {name: small(power - 1, 0, SLACK) for name, power in powers.items()}
-    return verdict_of(outcomes, ", ".join(f"{name}{_raised(power)}" for name, power in powers.items()))
+    return decide(outcomes, ", ".join(f"{name}{_raised(power)}" for name, power in powers.items()))
 
 
 def _power(evidence: Evidence, measure: str, sweep: str = "rows") -> float:
@@ -63,7 +63,7 @@ def _bounds(evidence: Evidence, names: tuple[str, ...], sweep: str = "rows") -> 
     outcomes = {title: opposite(above(power, 0, stated[title] + SLACK)) for title, power in powers.items()}
     if any(outcome is False for outcome in outcomes.values()):
         return Finding(figure, FAILS)
-    found = verdict_of(outcomes, figure)
+    found = decide(outcomes, figure)
     under = [title for title, power in powers.items() if power < stated[title] - SLACK]
     if not under:
         return found
@@ -103,7 +103,7 @@ def scales_best(evidence: Evidence) -> Finding:
         first, last = ratios[min(ratios)], ratios[max(ratios)]
         outcomes[title] = last >= RATIO * first
         parts.append(f"{title} {first:.2g} to {last:,.0f} (at {max(ratios):,} rows)")
-    return verdict_of(outcomes, f"times CFD's: {', '.join(parts)}")
+    return decide(outcomes, f"times CFD's: {', '.join(parts)}")
 
 
 def _ratios(evidence: Evidence, measure: str) -> dict[int, float]:
@@ -122,9 +122,9 @@ def mmd_costs_more(evidence: Evidence) -> Finding:
     """Ratio at equal rows."""
     ratios = _ratios(evidence, "mmd")
     if not ratios:
-        return verdict_of({"MMD": None}, "MMD was not timed")
+        return decide({"MMD": None}, "MMD was not timed")
     last = max(ratios)
-    return verdict_of({"MMD": ratios[last] >= RATIO}, f"{ratios[last]:,.0f} times CFD's time at {last:,} rows a group")
+    return decide({"MMD": ratios[last] >= RATIO}, f"{ratios[last]:,.0f} times CFD's time at {last:,} rows a group")
 
 
 CHECKS = (linear_time, cost_transport, cost_pairs, cost_features, scales_best, mmd_costs_more)

@@ -26,12 +26,12 @@ class Curve:
     @cached_property
     def relative(self) -> FloatArray:
         """Means over the first one."""
-        return _divided(self.mean, self.mean[0])
+        return _divide(self.mean, self.mean[0])
 
     @cached_property
     def doubt(self) -> FloatArray:
         """Two standard errors of the relative means; trials are paired, as they share random numbers."""
-        return _two_errors(_divided(self.values - self.relative[:, None] * self.values[0], self.mean[0]))
+        return _two_errors(_divide(self.values - self.relative[:, None] * self.values[0], self.mean[0]))
 
     @property
     def is_stable(self) -> Outcome:
@@ -73,13 +73,13 @@ class Curve:
 
 def overall(curve: Curve) -> float:
     """Fractional change of the mean over that of the factor, from the first level to the last."""
-    return float(_divided(curve.relative[-1] - 1, _divided(curve.levels[-1], curve.levels[0]) - 1))
+    return float(_divide(curve.relative[-1] - 1, _divide(curve.levels[-1], curve.levels[0]) - 1))
 
 
 def average(curve: Curve) -> float:
     """The same from each level to the next, averaged."""
-    fractional = _divided(np.diff(curve.mean), curve.mean[:-1])
-    return float(np.mean(_divided(fractional, _divided(np.diff(curve.levels), curve.levels[:-1]))))
+    fractional = _divide(np.diff(curve.mean), curve.mean[:-1])
+    return float(np.mean(_divide(fractional, _divide(np.diff(curve.levels), curve.levels[:-1]))))
 
 
 SENSITIVITIES: dict[str, Callable[[Curve], float]] = {"first level to last": overall, "averaged over steps": average}
@@ -93,7 +93,7 @@ def estimate(statistic: Callable[..., float], *curves: Curve) -> tuple[float, fl
     return float(statistic(*curves)), float(2 * error)
 
 
-def _divided(over: FloatArray, under: FloatArray) -> FloatArray:
+def _divide(over: FloatArray, under: FloatArray) -> FloatArray:
     """A ratio that is not a number where there is none, which decides nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: FloatArray = np.where(np.asarray(under) == 0, np.nan, np.divide(over, under))

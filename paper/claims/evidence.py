@@ -89,12 +89,12 @@ class Evidence:
     @cached_property
     def exponents(self) -> dict[str, float]:
         """Fitted power of the rows, by measure."""
-        return runtime.exponents(self.timings)
+        return runtime.fit_exponents(self.timings)
 
     @cached_property
     def feature_exponents(self) -> dict[str, float]:
         """Fitted power of the features, by measure."""
-        return runtime.exponents(self.timings, "dim")
+        return runtime.fit_exponents(self.timings, "dim")
 
     @property
     def of_copies(self) -> "Evidence":
@@ -104,7 +104,7 @@ class Evidence:
     def curves(self, experiment: str, measure: str, variant: str = "") -> dict[str, Curve]:
         """A measure in every setting, by the setting's name."""
         return {
-            name_of(setting): self.trials.curve(experiment, measure, setting, variant)
+            describe_setting(setting): self.trials.curve(experiment, measure, setting, variant)
             for setting in self.trials.settings
         }
 
@@ -119,7 +119,7 @@ class Evidence:
         }
 
 
-def name_of(setting: Setting) -> str:
+def describe_setting(setting: Setting) -> str:
     """A setting in words."""
     return f"d={setting[0]}, n={setting[1]}"
 

@@ -14,7 +14,7 @@ TITLE = "Cross-Fusion Distance: the paper’s claims, checked"
 CLASSES = dict(zip(VERDICTS, ("yes", "partly", "no", "open"), strict=True))
 
 
-def write(out: Path, claims: Sequence[Claim], source: Mapping[str, Any]) -> None:
+def write_ledger(out: Path, claims: Sequence[Claim], source: Mapping[str, Any]) -> None:
     """Write ``claims.md``, ``claims.html`` and ``claims.json``, each whole or not at all.
 
     Parameters
@@ -28,8 +28,8 @@ def write(out: Path, claims: Sequence[Claim], source: Mapping[str, Any]) -> None
     """
     content = {"source": dict(source), "counts": counts(claims), "claims": [entry.to_dict() for entry in claims]}
     write_text(out / "claims.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_text(out / "claims.md", markdown(claims, source))
-    write_text(out / "claims.html", page(claims, source))
+    write_text(out / "claims.md", render_markdown(claims, source))
+    write_text(out / "claims.html", render_page(claims, source))
 
 
 def counts(claims: Sequence[Claim]) -> dict[str, int]:
@@ -67,7 +67,7 @@ def _source(source: Mapping[str, Any]) -> str:
     )
 
 
-def markdown(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
+def render_markdown(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     """The ledger as a Markdown table.
 
     Parameters
@@ -97,7 +97,7 @@ def _verdict(entry: Claim) -> str:
     return terms + (f". Instead: {entry.mend}" if entry.mend else "")
 
 
-def page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
+def render_page(claims: Sequence[Claim], source: Mapping[str, Any]) -> str:
     """The ledger as one self-contained page: no network, no scripts.
 
     Parameters

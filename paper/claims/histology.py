@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion.study import published
 from crossfusion.study.published import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
 from paper.claims.evidence import Evidence, span
-from paper.claims.model import Finding, check, verdict_of
+from paper.claims.model import Finding, check, decide
 from paper.claims.outcomes import STABLE, share
 
 BASELINES = MEASURES[1:]
@@ -33,7 +33,7 @@ def rdr_entries(_: Evidence) -> Finding:
         f"{share(inside.values())} within rounding; largest difference {off[worst]:.1e}, {worst[0]} of {worst[1]}"
         f" ({published.RDR[worst[0]][COLUMNS.index(worst[1])]:.4f} printed, {found[worst]:.4f} recomputed)"
     )
-    return verdict_of(outcomes, figure)
+    return decide(outcomes, figure)
 
 
 @check(
@@ -48,7 +48,7 @@ def rdr_near_zero(_: Evidence) -> Finding:
     outcomes = {column: 0.5e-3 <= ratio <= 5e-3 for column, ratio in zip(COLUMNS, own, strict=True)}
     rows = [1 / entry["CFD"].mean for entry in published.WITHIN.values()]
     figure = f"{span(own, '.4f')}; the numerators would be the bias 1/N alone for N of {span(rows, '.0f')} rows"
-    return verdict_of(outcomes, figure)
+    return decide(outcomes, figure)
 
 
 @check(
@@ -61,7 +61,7 @@ def rdr_orders(_: Evidence) -> Finding:
     """Entry over CFD's entry."""
     times = {m: [r / own for r, own in zip(published.RDR[m], published.RDR["CFD"], strict=True)] for m in BASELINES}
     outcomes = {m: min(found) >= 100 for m, found in times.items()}
-    return verdict_of(outcomes, ", ".join(f"{m} {span(found, '.0f')} times" for m, found in times.items()))
+    return decide(outcomes, ", ".join(f"{m} {span(found, '.0f')} times" for m, found in times.items()))
 
 
 @check(
@@ -81,7 +81,7 @@ def rdr_not_scale(_: Evidence) -> Finding:
         f" beside MMD {span((plain['MMD', c] for c in COLUMNS), '.3f')}"
     )
     times = span((squares["MMD", c] / plain["CFD", c] for c in COLUMNS), ".1f")
-    return verdict_of(outcomes, figure, f"at equal order MMD's ratios are {times} times those of CFD")
+    return decide(outcomes, figure, f"at equal order MMD's ratios are {times} times those of CFD")
 
 
 @check(
@@ -95,7 +95,7 @@ def averages(_: Evidence) -> Finding:
     pairs = [pair for pair in ACROSS if pair.startswith("ACS")]
     mean = {m: sum(ACROSS[pair][m].mean for pair in pairs) / len(pairs) for m in MEASURES}
     outcomes = {m: abs(DISTANCES[m][0] / mean[m] - 1) <= 1e-3 for m in MEASURES}
-    return verdict_of(outcomes, ", ".join(f"{m} {DISTANCES[m][0]:.4f} (recomputed {mean[m]:.4f})" for m in MEASURES))
+    return decide(outcomes, ", ".join(f"{m} {DISTANCES[m][0]:.4f} (recomputed {mean[m]:.4f})" for m in MEASURES))
 
 
 @check(
@@ -113,7 +113,7 @@ def correlations(_: Evidence) -> Finding:
     figure = ", ".join(f"{m} {as_printed[m]:.4f} (printed {CORRELATION[m]:.4f})" for m in MEASURES)
     mend = f"with the two entries exchanged Hausdorff {other['Hausdorff']:.4f}, Chamfer {other['Chamfer']:.4f}"
     left = [m for m in MEASURES if abs(other[m] - CORRELATION[m]) > 0.005]
-    return verdict_of(outcomes, figure, f"{mend}, near what is printed; left unexplained: {', '.join(left) or 'none'}")
+    return decide(outcomes, figure, f"{mend}, near what is printed; left unexplained: {', '.join(left) or 'none'}")
 
 
 @check(
@@ -131,7 +131,7 @@ def correlation_highest(_: Evidence) -> Finding:
         second = max(BASELINES, key=lambda m: found[m])
         outcomes[reading] = found["CFD"] - found[second] >= MARGIN
         parts.append(f"{reading}: CFD {found['CFD']:.4f}, next {second} {found[second]:.4f}")
-    return verdict_of(outcomes, "; ".join(parts))
+    return decide(outcomes, "; ".join(parts))
 
 
 @check(
@@ -144,7 +144,7 @@ def correlation_evidence(_: Evidence) -> Finding:
     """All orders of four points."""
     p = published.exact_pvalue(DISTANCES["CFD"], CDDR)
     figure = f"p = {p:.3f}, {round(p * 24)} of the 24 orders of {FOUR} do as well; the least possible is 0.042"
-    return verdict_of({"CFD": p <= 0.05}, figure)
+    return decide({"CFD": p <= 0.05}, figure)
 
 
 @check(
@@ -158,7 +158,7 @@ def degradation_monotone(_: Evidence) -> Finding:
     outcomes = {"F1": bool(np.all(np.diff(F1) > 0)), "CDDR": CDDR[-1] <= CDDR[0] / 2}
     breaks = [METHODS[k + 1] for k in range(3) if F1[k + 1] <= F1[k] or CDDR[k + 1] >= CDDR[k]]
     rows = ", ".join(f"{name} {f1:.3f} and {cddr:.4f}" for name, f1, cddr in zip(METHODS, F1, CDDR, strict=True))
-    return verdict_of(outcomes, f"F1 and CDDR: {rows}; steps the other way: {', '.join(breaks) or 'none'}")
+    return decide(outcomes, f"F1 and CDDR: {rows}; steps the other way: {', '.join(breaks) or 'none'}")
 
 
 @check(
@@ -175,7 +175,7 @@ def distances_decrease(_: Evidence) -> Finding:
     outcomes = {m: rise <= STABLE for m, rise in rises.items()}
     figure = f"largest step upwards: {', '.join(f'{m} {max(rise, 0):.0%}' for m, rise in rises.items())}"
     mend = ", ".join(f"{m} {max(other[m], 0):.0%}" for m in MEASURES if rises[m] > STABLE)
-    return verdict_of(outcomes, figure, f"with the entries exchanged {mend}")
+    return decide(outcomes, figure, f"with the entries exchanged {mend}")
 
 
 def _largest_rise(values: Sequence[float]) -> float:
@@ -192,7 +192,7 @@ def ordering(_: Evidence) -> Finding:
     """Ranks."""
     found = {m: published.spearman(published.swap_macenko()[m], CDDR) for m in MEASURES}
     figure = f"Spearman {', '.join(f'{m} {value:.1f}' for m, value in found.items())} (Macenko entries exchanged)"
-    return verdict_of({"CFD": found["CFD"] > 0.999}, f"{figure}; {FOUR}")
+    return decide({"CFD": found["CFD"] > 0.999}, f"{figure}; {FOUR}")
 
 
 CHECKS = (

@@ -10,7 +10,7 @@ from crossfusion.study import make_folder
 from paper import decomposition, runtime, synthetic
 from paper.claims import copies, cost, histology, limits, response, robustness, sampling, theory
 from paper.claims.evidence import Evidence, Trials
-from paper.claims.files import write
+from paper.claims.files import write_ledger
 from paper.claims.model import Check, Claim
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def run(out: Path, *, quick: bool = False, workers: int | None = None, progress:
     evidence = gather(make_folder(out), quick=quick, workers=workers, tell=tell)
     tell(f"claims: {len(CHECKS)} checks")
     found = judge(evidence)
-    write(out, found, source(evidence))
+    write_ledger(out, found, source(evidence))
     return found
 
 
@@ -100,7 +100,7 @@ def gather(out: Path, *, quick: bool, workers: int | None, tell: Tell) -> Eviden
     else:
         timings = _runtime(out / "runtime", quick, tell)
     tell("claims: moved copies")
-    moved = Trials(copies.study(choices), copies.EXPERIMENTS)
+    moved = Trials(copies.run_copies(choices), copies.EXPERIMENTS)
     return Evidence(trials, choices, timings, parts, moved)
 
 
@@ -112,9 +112,9 @@ def _runtime(folder: Path, quick: bool, tell: Tell) -> "pa.Table":
 def _synthetic(folder: Path, quick: bool, workers: int | None, tell: Tell) -> tuple["pa.Table", synthetic.Settings]:
     if (folder / "trials.parquet").exists():
         tell(f"synthetic: as found in {folder}")
-        return synthetic.read(folder), synthetic.settings_of(folder)
+        return synthetic.read(folder), synthetic.read_settings(folder)
     settings = synthetic.Settings.quick() if quick else synthetic.Settings()
-    total, done = synthetic.count(settings), 0
+    total, done = synthetic.count_pairs(settings), 0
 
     def count(finished: int) -> None:
         nonlocal done

@@ -6,7 +6,17 @@ from crossfusion import distance
 from paper.claims.copies import SECOND
 from paper.claims.curve import Curve, estimate
 from paper.claims.evidence import POINTWISE, TITLES, Evidence, changes, span
-from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, Outcomes, across, check, in_both_readings, verdict_of
+from paper.claims.model import (
+    CONDITIONS,
+    FAILS,
+    HOLDS,
+    Finding,
+    Outcomes,
+    check,
+    decide,
+    decide_across,
+    in_both_readings,
+)
 from paper.claims.outcomes import DOUBT, STABLE, STEADY, Outcome, above, all_of, small
 
 EXACT = 1e-9  # relative
@@ -46,7 +56,7 @@ def comparable(evidence: Evidence) -> Finding:
     outcomes = {setting: above(*estimate(_largest_excess, curve), 0) for setting, curve in curves.items()}
     shares = [1 - (curve.levels[-1] / curve.mean[-1]) ** 2 for curve in curves.values()]
     delta = evidence.choices.deltas[-1]
-    return verdict_of(outcomes, f"at δ = {delta:g}, the largest, {span(shares, '.0%')} of W² is deformation")
+    return decide(outcomes, f"at δ = {delta:g}, the largest, {span(shares, '.0%')} of W² is deformation")
 
 
 def _largest_excess(curve: Curve) -> float:
@@ -65,7 +75,9 @@ def homogeneous(evidence: Evidence) -> Finding:
     """Ratio to α."""
     outcomes = evidence.tested("scaling", POINTWISE, _is_proportional)
     growth = [c.relative[-1] for name in POINTWISE for c in evidence.curves("scaling", name).values()]
-    return across(outcomes, f"at α = {evidence.choices.scales[-1]:g} they are {span(growth, '.4g')} times as large")
+    return decide_across(
+        outcomes, f"at α = {evidence.choices.scales[-1]:g} they are {span(growth, '.4g')} times as large"
+    )
 
 
 def _is_proportional(curve: Curve) -> Outcome:
@@ -83,7 +95,7 @@ def _is_proportional(curve: Curve) -> Outcome:
 def mmd_scale(evidence: Evidence) -> Finding:
     """Change over α."""
     outcomes = evidence.tested("scaling", ["mmd"], lambda c: c.is_stable)
-    return across(outcomes, f"largest change {changes(evidence.curves('scaling', 'mmd'))}")
+    return decide_across(outcomes, f"largest change {changes(evidence.curves('scaling', 'mmd'))}")
 
 
 @check(
@@ -104,7 +116,7 @@ def mmd_bandwidth(_: Evidence) -> Finding:
     median = float(np.median(gaps[np.triu_indices(len(rows), 1)]))
     half, middle, double = (distance("mmd", a, b, bandwidth=factor * median) for factor in (0.5, 1.0, 2.0))
     moved = max(abs(half / middle - 1), abs(double / middle - 1))
-    return verdict_of(
+    return decide(
         {"bandwidth": moved > STABLE},
         f"{half:.3f} at half, {middle:.3f} at the median, {double:.3f} at twice the median",
     )

@@ -94,7 +94,7 @@ def check(id: str, place: str, claim: str, how: str) -> Callable[[Callable[[Evid
     return lambda find: Check(id, place, claim, how, find)
 
 
-def verdict_of(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
+def decide(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
     """Verdict on a claim about several subjects, for each of which it may hold.
 
     Holds if every outcome is true; not at all if some are false and none is true; is not decided if none is known; else
@@ -106,12 +106,12 @@ def verdict_of(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> 
         names[outcome if outcome is None else bool(outcome)].append(name)
     told = {"holds for": names[True], "not for": names[False], "undecided for": names[None]}
     if verdict == FAILS and names[None]:
-        return Finding(figure, verdict, "; ".join(_told(told, "not for", "undecided for")), mend)
-    return Finding(figure, verdict, "; ".join(_told(told, *told)) if verdict == CONDITIONS else "", mend)
+        return Finding(figure, verdict, "; ".join(_describe(told, "not for", "undecided for")), mend)
+    return Finding(figure, verdict, "; ".join(_describe(told, *told)) if verdict == CONDITIONS else "", mend)
 
 
-def _told(told: Mapping[str, list[str]], *which: str) -> list[str]:
-    return [f"{words} {listed(told[words])}" for words in which if told[words]]
+def _describe(told: Mapping[str, list[str]], *which: str) -> list[str]:
+    return [f"{words} {join_names(told[words])}" for words in which if told[words]]
 
 
 def _verdict(outcomes: Sequence[Outcome]) -> str:
@@ -122,14 +122,14 @@ def _verdict(outcomes: Sequence[Outcome]) -> str:
     return HOLDS if all(outcomes) else CONDITIONS
 
 
-def together(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
+def decide_jointly(outcomes: Mapping[str, Outcome], figure: str, mend: str = "") -> Finding:
     """Verdict on a claim that is one only if all of its parts are so: one that is not is enough against it."""
     verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[all_of(outcomes.values())]
     return Finding(figure, verdict, mend=mend)
 
 
-def across(outcomes: Outcomes, figure: str, mend: str = "") -> Finding:
-    """The same as `verdict_of` for several subjects in several settings: which subject holds in how many of them."""
+def decide_across(outcomes: Outcomes, figure: str, mend: str = "") -> Finding:
+    """The same as `decide` for several subjects in several settings: which subject holds in how many of them."""
     verdict = _verdict([*outcomes.values()])
     unknown = any(outcome is None for outcome in outcomes.values())
     if verdict != CONDITIONS and not (verdict == FAILS and unknown):
@@ -138,7 +138,7 @@ def across(outcomes: Outcomes, figure: str, mend: str = "") -> Finding:
     for subject in dict.fromkeys(subject for subject, _ in outcomes):
         here = {setting: outcome for (name, setting), outcome in outcomes.items() if name == subject}
         lines.append(f"{subject} {_in_settings(here)}")
-    return Finding(figure, verdict, f"holds for {listed(lines)}", mend)
+    return Finding(figure, verdict, f"holds for {join_names(lines)}", mend)
 
 
 def _in_settings(outcomes: Mapping[str, Outcome]) -> str:
@@ -152,10 +152,10 @@ def _in_settings(outcomes: Mapping[str, Outcome]) -> str:
 
 def in_both_readings(look: Callable[[Evidence], tuple[Outcomes, str]], evidence: Evidence) -> Finding:
     """What two samples say; if that is not all of the claim, also what a sample and its moved copy would say."""
-    found = across(*look(evidence))
+    found = decide_across(*look(evidence))
     if found.verdict == HOLDS:
         return found
-    moved = across(*look(evidence.of_copies))
+    moved = decide_across(*look(evidence.of_copies))
     says = {
         HOLDS: "would hold if B were A's own sample, moved",
         CONDITIONS: f"if B were A's own sample, moved, it {moved.conditions}",
@@ -165,6 +165,6 @@ def in_both_readings(look: Callable[[Evidence], tuple[Outcomes, str]], evidence:
     return replace(found, mend=f"{says[moved.verdict]}: {moved.figure}")
 
 
-def listed(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Names in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

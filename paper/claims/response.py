@@ -7,7 +7,7 @@ import numpy as np
 from paper.claims.copies import SECOND
 from paper.claims.curve import SENSITIVITIES, Curve, estimate, overall
 from paper.claims.evidence import PAPER, POINTWISE, TITLES, Evidence, span
-from paper.claims.model import Finding, Outcomes, across, check, in_both_readings
+from paper.claims.model import Finding, Outcomes, check, decide_across, in_both_readings
 from paper.claims.outcomes import DOUBT, Outcome, above, all_of, small
 
 LINEAR = 0.98
@@ -27,7 +27,7 @@ def rises(evidence: Evidence) -> Finding:
     """Every step upwards."""
     outcomes = evidence.tested("displacement", PAPER, lambda c: c.goes(1))
     growth = [f"{TITLES[name]} ×{_growth(evidence, name)}" for name in PAPER]
-    return across(outcomes, f"from the smallest δ to the largest: {', '.join(growth)}")
+    return decide_across(outcomes, f"from the smallest δ to the largest: {', '.join(growth)}")
 
 
 def _growth(evidence: Evidence, measure: str) -> str:
@@ -99,11 +99,11 @@ def mmd_weaker(evidence: Evidence) -> Finding:
 
 
 def _against_mmd(evidence: Evidence) -> tuple[Outcomes, str]:
-    outcomes = _compared(evidence, "displacement", "mmd", POINTWISE, smaller=True)
+    outcomes = _compare(evidence, "displacement", "mmd", POINTWISE, smaller=True)
     return outcomes, _sensitivities(evidence, "displacement", ("mmd", *POINTWISE))
 
 
-def _compared(
+def _compare(
     evidence: Evidence, experiment: str, own: str, others: Sequence[str], *, smaller: bool = False
 ) -> dict[tuple[str, str], Outcome]:
     """Whether one measure is more (or less) sensitive than others, by either definition, in each setting."""
@@ -144,7 +144,7 @@ def steepest(evidence: Evidence) -> Finding:
     roots = span(map(_of_root, evidence.curves("displacement", "cfd").values()))
     figure = _sensitivities(evidence, "displacement", PAPER)
     figure += f"; CFD is of the order of a square, its root has {roots}, first level to last"
-    return across(_compared(evidence, "displacement", "cfd", PAPER[1:]), figure)
+    return decide_across(_compare(evidence, "displacement", "cfd", PAPER[1:]), figure)
 
 
 def _of_root(curve: Curve) -> float:
@@ -164,7 +164,7 @@ def falls(evidence: Evidence) -> Finding:
         "dispersion", ["cfd"], lambda c: all_of([c.goes(-1), small(c.relative[-1], c.doubt[-1], HALF)])
     )
     left = span((c.relative[-1] for c in evidence.curves("dispersion", "cfd").values()), ".1%")
-    return across(outcomes, f"at the largest σ {left} of the first value is left")
+    return decide_across(outcomes, f"at the largest σ {left} of the first value is left")
 
 
 @check(
@@ -182,7 +182,7 @@ def mmd_falls(evidence: Evidence) -> Finding:
         for definition in SENSITIVITIES
         for setting, curve in found.items()
     }
-    return across(outcomes, _sensitivities(evidence, "dispersion", ("mmd", "cfd")))
+    return decide_across(outcomes, _sensitivities(evidence, "dispersion", ("mmd", "cfd")))
 
 
 @check(
@@ -193,8 +193,8 @@ def mmd_falls(evidence: Evidence) -> Finding:
 )
 def dispersion_steepest(evidence: Evidence) -> Finding:
     """CFD against each."""
-    outcomes = _compared(evidence, "dispersion", "cfd", PAPER[1:])
-    return across(outcomes, _sensitivities(evidence, "dispersion", PAPER))
+    outcomes = _compare(evidence, "dispersion", "cfd", PAPER[1:])
+    return decide_across(outcomes, _sensitivities(evidence, "dispersion", PAPER))
 
 
 CHECKS = (rises, linear, overlap, mmd_weaker, steepest, falls, mmd_falls, dispersion_steepest)

@@ -7,8 +7,8 @@ import numpy as np
 
 from paper.claims.copies import SECOND
 from paper.claims.curve import Curve
-from paper.claims.evidence import PAPER, POINTWISE, TITLES, Evidence, changes, name_of, span
-from paper.claims.model import Finding, Outcomes, across, check, in_both_readings, verdict_of
+from paper.claims.evidence import PAPER, POINTWISE, TITLES, Evidence, changes, describe_setting, span
+from paper.claims.model import Finding, Outcomes, check, decide, decide_across, in_both_readings
 from paper.claims.outcomes import DOUBT, STABLE, STEADY, WITHIN, Outcome, all_of, share
 from paper.synthetic import Settings
 from paper.synthetic.populations import symmetric_means
@@ -26,7 +26,7 @@ def scaling(evidence: Evidence) -> Finding:
     """Change over α."""
     outcomes = evidence.tested("scaling", ["cfd"], lambda c: c.is_stable)
     worst = max(abs(c.change) for c in evidence.curves("scaling", "cfd").values())
-    return across(outcomes, f"largest change {worst:.0e}")
+    return decide_across(outcomes, f"largest change {worst:.0e}")
 
 
 @check(
@@ -42,12 +42,12 @@ def topology_cfd(evidence: Evidence) -> Finding:
     for variant, reading in READINGS.items():
         curves = evidence.curves("topology", "cfd", variant)
         for setting in evidence.trials.settings:
-            curve = curves[name_of(setting)]
-            outcomes[reading, name_of(setting)] = curve.is_stable
+            curve = curves[describe_setting(setting)]
+            outcomes[reading, describe_setting(setting)] = curve.is_stable
             times.extend(curve.mean * 2 * setting[1])
             moved.append(curve.change)
     figure = f"largest change {span(moved, '+.1%')}; the constant is the bias 1/N: CFD · N is {span(times, '.2f')}"
-    return across(outcomes, figure)
+    return decide_across(outcomes, figure)
 
 
 @check(
@@ -66,7 +66,7 @@ def topology_others(evidence: Evidence) -> Finding:
             found = evidence.curves("topology", name, variant)
             outcomes |= {(f"{TITLES[name]} ({reading})", s): c.moves_at(1) for s, c in found.items()}
             parts.append(f"{TITLES[name]} {span((c.relative[1] - 1 for c in found.values()), '+.0%')} ({reading})")
-    return across(outcomes, f"means at radius {evidence.choices.radius:g}: {', '.join(parts)}")
+    return decide_across(outcomes, f"means at radius {evidence.choices.radius:g}: {', '.join(parts)}")
 
 
 @check(
@@ -85,7 +85,7 @@ def topology_dispersion(evidence: Evidence) -> Finding:
         steps = {f"K = {few} to {more}": _growth(chosen, few, more, dim) for few, more in pairwise(chosen.modes)}
         outcomes |= {(step, f"d={dim}"): abs(grown) <= STABLE for step, grown in steps.items()}
         lines.append(f"d={dim}: {', '.join(f'{grown:+.1%} ({step})' for step, grown in steps.items())}")
-    return across(outcomes, f"dispersion at radius {chosen.radius:g}, σ {chosen.sigma:g}: {'; '.join(lines)}")
+    return decide_across(outcomes, f"dispersion at radius {chosen.radius:g}, σ {chosen.sigma:g}: {'; '.join(lines)}")
 
 
 def _growth(choices: Settings, few: int, more: int, dim: int) -> float:
@@ -132,7 +132,7 @@ def outliers_cfd(evidence: Evidence) -> Finding:
     curves = evidence.curves("outliers", "cfd")
     first = span((c.relative[1] - 1 for c in curves.values()), "+.1%")
     figure = f"at {evidence.choices.outlier_percents[1]:g} %: {first}; largest change {changes(curves)}"
-    return across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, _trimmed(evidence))
+    return decide_across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, _trimmed(evidence))
 
 
 def _trimmed(evidence: Evidence) -> str:
@@ -152,7 +152,7 @@ def _trimmed(evidence: Evidence) -> str:
 def outliers_mmd(evidence: Evidence) -> Finding:
     """Change over ε."""
     outcomes = evidence.tested("outliers", ["mmd"], lambda c: c.is_stable)
-    return across(outcomes, f"largest change {changes(evidence.curves('outliers', 'mmd'))}")
+    return decide_across(outcomes, f"largest change {changes(evidence.curves('outliers', 'mmd'))}")
 
 
 @check(
@@ -171,7 +171,7 @@ def outliers_preserve(evidence: Evidence) -> Finding:
     mixed += epsilon * (1 - epsilon) * chosen.spread**2 / chosen.components  # the noise lies around the origin
     outcomes = {"centroids": epsilon <= STABLE, "dispersion, and so overlap": mixed / own - 1 <= STABLE}
     figure = f"ε = {epsilon:.0%}: distance of the centroids −{epsilon:.0%}, dispersion {mixed / own - 1:+.0%}"
-    return verdict_of(outcomes, f"{figure}, so CFD × {(1 - epsilon) ** 2 / (mixed / own):.2f}")
+    return decide(outcomes, f"{figure}, so CFD × {(1 - epsilon) ** 2 / (mixed / own):.2f}")
 
 
 @check(
@@ -193,7 +193,7 @@ def consistent(evidence: Evidence) -> Finding:
             seen = [_direction(c) for c in evidence.curves(experiment, name, variant).values()]
             outcomes[f"{TITLES[name]} in {experiment}{reading}"] = _is_one(seen)
     kept = share(outcomes.values(), "pairs of measure and experiment")
-    found = verdict_of(outcomes, f"the same direction for {kept}")
+    found = decide(outcomes, f"the same direction for {kept}")
     _, _, others = found.conditions.partition("; ")  # those for which it holds are many, and are those not named
     return replace(found, conditions=others) if found.conditions.startswith("holds for") else found
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from paper.claims.curve import Curve, estimate
 from paper.claims.evidence import POINTWISE, TITLES, Evidence, span
-from paper.claims.model import Finding, across, check, together
+from paper.claims.model import Finding, check, decide_across, decide_jointly
 from paper.claims.outcomes import DOUBT, STABLE, STEADY, WITHIN, Outcome, above, all_of, any_of, opposite, share, small
 
 SEEN = ("gaussian_wasserstein", "sliced_wasserstein", "energy", "mmd", "transport", "hausdorff", "chamfer")
@@ -39,7 +39,7 @@ def zero_is_overlap(evidence: Evidence) -> Finding:
     values = span((c.mean[-1] for c in blind.values()), ".1e")
     counted = share(against.values(), "settings")
     figure = f"variances 1 ± {contrast:g}: unbiased CFD {values}; against the claim {counted}"
-    return together({s: opposite(found) for s, found in against.items()}, figure, _who_sees(evidence, moves))
+    return decide_jointly({s: opposite(found) for s, found in against.items()}, figure, _who_sees(evidence, moves))
 
 
 def _last_over_last(near: Curve, far: Curve) -> float:
@@ -79,7 +79,7 @@ def same_source(evidence: Evidence) -> Finding:
         f" plug-in, CFD · N is {_times(evidence, evidence.curves('topology', 'cfd', 'sigma'))}"
     )
     kept = share((small(*found, STABLE) for found in unbiased.values()), "settings")
-    return across(outcomes, figure, f"unbiased CFD near zero in {kept}: {_spanned(unbiased)}")
+    return decide_across(outcomes, figure, f"unbiased CFD near zero in {kept}: {_spanned(unbiased)}")
 
 
 def _floors(evidence: Evidence, measure: str) -> dict[str, tuple[float, float]]:
@@ -112,7 +112,7 @@ def same_source_others(evidence: Evidence) -> Finding:
         parts.append(f"{TITLES[name]} {_spanned(shares)}")
         outcomes |= {(TITLES[name], setting): above(*found, STABLE) for setting, found in shares.items()}
     delta = evidence.choices.deltas[-1]
-    return across(outcomes, f"share of the value at δ = {delta:g}: {', '.join(parts)}")
+    return decide_across(outcomes, f"share of the value at δ = {delta:g}: {', '.join(parts)}")
 
 
 @check(
@@ -133,7 +133,7 @@ def sample_size(evidence: Evidence) -> Finding:
         outcomes |= {(f"δ = {delta:g}", setting): small(*bias, STABLE) for setting, bias in here.items()}
     zero = evidence.curves("topology", "cfd_unbiased", "sigma")
     mend = f"unbiased CFD has none: without a shift its mean · N is {_times(evidence, zero)}, the plug-in's 1"
-    return across(outcomes, f"share of CFD that is bias, {', '.join(parts)}", mend)
+    return decide_across(outcomes, f"share of CFD that is bias, {', '.join(parts)}", mend)
 
 
 def _bias(k: int, plain: Curve, unbiased: Curve) -> float:
@@ -158,7 +158,7 @@ def imbalance(evidence: Evidence) -> Finding:
     ratio = evidence.choices.ratios[-1]
     left = span((c.relative[-1] for c in curves.values()), ".0%")
     figure = f"at n_B/n_A = {ratio:g}, {left} of the value is left"
-    return across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, "; ".join(parts))
+    return decide_across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, "; ".join(parts))
 
 
 CHECKS = (zero_is_overlap, same_source, same_source_others, sample_size, imbalance)

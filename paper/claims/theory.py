@@ -7,7 +7,7 @@ import numpy as np
 from crossfusion import Moments, cfd, distance
 from paper.arrays import FloatArray
 from paper.claims.evidence import Evidence
-from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, check, together, verdict_of
+from paper.claims.model import CONDITIONS, FAILS, HOLDS, Finding, check, decide, decide_jointly
 
 PAIRS = 100
 ROUNDING = 1e-12
@@ -37,7 +37,7 @@ def variance_decomposition(_: Evidence) -> Finding:
         whole = np.mean(np.sum((union - centre) ** 2, axis=1))
         parts = [np.sum(rows.var(axis=0)) + np.sum((rows.mean(axis=0) - centre) ** 2) for rows in (a, b)]
         worst = max(worst, abs(share * parts[0] + (1 - share) * parts[1] - whole) / whole)
-    return verdict_of({"random clouds": worst <= ROUNDING}, f"largest relative difference {worst:.0e}")
+    return decide({"random clouds": worst <= ROUNDING}, f"largest relative difference {worst:.0e}")
 
 
 @check(
@@ -74,7 +74,7 @@ def zero_iff_means(_: Evidence) -> Finding:
     apart = [cfd(a, b).distance for a, b in _clouds()]
     same = [cfd(a - a.mean(axis=0), b - b.mean(axis=0)).distance for a, b in _clouds()]
     outcomes = {"different means": min(apart) > 0, "equal means": max(map(abs, same)) <= ROUNDING}
-    return verdict_of(outcomes, f"different means: at least {min(apart):.1e}; equal means: at most {max(same):.0e}")
+    return decide(outcomes, f"different means: at least {min(apart):.1e}; equal means: at most {max(same):.0e}")
 
 
 @check(
@@ -92,7 +92,7 @@ def monotone(_: Evidence) -> Finding:
         centred = b - b.mean(axis=0) + a.mean(axis=0)
         found = [cfd(a, centred + step * way).distance for step in np.linspace(0, 10, 11)]
         rises.append(bool(np.all(np.diff(found) > 0)))
-    return verdict_of({"random clouds": all(rises)}, f"strictly increasing for {sum(rises)} of {len(rises)} pairs")
+    return decide({"random clouds": all(rises)}, f"strictly increasing for {sum(rises)} of {len(rises)} pairs")
 
 
 @check(
@@ -106,12 +106,12 @@ def monotone_in_dispersion(_: Evidence) -> Finding:
     """Steps of spread."""
     falls = []
     for a, b in _clouds():
-        found = [cfd(*(_stretched(rows, factor) for rows in (a, b))).distance for factor in np.linspace(1, 11, 11)]
+        found = [cfd(*(_stretch(rows, factor) for rows in (a, b))).distance for factor in np.linspace(1, 11, 11)]
         falls.append(bool(np.all(np.diff(found) < 0)))
-    return verdict_of({"random clouds": all(falls)}, f"strictly decreasing for {sum(falls)} of {len(falls)} pairs")
+    return decide({"random clouds": all(falls)}, f"strictly decreasing for {sum(falls)} of {len(falls)} pairs")
 
 
-def _stretched(rows: FloatArray, factor: float) -> FloatArray:
+def _stretch(rows: FloatArray, factor: float) -> FloatArray:
     centre = rows.mean(axis=0)
     found: FloatArray = centre + factor * (rows - centre)
     return found
@@ -132,9 +132,7 @@ def limits(_: Evidence) -> Finding:
     zero = cfd(a, b - b.mean(axis=0) + a.mean(axis=0)).distance
     gains = np.diff(found)
     outcomes = {"equal means": abs(zero) <= ROUNDING, "far apart": abs(gains[-1] - np.log(1e4)) <= 1e-3}
-    return verdict_of(
-        outcomes, f"CFD {zero:.0e} at equal means, {found[0]:.1f} to {found[-1]:.1f}, by log of the square"
-    )
+    return decide(outcomes, f"CFD {zero:.0e} at equal means, {found[0]:.1f} to {found[-1]:.1f}, by log of the square")
 
 
 @check(
@@ -154,7 +152,7 @@ def scale_invariant(_: Evidence) -> Finding:
         if a.shape[1] > 1:
             single = max(single, abs(cfd(weight * a, weight * b).distance / base - 1))
     outcomes = {"one factor for all features": common <= 1e-9, "a factor of one feature": single <= 1e-9}
-    return verdict_of(outcomes, f"one factor: differs by {common:.0e}; one feature times 10: by up to {single:.0%}")
+    return decide(outcomes, f"one factor: differs by {common:.0e}; one feature times 10: by up to {single:.0%}")
 
 
 @check(
@@ -180,7 +178,7 @@ def metric(_: Evidence) -> Finding:
         f" {broken:.0%} of the triangles are violated"
     )
     root = f"√CFD violates {roots:.0%} of these triangles, of equal spread; with unequal spreads it can"
-    return together(outcomes, figure, root)
+    return decide_jointly(outcomes, figure, root)
 
 
 def _is_confused(a: FloatArray, b: FloatArray) -> bool:
@@ -212,7 +210,7 @@ def single_pass(_: Evidence) -> Finding:
         within = share * float(seen[0].dispersion) + (1 - share) * float(seen[1].dispersion)
         between = share * (1 - share) * float(np.sum((seen[0].mean - seen[1].mean) ** 2))
         worst = max(worst, abs(np.log1p(between / within) / cfd(a, b).distance - 1))
-    return verdict_of({"chunks": worst <= 1e-9}, f"largest relative difference {worst:.0e}")
+    return decide({"chunks": worst <= 1e-9}, f"largest relative difference {worst:.0e}")
 
 
 @check(
@@ -231,7 +229,7 @@ def parameter_free(_: Evidence) -> Finding:
         pooled, balanced = (cfd(a, b, weights=weights).distance for weights in ("pooled", "balanced"))
         outcomes[f"{case} (100 and {rows} rows)"] = abs(balanced / pooled - 1) <= 0.01
         parts.append(f"100 and {rows} rows: by rows {pooled:.3f}, equal {balanced:.3f}")
-    return verdict_of(outcomes, "; ".join(parts))
+    return decide(outcomes, "; ".join(parts))
 
 
 CHECKS = (

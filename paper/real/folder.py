@@ -29,7 +29,7 @@ def data_folder(given: Path | None = None) -> Path:
     return given or Path(os.environ.get(VARIABLE) or Path("..", "shared", "data"))
 
 
-def check_there(folder: Path, names: Sequence[str]) -> None:
+def check_data(folder: Path, names: Sequence[str]) -> None:
     """Refuse a folder that is not there or lacks a data set, before any work."""
     check_known(names, NAMES, "data set", "this study")
     if not folder.is_dir():
@@ -48,7 +48,7 @@ class Embeddings:
     x: NDArray[np.float32]
     factors: dict[str, list[str]]
 
-    def taken(self, rows: Any) -> "Embeddings":
+    def take(self, rows: Any) -> "Embeddings":
         """Some of the rows, in the order named."""
         return Embeddings(self.x[rows], {name: np.array(v)[rows].tolist() for name, v in self.factors.items()})
 

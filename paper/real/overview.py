@@ -10,7 +10,7 @@ from crossfusion.study import Association, Evaluation, PageTable, number_text
 NONE = "none"
 
 
-def studied(found: Sequence[Evaluation]) -> dict[str, Study]:
+def select_studies(found: Sequence[Evaluation]) -> dict[str, Study]:
     """Studies of enough domains for correlations over pairs."""
     return {result.name: result.study for result in found if result.study and len(result.study.domains) > 2}
 
@@ -22,7 +22,7 @@ def over_pairs(study: Study, correction: str = NONE) -> dict[str, Association]:
 
 def correlation_table(found: Sequence[Evaluation]) -> PageTable:
     """Pearson's correlation with degradation over the pairs of each data set, and the place that it gives."""
-    studies = studied(found)
+    studies = select_studies(found)
     entries = {name: over_pairs(study) for name, study in studies.items()}
     distances = list(next(iter(entries.values()), {}))
     rows = []

@@ -7,12 +7,12 @@ import numpy as np
 from crossfusion import Study
 from crossfusion.study import Association, Evaluation, PageTable, published
 from paper.real import questions
-from paper.real.overview import NONE, mean_ratio, over_pairs, rates, studied
+from paper.real.overview import NONE, mean_ratio, over_pairs, rates, select_studies
 
 CLOSE = 0.05  # difference of correlations that is none
 
 
-def reading(
+def describe_results(
     found: Sequence[Evaluation], *, intervals: PageTable | None = None, levels: PageTable | None = None
 ) -> list[str]:
     """Paragraphs about what was found.
@@ -31,7 +31,7 @@ def reading(
     list of str
         Sentences; every number in them is computed.
     """
-    studies = studied(found)
+    studies = select_studies(found)
     said = [*_foreseen(studies), *_uncertain(studies), *_forms(studies, found), *_centred(studies)]
     said += [_versions(r.name, r.study) for r in found if r.study is not None and len(r.study.domains) == 2]
     said += [] if intervals is None else [_with_intervals(intervals)]

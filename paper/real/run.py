@@ -22,10 +22,10 @@ from crossfusion.study import (
     write_text,
 )
 from paper.real import figures, overview, questions
-from paper.real.folder import NAMES, check_there, data_folder
-from paper.real.reading import reading
-from paper.real.tables import table_set
-from paper.real.tissue import camelyon_set, mitos_set
+from paper.real.folder import NAMES, check_data, data_folder
+from paper.real.reading import describe_results
+from paper.real.tables import read_table_set
+from paper.real.tissue import read_camelyon, read_mitos
 
 TITLE = "Distances on real data"
 ROWS, HALVES = 250, 50
@@ -37,7 +37,7 @@ CAPTIONS = {
 Tell = Callable[[str], None]
 
 
-def plan_of(quick: bool) -> Plan:
+def choose_plan(quick: bool) -> Plan:
     """Settings of all data sets: every distance of the registry."""
     return Plan.quick() if quick else Plan(distances=tuple(cf.distances), rows=ROWS, halves=HALVES)
 
@@ -66,7 +66,7 @@ def run(
     Parameters
     ----------
     out : path
-        Folder of the results. Embeddings and finished pieces are kept there, and read instead of being made again.
+        Folder of the results. Embeddings and finished tasks are kept there, and read instead of being made again.
     data : path, optional
         Folder of the data; by default that of CROSSFUSION_DATA, or ``../shared/data``.
     only : sequence of str
@@ -84,10 +84,10 @@ def run(
         One each; ``real.html``, ``real.md``, ``reading.md``, ``summary.md`` and ``real.json`` are in `out`.
     """
     folder, names = data_folder(data), [name for name in NAMES if name in only] if only else list(NAMES)
-    check_there(folder, only or names)
+    check_data(folder, only or names)
     make_folder(out)
     tell = progress or (lambda _: None)
-    plan = plan_of(quick)
+    plan = choose_plan(quick)
     sets = [_read(name, folder, out, quick, workers, tell) for name in names]
     found = evaluate_all([(one, plan) for one in sets], out, workers=workers, progress=tell)
     tell("tables and figures")
@@ -99,15 +99,15 @@ def run(
 def _read(name: str, folder: Path, out: Path, quick: bool, workers: int | None, tell: Tell) -> Dataset:
     tell(f"reading {name}")
     if name == "mitos_he":
-        return mitos_set(folder, out, quick, workers, tell)
+        return read_mitos(folder, out, quick, workers, tell)
     if name == "camelyon17_he":
-        return camelyon_set(folder, out, quick, workers, tell)
-    return table_set(folder, name, quick)
+        return read_camelyon(folder, out, quick, workers, tell)
+    return read_table_set(folder, name, quick)
 
 
 def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[Evaluation]) -> Parts:
     """Tables and figures beyond those of each evaluation."""
-    parts = Parts({"": [overview.correlation_table(found)] if overview.studied(found) else []})
+    parts = Parts({"": [overview.correlation_table(found)] if overview.select_studies(found) else []})
     parts.tables[""].append(overview.ratio_table(found))
     if "mitos_he" in sets:
         two = sets["mitos_he"]
@@ -126,7 +126,7 @@ def _parts(sets: Mapping[str, Dataset], plan: Plan, out: Path, found: Sequence[E
 
 
 def _write(out: Path, found: Sequence[Evaluation], parts: Parts, quick: bool) -> None:
-    said = reading(found, intervals=parts.intervals, levels=parts.levels)
+    said = describe_results(found, intervals=parts.intervals, levels=parts.levels)
     if quick:
         said.insert(0, "This is a first look at some of the rows; its numbers say nothing about the distances.")
     content: dict[str, Any] = {"reading": said, "data": [result.to_dict() for result in found]}

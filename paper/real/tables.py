@@ -57,7 +57,7 @@ def corrections(quick: bool) -> tuple[str, ...]:
     return (*CORRECTIONS, "harmony") if find_spec("harmonypy") else CORRECTIONS
 
 
-def table_set(folder: Path, name: str, quick: bool) -> Dataset:
+def read_table_set(folder: Path, name: str, quick: bool) -> Dataset:
     """A data set of embeddings with its corrections.
 
     Parameters
@@ -79,7 +79,7 @@ def table_set(folder: Path, name: str, quick: bool) -> Dataset:
     if source.counts:
         found = Embeddings(found.x / np.maximum(found.x.sum(axis=1, keepdims=True), 1), found.factors)
     if quick:
-        found = found.taken(some_rows(found, CELL))
+        found = found.take(sample_rows(found, CELL))
     names = corrections(quick)
     return Dataset(
         name,
@@ -91,7 +91,7 @@ def table_set(folder: Path, name: str, quick: bool) -> Dataset:
     )
 
 
-def some_rows(found: Embeddings, most: int) -> Any:
+def sample_rows(found: Embeddings, most: int) -> Any:
     """Rows, at most so many of each combination of factors, in their order."""
     draw = np.random.default_rng(0)
     cells: dict[tuple[str, ...], list[int]] = {}

@@ -19,7 +19,7 @@ FEW_SLIDES, FEW_POSITIONS = 3, 8  # of a first look
 Tell = Callable[[str], None]
 
 
-def encoded(
+def encode_set(
     tiles: Sequence[Tile], out: Path, name: str, way: str, reference: Tile | None, workers: int | None, tell: Tell
 ) -> Embeddings:
     """Vectors of tiles after a normalisation, kept in a table of that name."""
@@ -36,7 +36,7 @@ def encoded(
     return read_embeddings(path, list(tiles[0].factors))
 
 
-def mitos_set(folder: Path, out: Path, quick: bool, workers: int | None, tell: Tell) -> Dataset:
+def read_mitos(folder: Path, out: Path, quick: bool, workers: int | None, tell: Tell) -> Dataset:
     """The same tissue on two scanners, as scanned and after stain normalisations.
 
     Parameters
@@ -58,18 +58,18 @@ def mitos_set(folder: Path, out: Path, quick: bool, workers: int | None, tell: T
         Scanners as domains, slides as labels, places on a slide as units.
     """
     tiles = read_layout(folder / PLACES["mitos_he"])
-    tiles = _some(tiles) if quick else tiles
+    tiles = _sample_tiles(tiles) if quick else tiles
     scanned = [tile for tile in tiles if tile.factors["normalization"] == "none"]
     reference = choose_reference([tile for tile in scanned if tile.factors["scanner"] == REFERENCE])
-    raw = encoded(tiles, out, "mitos_he-raw", "none", None, workers, tell)
+    raw = encode_set(tiles, out, "mitos_he-raw", "none", None, workers, tell)
     order = _places(raw, {"aperio": "none", "hamamatsu": "none"})
     versions: dict[str, Any] = {"none": raw.x[order]}
     for way in ("macenko",) if quick else ("reinhard", "macenko"):
-        found = encoded(scanned, out, f"mitos_he-{way}", way, reference, workers, tell)
+        found = encode_set(scanned, out, f"mitos_he-{way}", way, reference, workers, tell)
         versions[way] = found.x[_places(found, {"aperio": "none", "hamamatsu": "none"})]
     versions["staingan"] = raw.x[_places(raw, {"aperio": "staingan", "hamamatsu": "none"})]
     versions["staingan reversed"] = raw.x[_places(raw, {"aperio": "none", "hamamatsu": "staingan"})]
-    own = raw.taken(order).factors
+    own = raw.take(order).factors
     note = (
         f"The same tissue on two scanners, registered pairs, by {ENCODER}. The label is the slide, a unit is a place on"
         f" a slide, which is held out on both scanners at once. Reinhard and Macenko: tiles of both scanners normalised"
@@ -80,7 +80,7 @@ def mitos_set(folder: Path, out: Path, quick: bool, workers: int | None, tell: T
     return Dataset("mitos_he", versions, versions["none"], own["scanner"], own["slide"], units, note)
 
 
-def _some(tiles: Sequence[Tile]) -> list[Tile]:
+def _sample_tiles(tiles: Sequence[Tile]) -> list[Tile]:
     kept = {name: sorted({tile.factors[name] for tile in tiles}) for name in ("slide", "position")}
     slides, positions = kept["slide"][:FEW_SLIDES], kept["position"][:FEW_POSITIONS]
     return [tile for tile in tiles if tile.factors["slide"] in slides and tile.factors["position"] in positions]
@@ -97,13 +97,13 @@ def _places(found: Embeddings, wanted: Mapping[str, str]) -> Any:
     return np.array([row[-1] for row in rows])
 
 
-def camelyon_set(folder: Path, out: Path, quick: bool, workers: int | None, tell: Tell) -> Dataset:
+def read_camelyon(folder: Path, out: Path, quick: bool, workers: int | None, tell: Tell) -> Dataset:
     """Tiles of five centres, each cut into four, as scanned and after Macenko's normalisation.
 
     Parameters
     ----------
     folder, out, quick, workers, tell
-        As in `mitos_set`; a first look takes two crops of each tile.
+        As in `read_mitos`; a first look takes two crops of each tile.
 
     Returns
     -------
@@ -117,8 +117,8 @@ def camelyon_set(folder: Path, out: Path, quick: bool, workers: int | None, tell
         for tile in whole
         for k, corner in enumerate(CROPS[: 2 if quick else None])
     ]
-    raw = encoded(crops, out, "camelyon17_he-raw", "none", None, workers, tell)
-    after = encoded(crops, out, "camelyon17_he-macenko", "macenko", reference, workers, tell)
+    raw = encode_set(crops, out, "camelyon17_he-raw", "none", None, workers, tell)
+    after = encode_set(crops, out, "camelyon17_he-macenko", "macenko", reference, workers, tell)
     note = (
         f"Tiles of five centres, five each, cut into {len(crops) // len(whole)} of {SIDE} pixels, by {ENCODER}; a unit"
         f" is a tile. Macenko: normalised to {reference.key}, the most ordinary of all tiles. Five tiles tell more"

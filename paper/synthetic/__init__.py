@@ -2,18 +2,18 @@
 
 from paper.synthetic.figures import write_figures
 from paper.synthetic.levels import levels
-from paper.synthetic.run import count, read, run, settings_of
+from paper.synthetic.run import count_pairs, read, read_settings, run
 from paper.synthetic.settings import EXPERIMENTS, Settings
 from paper.synthetic.tables import write_tables
 
 __all__ = [
     "EXPERIMENTS",
     "Settings",
-    "count",
+    "count_pairs",
     "levels",
     "read",
+    "read_settings",
     "run",
-    "settings_of",
     "write_figures",
     "write_tables",
 ]

@@ -9,7 +9,7 @@ from paper.synthetic.levels import levels
 from paper.synthetic.measures import NAMES
 from paper.synthetic.panels import Panel, Row, draw
 from paper.synthetic.run import read
-from paper.synthetic.tables import setting_of
+from paper.synthetic.tables import describe_setting
 
 MAIN = ("cfd", "wasserstein", "sinkhorn", "mmd", "hausdorff", "chamfer")
 FIVE = ("displacement", "dispersion", "scaling", "topology", "outliers")
@@ -67,19 +67,19 @@ def write_figures(out: Path) -> list[Path]:
     -----
     Bands are ± two Monte Carlo standard errors. A line is missing where its first level cannot be told from zero.
     """
-    rows = _with_shift(levels(read(out)).to_pylist())
+    rows = _add_shift(levels(read(out)).to_pylist())
     folder = make_folder(out / "figures")
     paths = []
     for dim, size in dict.fromkeys((row["dim"], row["size"]) for row in rows):
         here = [row for row in rows if (row["dim"], row["size"]) == (dim, size)]
         for name, (title, panels, columns) in FIGURES.items():
-            drawn = _figure(f"{title} ({setting_of(dim, size)})", panels, columns, here)
+            drawn = _figure(f"{title} ({describe_setting(dim, size)})", panels, columns, here)
             if drawn is not None:
                 paths += save_figure(drawn, folder, f"{name}-d{dim}-n{size}")
     return paths
 
 
-def _with_shift(rows: Sequence[Row]) -> list[Row]:
+def _add_shift(rows: Sequence[Row]) -> list[Row]:
     """Rows with the change from the first level in its standard deviations: whether a single sample would show it."""
     first: dict[tuple[Any, ...], Row] = {}
     for row in rows:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from paper.checks import load_library
 from paper.synthetic.measures import NAMES
-from paper.synthetic.tables import FACTORS, title_of
+from paper.synthetic.tables import FACTORS, describe_experiment
 
 Row = dict[str, Any]
 BAND = 2.0  # standard errors on either side
@@ -85,7 +85,7 @@ def draw(axis: Any, panel: Panel, lines: Sequence[Line], letter: str) -> dict[st
         band = BAND * np.nan_to_num(line.error)
         axis.fill_between(line.x, line.y - band, line.y + band, color=style["color"], alpha=0.15, linewidth=0)
     kind = ", in standard deviations" if panel.quantity == "shift" else ""
-    axis.set_title(f"({letter}) {title_of(panel.experiment, panel.variant)}{kind}", fontsize=10)
+    axis.set_title(f"({letter}) {describe_experiment(panel.experiment, panel.variant)}{kind}", fontsize=10)
     axis.set_xlabel(FACTORS[panel.experiment])
     axis.tick_params(labelsize=8)
     axis.grid(color="#d8dce0", linewidth=0.6)

@@ -17,7 +17,7 @@ Pair = tuple[Rows, Rows]
 Maker = Callable[[float], Pair]
 
 
-def pairs(
+def draw_pairs(
     settings: Settings, experiment: str, dim: int, size: int, trial: int, *, variant: str = ""
 ) -> Iterator[tuple[float, Pair]]:
     """The two groups of one trial, level by level.
@@ -46,13 +46,13 @@ def pairs(
         yield level, maker(level)
 
 
-def seed_of(trial: int) -> int:
+def trial_seed(trial: int) -> int:
     """Seed of a trial, the paper's schedule."""
     return FIRST_SEED + trial
 
 
 def _generator(experiment: str, dim: int, size: int, trial: int) -> np.random.Generator:
-    return np.random.default_rng([seed_of(trial), EXPERIMENTS.index(experiment), dim, size])
+    return np.random.default_rng([trial_seed(trial), EXPERIMENTS.index(experiment), dim, size])
 
 
 class _Mixture:

@@ -1,4 +1,4 @@
-"""Running the study: all cores, one process a piece, and nothing computed twice."""
+"""Running the study: all cores, one process a task, and nothing computed twice."""
 
 import json
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion import FileError, InputError
 from crossfusion.study import compute_all, make_folder, worker_count, write_table, write_text
-from paper.synthetic.parts import compute, parts_of, read_part, schema, write_part
 from paper.synthetic.settings import Settings
+from paper.synthetic.tasks import compute, list_tasks, read_result, schema, write_result
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     Parameters
     ----------
     out : path
-        Folder of the results; made if it does not exist. Finished pieces are kept in its folder ``parts``, and read
+        Folder of the results; made if it does not exist. Finished tasks are kept in its folder ``parts``, and read
         instead of being computed again.
     settings : Settings
         Every choice.
@@ -52,16 +52,16 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
 
     processes = worker_count(workers)
     folder = make_folder(out / "parts")
-    tables = {part: read_part(folder, part, settings) for part in parts_of(settings)}
-    missing = [part for part, table in tables.items() if table is None]
-    missing.sort(key=lambda part: part.cost(settings), reverse=True)
+    tables = {task: read_result(folder, task, settings) for task in list_tasks(settings)}
+    missing = [task for task, table in tables.items() if table is None]
+    missing.sort(key=lambda task: task.cost(settings), reverse=True)
     report = progress or (lambda _: None)
-    report(count(settings) - sum(part.count(settings) for part in missing))
+    report(count_pairs(settings) - sum(task.count(settings) for task in missing))
     with closing(compute_all(partial(compute, settings), missing, processes)) as finished:
-        for part, table in finished:
-            write_part(folder, part, settings, table)
-            tables[part] = table
-            report(part.count(settings))
+        for task, table in finished:
+            write_result(folder, task, settings, table)
+            tables[task] = table
+            report(task.count(settings))
     result = pa.concat_tables(tables.values()).combine_chunks()
     made_with = json.dumps(asdict(settings), indent=2)
     # In one file with the trials, so that settings of one run never stand beside trials of another.
@@ -98,7 +98,7 @@ def read(out: Path) -> "pa.Table":
     return table
 
 
-def settings_of(out: Path) -> Settings:
+def read_settings(out: Path) -> Settings:
     """The settings that the results in a folder were made with.
 
     Parameters
@@ -122,7 +122,7 @@ def settings_of(out: Path) -> Settings:
     raise FileError(out / TABLE, "does not hold the settings that it was made with", AGAIN)
 
 
-def count(settings: Settings) -> int:
+def count_pairs(settings: Settings) -> int:
     """Number of pairs that settings ask for.
 
     Parameters
@@ -135,4 +135,4 @@ def count(settings: Settings) -> int:
     int
         Over all experiments, levels and trials.
     """
-    return sum(part.count(settings) for part in parts_of(settings))
+    return sum(task.count(settings) for task in list_tasks(settings))

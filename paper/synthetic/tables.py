@@ -72,12 +72,12 @@ def _trials(rows: Sequence[Row]) -> int:
     return max(int(row["trials"]) for row in rows)
 
 
-def title_of(experiment: str, variant: str = "") -> str:
+def describe_experiment(experiment: str, variant: str = "") -> str:
     """What people call an experiment."""
     return f"{experiment.capitalize()}{READINGS[variant]}"
 
 
-def setting_of(dim: int, size: int) -> str:
+def describe_setting(dim: int, size: int) -> str:
     """Dimension and size as people write them."""
     return f"d = {dim}, n = {size}"
 
@@ -88,7 +88,7 @@ def _overview(rows: Sequence[Row]) -> Sheet:
     for dim, size in dict.fromkeys((row["dim"], row["size"]) for row in rows):
         here = [row for row in rows if (row["dim"], row["size"]) == (dim, size)]
         for column, caption in OVERVIEW.items():
-            tables.append((f"{setting_of(dim, size)}: {caption}", *_last_levels(here, column)))
+            tables.append((f"{describe_setting(dim, size)}: {caption}", *_last_levels(here, column)))
     return Sheet("Overview", tables)
 
 
@@ -117,11 +117,11 @@ def _sheets(rows: Sequence[Row]) -> Iterator[Sheet]:
         tables = []
         for dim, size in dict.fromkeys((row["dim"], row["size"]) for row in rows if _kind(row) == kind):
             here = [row for row in rows if _key(row) == (*kind, dim, size)]
-            setting = setting_of(dim, size)
+            setting = describe_setting(dim, size)
             tables.append((f"{setting}: value", *_grid(here, "mean", "stderr")))
             tables.append((f"{setting}: relative to the first level", *_grid(here, "relative", "relative_stderr")))
             tables.append((f"{setting}: sensitivity, from the level before", *_grid(here, "sensitivity")))
-        yield Sheet(title_of(*kind), tables)
+        yield Sheet(describe_experiment(*kind), tables)
 
 
 def _grid(rows: Sequence[Row], name: str, error: str | None = None) -> tuple[list[str], list[list[str]]]:
@@ -154,10 +154,12 @@ def _html(lead: str, sheets: Sequence[Sheet]) -> str:
     """A page that needs nothing else."""
     body = make_element("h1", TITLE) + make_element("p", escape(lead))
     for sheet in sheets:
-        inner = "".join(html_table(escape(caption), *_escaped(header, rows)) for caption, header, rows in sheet.tables)
+        inner = "".join(
+            html_table(escape(caption), *_escape_cells(header, rows)) for caption, header, rows in sheet.tables
+        )
         body += make_element("section", make_element("h2", escape(sheet.title)) + inner)
     return make_document(TITLE, [body], make_element("footer", f"crossfusion {__version__}."), style=WIDE)
 
 
-def _escaped(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def _escape_cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     return [escape(cell) for cell in header], [[escape(cell) for cell in row] for row in rows]

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from crossfusion import __version__
-from paper.training.loop import batches, continued, labelled, learn, new_state, penalised
+from paper.training.loop import batches, copy_state, learn, make_penalty, new_state, select_labeled
 from paper.training.network import reproducible
-from paper.training.parts import FOLDER
+from paper.training.seed_runs import FOLDER
 from paper.training.settings import METHODS, NONE, Settings
-from paper.training.tasks import Pool, Ready, Rows, Task, ready
+from paper.training.tasks import Pool, Rows, Split, Task, split_rows
 
 FORMAT = 2
 SIZES = (1, 8)  # times the rows of a step of the study
@@ -68,11 +68,11 @@ def compute(cost: Cost) -> dict[str, Any]:
     Every method passes the same rows of both domains through the network, so that a ratio is what the penalty adds;
     ``source alone`` is a step that leaves out the rows without labels.
     """
-    split = ready(cost.pool, cost.task, cost.settings.seed)
+    split = split_rows(cost.pool, cost.task, cost.settings.seed)
     return {"ratios": [entry for size in SIZES for entry in _ratios(split, size * cost.settings.batch, cost)]}
 
 
-def _ratios(split: Ready, batch: int, cost: Cost) -> list[dict[str, Any]]:
+def _ratios(split: Split, batch: int, cost: Cost) -> list[dict[str, Any]]:
     seconds = _seconds(split, batch, cost.settings)
     base = seconds[NONE]
     quartiles = {name: np.quantile(own / base, (0.25, 0.5, 0.75)).tolist() for name, own in seconds.items()}
@@ -83,7 +83,7 @@ def _ratios(split: Ready, batch: int, cost: Cost) -> list[dict[str, Any]]:
     ]
 
 
-def _seconds(split: Ready, batch: int, settings: Settings) -> dict[str, Any]:
+def _seconds(split: Split, batch: int, settings: Settings) -> dict[str, Any]:
     """Seconds of the processor for a step of each method, round by round; what else the machine does hardly counts.
 
     The order changes from round to round, as who comes after whom decides what is in the caches.
@@ -92,16 +92,18 @@ def _seconds(split: Ready, batch: int, settings: Settings) -> dict[str, Any]:
         rounds = WARM + settings.rounds
         drawn = batches(split.train, rounds, batch, settings.seed)
         start = new_state(split, settings)
-        states = {name: continued(start, settings) for name in (*METHODS, ALONE)}
+        states = {name: copy_state(start, settings) for name in (*METHODS, ALONE)}
         penalties = {
-            name: _nothing if name == NONE else penalised(states[name], name, len(split.train), split.classes, settings)
+            name: _nothing
+            if name == NONE
+            else make_penalty(states[name], name, len(split.train), split.classes, settings)
             for name in METHODS
         }
         order = np.random.default_rng(settings.seed)
         spent: dict[str, list[float]] = {name: [] for name in states}
         for k in range(rounds):
             rows = drawn.at(k)
-            own = labelled(rows)
+            own = select_labeled(rows)
             for name in order.permutation(list(states)):
                 begin = process_time()
                 learn(states[name], own if name == ALONE else rows, penalties.get(name), 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion.study import figure, figure_style, save_figure
 from paper.training.outcomes import Outcome
-from paper.training.scanners import SCANNERS, digits, scanned
+from paper.training.scanners import SCANNERS, load_digits, simulate_scan
 from paper.training.settings import METHODS, NONE
 
 INK, MUTED = "#1c2127", "#8a94a0"
@@ -64,12 +64,12 @@ def write_figures(out: Path, found: Sequence[Outcome]) -> list[str]:
 
 
 def _scanners() -> Any:
-    images, label = digits()
+    images, label = load_digits()
     first = [int(np.flatnonzero(label == k)[0]) for k in range(SHOWN)]
     with figure_style(axes_grid=False):
         drawn = figure(0.8 * SHOWN + 1.2, 2.0)
         grid = drawn.subplots(2, SHOWN)
-        for axes, (name, rows) in zip(grid, zip(SCANNERS, (images, scanned(images)), strict=True), strict=True):
+        for axes, (name, rows) in zip(grid, zip(SCANNERS, (images, simulate_scan(images)), strict=True), strict=True):
             for one, at in zip(axes, first, strict=True):
                 one.imshow(rows[at], cmap="gray", vmin=0, vmax=1.3)
                 one.set(xticks=[], yticks=[])

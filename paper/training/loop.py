@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from paper.training.network import Network, reproducible
 from paper.training.penalties import Adversary, penalty_of
 from paper.training.settings import METHODS, NONE, Settings
-from paper.training.tasks import UNKNOWN, Ready, Rows
+from paper.training.tasks import UNKNOWN, Rows, Split
 
 SLOPE = 10.0  # of the growth of the penalty (Ganin et al. 2016)
 CALIBRATED = 20  # batches by which the size of a penalty is found
@@ -49,7 +49,7 @@ def batches(train: list[Rows], steps: int, batch: int, seed: int) -> Batches:
     return Batches(train, [torch.from_numpy(draw.integers(len(own.x), size=(steps, batch))) for own in train])
 
 
-def trained(ready: Ready, settings: Settings, seed: int) -> Iterator[tuple[str, float, Network]]:
+def train_all(ready: Split, settings: Settings, seed: int) -> Iterator[tuple[str, float, Network]]:
     """Networks of all methods and strengths, trained one after the other from the same warm-up.
 
     Parameters
@@ -75,25 +75,25 @@ def trained(ready: Ready, settings: Settings, seed: int) -> Iterator[tuple[str, 
         unit = 1.0 if method in UNITS else 1 / size(start, method, drawn, ready.classes, settings)
         for strength in (0.0,) if method == NONE else settings.strengths:
             with reproducible(seed):
-                yield method, strength, _finished(start, method, strength * unit, drawn, ready.classes, settings)
+                yield method, strength, _finish(start, method, strength * unit, drawn, ready.classes, settings)
 
 
-def new_state(ready: Ready, settings: Settings) -> State:
+def new_state(ready: Split, settings: Settings) -> State:
     """A network before training."""
     network = Network(tuple(ready.held.x.shape[1:]), settings.width, ready.classes)
     return State(network, torch.optim.Adam(network.parameters(), lr=settings.rate))
 
 
-def _finished(start: State, method: str, weight: float, drawn: Batches, classes: int, settings: Settings) -> Network:
-    state = continued(start, settings)
-    penalise = penalised(state, method, len(drawn.train), classes, settings)
+def _finish(start: State, method: str, weight: float, drawn: Batches, classes: int, settings: Settings) -> Network:
+    state = copy_state(start, settings)
+    penalise = make_penalty(state, method, len(drawn.train), classes, settings)
     for k in range(settings.steps):
         grown = 2 / (1 + math.exp(-SLOPE * (k + 1) / settings.steps)) - 1
         learn(state, drawn.at(settings.warm_up + k), penalise, weight * grown)
     return state.network
 
 
-def continued(start: State, settings: Settings) -> State:
+def copy_state(start: State, settings: Settings) -> State:
     """A copy of the network and of what the optimiser remembers."""
     network = copy.deepcopy(start.network)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.rate)
@@ -101,7 +101,7 @@ def continued(start: State, settings: Settings) -> State:
     return State(network, optimiser)
 
 
-def penalised(
+def make_penalty(
     state: State, method: str, domains: int, classes: int, settings: Settings, *, unbiased: bool = True
 ) -> Added | None:
     """What a method adds to the loss; an adversary joins the network in training."""
@@ -114,13 +114,13 @@ def penalised(
     penalty = penalty_of(method, domains, classes, unbiased=unbiased)
 
     def added(features: Tensor, scores: Tensor, rows: Rows, strength: float) -> Tensor:
-        label = with_guesses(scores, rows.label, settings.confidence) if method == "cfd_given_label" else rows.label
+        label = add_guesses(scores, rows.label, settings.confidence) if method == "cfd_given_label" else rows.label
         return strength * penalty(features, rows.domain, label)
 
     return added
 
 
-def with_guesses(scores: Tensor, label: Tensor, confidence: float) -> Tensor:
+def add_guesses(scores: Tensor, label: Tensor, confidence: float) -> Tensor:
     """Labels, and where there is none the network's own if it is confident; nobody else's are at hand."""
     probability, guess = scores.detach().softmax(dim=1).max(dim=1)
     guessed = torch.where(probability >= confidence, guess, UNKNOWN)
@@ -129,7 +129,7 @@ def with_guesses(scores: Tensor, label: Tensor, confidence: float) -> Tensor:
 
 def size(start: State, method: str, drawn: Batches, classes: int, settings: Settings) -> float:
     """Mean of a penalty over some batches, before it is trained against; never 0, as sampling alone has a size."""
-    penalise = penalised(start, method, len(drawn.train), classes, settings, unbiased=False)
+    penalise = make_penalty(start, method, len(drawn.train), classes, settings, unbiased=False)
     assert penalise is not None
     with reproducible(0), torch.no_grad():
         steps = map(drawn.at, range(settings.warm_up, settings.warm_up + min(CALIBRATED, settings.steps)))
@@ -141,7 +141,7 @@ def size(start: State, method: str, drawn: Batches, classes: int, settings: Sett
 def learn(state: State, rows: Rows, penalise: Added | None = None, strength: float = 0.0) -> None:
     """One step; without a penalty, rows that have no label are not looked at."""
     if penalise is None:
-        rows = labelled(rows)
+        rows = select_labeled(rows)
     features, scores = state.network(rows.x)
     loss = nn.functional.cross_entropy(scores, rows.label, ignore_index=UNKNOWN)
     if penalise is not None:
@@ -151,7 +151,7 @@ def learn(state: State, rows: Rows, penalise: Added | None = None, strength: flo
     state.optimiser.step()
 
 
-def labelled(rows: Rows) -> Rows:
+def select_labeled(rows: Rows) -> Rows:
     """Rows that have a label."""
     keep = rows.label != UNKNOWN
     return Rows(*(values[keep] for values in rows))

@@ -13,14 +13,14 @@ import crossfusion as cf
 from crossfusion.torch import cfd
 from paper.training.network import Network
 from paper.training.settings import Settings
-from paper.training.tasks import Ready, Rows
+from paper.training.tasks import Rows, Split
 
 MOST = 400  # rows of a domain in distances that grow with their square
 
 Array = NDArray[np.float64]
 
 
-def measured(network: Network, ready: Ready, settings: Settings, adapts: bool) -> dict[str, float]:
+def measure_network(network: Network, ready: Split, settings: Settings, adapts: bool) -> dict[str, float]:
     """Accuracies and distances of features, all on rows that were not trained on.
 
     Parameters
@@ -45,7 +45,7 @@ def measured(network: Network, ready: Ready, settings: Settings, adapts: bool) -
     probability, guess = target[1].softmax(dim=1).max(dim=1)
     sure = probability >= settings.confidence
     is_right = guess == ready.test.label
-    rows = _joined(held[0], ready.held, target[0], ready.test) if adapts else (held[0], ready.held)
+    rows = _join(held[0], ready.held, target[0], ready.test) if adapts else (held[0], ready.held)
     return {
         "target": _share(is_right),
         "source": _share(held[1].argmax(dim=1) == ready.held.label),
@@ -59,7 +59,7 @@ def _share(values: Tensor) -> float:
     return float(values.double().mean()) if len(values) else math.nan
 
 
-def _joined(a: Tensor, of_a: Rows, b: Tensor, of_b: Rows) -> tuple[Tensor, Rows]:
+def _join(a: Tensor, of_a: Rows, b: Tensor, of_b: Rows) -> tuple[Tensor, Rows]:
     return torch.cat([a, b]), Rows(*(torch.cat(values) for values in zip(of_a, of_b, strict=True)))
 
 

@@ -82,7 +82,7 @@ class Outcome:
         return plain
 
 
-def outcomes(runs: Sequence[Run], settings: Settings) -> list[Outcome]:
+def summarize_runs(runs: Sequence[Run], settings: Settings) -> list[Outcome]:
     """All data sets and methods.
 
     Parameters
@@ -98,10 +98,10 @@ def outcomes(runs: Sequence[Run], settings: Settings) -> list[Outcome]:
         Data sets in their order, methods in theirs.
     """
     groups = list(dict.fromkeys(run["group"] for run in runs))
-    return [_outcome(Table(runs, group), method, settings) for group in groups for method in METHODS]
+    return [_outcome(RunTable(runs, group), method, settings) for group in groups for method in METHODS]
 
 
-class Table:
+class RunTable:
     """Runs of one data set by method, strength and seed, averaged over tasks."""
 
     def __init__(self, runs: Sequence[Run], group: str) -> None:
@@ -126,7 +126,7 @@ class Table:
         return float(self.values(method, strength, what).mean())
 
 
-def chosen_strength(strengths: Sequence[float], source: Callable[[float], float], least: float) -> float:
+def choose_strength(strengths: Sequence[float], source: Callable[[float], float], least: float) -> float:
     """The largest strength that keeps the accuracy on the sources at `least`; else the smallest of the grid.
 
     Parameters
@@ -146,10 +146,10 @@ def chosen_strength(strengths: Sequence[float], source: Callable[[float], float]
     return max([strength for strength in strengths if source(strength) >= least], default=min(strengths))
 
 
-def _outcome(table: Table, method: str, settings: Settings) -> Outcome:
+def _outcome(table: RunTable, method: str, settings: Settings) -> Outcome:
     strengths = table.strengths(method)
     least = table.mean(NONE, 0.0, "source") - settings.tolerance
-    strength = chosen_strength(strengths, lambda s: table.mean(method, s, "source"), least)
+    strength = choose_strength(strengths, lambda s: table.mean(method, s, "source"), least)
     best = max(strengths, key=lambda s: table.mean(method, s, "target"))
     base = table.values(NONE, 0.0, "target")
     target, at_best = (table.values(method, s, "target") for s in (strength, best))
@@ -157,20 +157,20 @@ def _outcome(table: Table, method: str, settings: Settings) -> Outcome:
         table.group,
         method,
         strength,
-        estimate(target),
-        estimate(table.values(method, strength, "source")),
-        estimate(target - base),
+        estimate_mean(target),
+        estimate_mean(table.values(method, strength, "source")),
+        estimate_mean(target - base),
         {name: table.mean(method, strength, name) for name in DISTANCES},
         table.mean(method, strength, "confident"),
         table.mean(method, strength, "right"),
         best,
-        estimate(at_best),
-        estimate(at_best - base),
+        estimate_mean(at_best),
+        estimate_mean(at_best - base),
         {s: {what: table.mean(method, s, what) for what in ("target", "source", *DISTANCES)} for s in strengths},
     )
 
 
-def estimate(values: Any) -> Estimate:
+def estimate_mean(values: Any) -> Estimate:
     """Mean of independent values, with the interval of Student's t."""
     error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
     return Estimate(float(np.mean(values)), float(compute_half_width(LEVEL, len(values) - 1) * error))

@@ -11,7 +11,7 @@ from paper.training.tables import share
 Ratios = Sequence[Mapping[str, Any]]
 
 
-def reading(found: Sequence[Outcome], ratios: Ratios, settings: Settings) -> list[str]:
+def describe_results(found: Sequence[Outcome], ratios: Ratios, settings: Settings) -> list[str]:
     """Paragraphs about what was found.
 
     Parameters

@@ -6,10 +6,10 @@ from pathlib import Path
 from crossfusion import FileError
 from crossfusion.study import make_folder, run_tasks, worker_count
 from paper.real.folder import PLACES, VARIABLE, data_folder
-from paper.training import cost, parts
-from paper.training.outcomes import Outcome, outcomes
+from paper.training import cost, seed_runs
+from paper.training.outcomes import Outcome, summarize_runs
 from paper.training.settings import Settings
-from paper.training.tasks import TABLES, Pool, Task, pool_of, read_pools, tasks_of
+from paper.training.tasks import TABLES, Pool, Task, find_pool, list_tasks, read_pools
 from paper.training.writing import QUICK, write
 
 Tell = Callable[[str], None]
@@ -29,7 +29,7 @@ def run(
     Parameters
     ----------
     out : path
-        Folder of the results. Finished pieces are kept there, and read instead of being made again.
+        Folder of the results. Finished runs are kept there, and read instead of being made again.
     data : path, optional
         Folder of the embeddings; by default that of CROSSFUSION_DATA, or ``../shared/data``. Where the default is not
         there, the digits alone are studied, and the reading says so.
@@ -55,28 +55,28 @@ def run(
     processes = worker_count(workers)
     settings = settings or Settings()
     tell = progress or (lambda _: None)
-    folder = _folder(data)
+    folder = _find_folder(data)
     tell("reading")
     pools = read_pools(folder)
-    make_folder(out / parts.FOLDER)
-    tasks = [(task, pool_of(pools, task)) for task in tasks_of(pools, settings.whole)]
-    pieces = parts.parts_of(tasks, settings)
-    finished = run_tasks(out, pieces, parts.compute, workers=processes, progress=tell)
+    make_folder(out / seed_runs.FOLDER)
+    tasks = [(task, find_pool(pools, task)) for task in list_tasks(pools, settings.whole)]
+    planned = seed_runs.list_runs(tasks, settings)
+    finished = run_tasks(out, planned, seed_runs.compute, workers=processes, progress=tell)
     runs = [entry for _, found in finished for entry in found["runs"]]
-    ratios = _costs(out, tasks, settings, cost_again, tell)
+    ratios = _time_steps(out, tasks, settings, cost_again, tell)
     tell("tables and figures")
-    found = outcomes(runs, settings)
+    found = summarize_runs(runs, settings)
     write(out, runs, found, ratios, settings, _notes(pools, folder, settings))
     return found
 
 
-def _folder(data: Path | None) -> Path:
+def _find_folder(data: Path | None) -> Path:
     if data is not None and not data.is_dir():
         raise FileError(data, "does not exist", "pass --data with the folder that holds the data, or leave it out")
     return data_folder(data)
 
 
-def _costs(
+def _time_steps(
     out: Path, tasks: list[tuple[Task, Pool]], settings: Settings, again: bool, tell: Tell
 ) -> list[dict[str, object]]:
     """Ratios of the first task of each kind of network; timed here, when no worker is left."""
@@ -84,8 +84,8 @@ def _costs(
     for task, pool in tasks:
         first.setdefault(pool.x.ndim, cost.Cost(task, pool, settings))
     if again:
-        for piece in first.values():
-            piece.path(out).unlink(missing_ok=True)
+        for entry in first.values():
+            entry.path(out).unlink(missing_ok=True)
     finished = run_tasks(
         out, list(first.values()), cost.compute, workers=1, progress=lambda text: tell(f"cost of a step: {text}")
     )

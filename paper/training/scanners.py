@@ -14,13 +14,13 @@ SCANNERS = ("scanner A", "scanner B")
 Images = NDArray[np.float32]
 
 
-def digits() -> tuple[Images, NDArray[np.int64]]:
+def load_digits() -> tuple[Images, NDArray[np.int64]]:
     """Images of scikit-learn, of shape (rows, 8, 8) from 0 to 1, and the digit on each."""
     bunch = load_library("sklearn.datasets", "scikit-learn", "reproduce,torch", "the digits").load_digits()
     return np.asarray(bunch.images / 16, np.float32), np.asarray(bunch.target, np.int64)
 
 
-def scanned(images: Images, seed: int = 0) -> Images:
+def simulate_scan(images: Images, seed: int = 0) -> Images:
     """The same images from another scanner: gamma, contrast, blur, shading, noise.
 
     Parameters
@@ -38,10 +38,10 @@ def scanned(images: Images, seed: int = 0) -> Images:
     toned = OFFSET + CONTRAST * images**GAMMA
     light = 1 + SHADING * np.linspace(-1, 1, images.shape[2])
     noise = np.random.default_rng(seed).normal(scale=NOISE, size=images.shape)
-    return np.asarray(blurred(blurred(toned, 1), 2) * light + noise, np.float32)
+    return np.asarray(blur(blur(toned, 1), 2) * light + noise, np.float32)
 
 
-def blurred(images: NDArray[np.floating], axis: int) -> NDArray[np.floating]:
+def blur(images: NDArray[np.floating], axis: int) -> NDArray[np.floating]:
     """Images blurred along one axis; at the border its own values go on."""
     ends = [(1, 1) if k == axis else (0, 0) for k in range(images.ndim)]
     padded = np.pad(images, ends, mode="edge")

@@ -5,7 +5,7 @@ from typing import Any
 
 from crossfusion.study import PageTable, number_text
 from paper.training.cost import ALONE
-from paper.training.outcomes import Estimate, Outcome, Run, outcomes
+from paper.training.outcomes import Estimate, Outcome, Run, summarize_runs
 from paper.training.settings import LEVEL, METHODS, NONE, Settings
 
 GROUPS = {
@@ -69,7 +69,7 @@ def task_table(runs: Sequence[Run], settings: Settings, found: Sequence[Outcome]
     for group, task in tasks:
         own = [run for run in runs if (run["group"], run["task"]) == (group, task)]
         own = [run for run in own if run["strength"] == chosen[group, run["method"]]]
-        cells = {outcome.method: share(outcome.target) for outcome in outcomes(own, settings)}
+        cells = {outcome.method: share(outcome.target) for outcome in summarize_runs(own, settings)}
         rows.append([f"{group}: {task}", *(cells[method] for method in METHODS)])
     caption = f"target accuracy in percent, ± half of the {LEVEL:.0%} interval over seeds"
     return PageTable("Every task", caption, ["task", *METHODS.values()], rows)

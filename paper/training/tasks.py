@@ -12,7 +12,7 @@ from torch import Tensor
 
 from crossfusion.study import digest
 from paper.real.folder import PLACES, read_embeddings
-from paper.training.scanners import SCANNERS, digits, scanned
+from paper.training.scanners import SCANNERS, load_digits, simulate_scan
 
 HELD = 0.2  # share of the rows of a source that are not trained on
 UNLABELLED = 0.5  # share of the target's rows that are trained on, without their labels
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
     domain: Tensor
 
 
-class Ready(NamedTuple):
+class Split(NamedTuple):
     """Rows of a task as one seed splits them: to train on (a part a domain), held out of the sources, of the target."""
 
     train: list[Rows]
@@ -88,9 +88,9 @@ class Ready(NamedTuple):
 
 def read_pools(folder: Path | None) -> dict[str, Pool]:
     """The digits, and the tables of embeddings that the folder holds."""
-    images, label = digits()
+    images, label = load_digits()
     half = np.arange(len(images)) % 2  # no image is seen by both scanners
-    x = np.where(half[:, None, None] == 0, images, scanned(images))
+    x = np.where(half[:, None, None] == 0, images, simulate_scan(images))
     pools = {DIGITS: Pool(x, label, half, SCANNERS)}
     for name in TABLES:
         if folder is not None and (folder / PLACES[name]).is_file():
@@ -105,7 +105,7 @@ def _table(path: Path) -> Pool:
     return Pool(found.x, label.astype(np.int64), domain.astype(np.int64), tuple(map(str, domains)))
 
 
-def tasks_of(pools: dict[str, Pool], whole: bool) -> list[Task]:
+def list_tasks(pools: dict[str, Pool], whole: bool) -> list[Task]:
     """Each domain to the next, in a circle, so that each is once the source and once the target; and all but one."""
     found = [Task(DIGITS, SCANNERS[:1], SCANNERS[1])]
     for name in TABLES:
@@ -119,12 +119,12 @@ def tasks_of(pools: dict[str, Pool], whole: bool) -> list[Task]:
     return found
 
 
-def pool_of(pools: dict[str, Pool], task: Task) -> Pool:
+def find_pool(pools: dict[str, Pool], task: Task) -> Pool:
     """The rows of a task."""
     return pools["pacs" if task.group == LEFT_OUT else task.group]
 
 
-def ready(pool: Pool, task: Task, seed: int) -> Ready:
+def split_rows(pool: Pool, task: Task, seed: int) -> Split:
     """Split the rows of a task, and bring them to the centre and scale of the sources' rows to train on.
 
     Parameters
@@ -159,7 +159,7 @@ def ready(pool: Pool, task: Task, seed: int) -> Ready:
     last = len(sources)
     parts = [rows([part], k) for k, part in enumerate(train)]
     parts += [rows([target[:seen]], last, labelled=False)] if seen else []
-    return Ready(parts, rows(held), rows([target[seen:]], last), pool.classes)
+    return Split(parts, rows(held), rows([target[seen:]], last), pool.classes)
 
 
 def _scale(x: NDArray[np.float32]) -> tuple[NDArray[np.float32], np.float32]:

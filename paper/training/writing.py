@@ -21,7 +21,7 @@ from crossfusion.study import (
 from paper.training import tables
 from paper.training.figures import CAPTIONS, write_figures
 from paper.training.outcomes import Outcome, Run
-from paper.training.reading import reading
+from paper.training.reading import describe_results
 from paper.training.settings import Settings
 
 TITLE = "Training against a distance"
@@ -59,13 +59,13 @@ def write(
     list of str
         The sentences of ``reading.md``.
     """
-    said = [*notes, *reading(found, ratios, settings)]
+    said = [*notes, *describe_results(found, ratios, settings)]
     shown = _tables(runs, found, ratios, settings)
     figures = write_figures(out, found)
     _write_numbers(out, runs, found, ratios, settings, said)
     write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
     folder = make_folder(out / "tables")
-    for name, table in _named(shown):
+    for name, table in _name_tables(shown):
         text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{markdown_table(table.header, table.rows)}"
         write_text(folder / f"{name}.md", text)
     write_text(out / f"{NAME}.md", _document(said, shown, figures))
@@ -87,7 +87,7 @@ def _tables(
     return shown | {"all data sets": rest}
 
 
-def _named(shown: Mapping[str, Sequence[PageTable]]) -> list[tuple[str, PageTable]]:
+def _name_tables(shown: Mapping[str, Sequence[PageTable]]) -> list[tuple[str, PageTable]]:
     """Tables with the names of their files."""
     named = []
     for section, own in shown.items():

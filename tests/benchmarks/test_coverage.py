@@ -14,7 +14,7 @@ from benchmarks.coverage import measure, plan
 from benchmarks.coverage.noise import FAMILIES
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.populations import Patients, Population
-from benchmarks.coverage.promises import band, judged
+from benchmarks.coverage.promises import band, judge
 from tests.helpers import PATIENCE
 from tests.helpers.module_commands import ENVIRONMENT, module_command
 
@@ -111,7 +111,7 @@ def test_the_plan_spans_what_is_promised():
     assert all(task.distances[0] == 0 and task.distances[-1] == 0.7 for task in tasks)
     every = plan.full()
     assert len({task.name(2000) for task in every}) == len(every) == len(set(every))
-    assert coverage.count() == sum(len(task.distances) for task in every)
+    assert coverage.count_points() == sum(len(task.distances) for task in every)
     units = [task.population.patients for task in every if task.section == "units"]
     assert {(patients.icc, patients.paired) for patients in units if patients is not None} == {
         (icc, paired) for icc in (0.1, 0.5) for paired in (False, True)
@@ -130,7 +130,7 @@ def test_the_band_is_that_of_the_binomial_distribution(draws, share):
 
 def test_shares_are_judged_as_they_are():
     def holds(section, share, ratio=0.0, draws=2000):
-        found = judged(section, {"coverage": share, "rejected": share, "ratio": ratio, "draws": draws})
+        found = judge(section, {"coverage": share, "rejected": share, "ratio": ratio, "draws": draws})
         return found.get("holds")
 
     assert holds("rows", 0.93)
@@ -160,9 +160,9 @@ def test_a_broken_interval_is_noticed(monkeypatch):
         low, high = fusion.interval
         return replace(fusion, interval=(low + (high - low) / 4, high - (high - low) / 4))
 
-    assert all(judged("rows", point)["holds"] for point in measure.measure(task, 200))
+    assert all(judge("rows", point)["holds"] for point in measure.measure(task, 200))
     monkeypatch.setattr(cf, "cfd", half)
-    assert not any(judged("rows", point)["holds"] for point in measure.measure(task, 200))
+    assert not any(judge("rows", point)["holds"] for point in measure.measure(task, 200))
 
 
 def test_a_broken_test_is_noticed():
@@ -170,8 +170,8 @@ def test_a_broken_test_is_noticed():
     task = Task("level", Population(((100,), (100,)), 4, patients=Patients()), (0.0,), test="permutation")
     (wrong,) = measure.measure(task, 100)
     (right,) = measure.measure(replace(task, told="units"), 100)
-    assert not judged("level", wrong)["holds"]
-    assert judged("level", right)["holds"]
+    assert not judge("level", wrong)["holds"]
+    assert judge("level", right)["holds"]
 
 
 def test_points_say_what_was_measured():
@@ -191,7 +191,7 @@ def test_points_say_what_was_measured():
 
 def test_the_study_leaves_tables_and_figures(study):
     out, found, reported = study
-    assert sum(reported) == coverage.count(quick=True)
+    assert sum(reported) == coverage.count_points(quick=True)
     assert json.loads((out / "coverage.json").read_text(encoding="utf-8")) == json.loads(json.dumps(found))
     text = (out / "coverage.md").read_text(encoding="utf-8")
     for title in ("Independent rows", "Rows of 20 patients", "Tests of groups that are not apart"):
@@ -208,7 +208,7 @@ def test_a_second_run_reads_what_the_first_one_found(study):
     before = {path: path.read_bytes() for path in out.glob("*.*")}
     reported: list[int] = []
     assert coverage.run(out, quick=True, draws=DRAWS, workers=1, progress=reported.append) == found
-    assert reported == [coverage.count(quick=True)]
+    assert reported == [coverage.count_points(quick=True)]
     assert {path: path.read_bytes() for path in out.glob("*.*")} == before
 
 
@@ -219,7 +219,7 @@ def test_what_was_lost_is_computed_again_with_the_same_result(study):
     parts[1].write_text('{"points": ', encoding="utf-8")
     reported: list[int] = []
     assert coverage.run(out, quick=True, draws=DRAWS, workers=1, progress=reported.append) == found
-    assert reported == [coverage.count(quick=True) - 2, 1, 1]
+    assert reported == [coverage.count_points(quick=True) - 2, 1, 1]
 
 
 def test_the_command_prints_a_table_or_json(study):

@@ -12,7 +12,7 @@ from tests.helpers import ROOT, waiting
 from tests.helpers.module_commands import fail_module
 
 SCIB = pytest.mark.filterwarnings("ignore")  # of its dependencies about each other
-MADE = cells.made_up(400)
+MADE = cells.simulate_cells(400)
 
 
 @SCIB
@@ -37,11 +37,11 @@ def test_pcr_comparison_is_the_share_of_it_that_is_gone(method):
 
 @SCIB
 def test_the_table_of_values_has_both_sides():
-    adata = cells.corrected(cells.made_up(700))
+    adata = cells.add_corrections(cells.simulate_cells(700))
     board = values.leaderboard(adata, draws=9)
     header, rows = values.rows(adata, board, {"PCR comparison": peers.pcr_comparison})
     assert header[-2:] == ["comparison by CFS", "PCR comparison"]
-    assert {row[0] for row in rows} >= {"X_pca", "X_centre", "X_combat"}
+    assert {row[0] for row in rows} >= {"X_pca", "X_center", "X_combat"}
     assert rows[-1][0] == "X_pca"  # the only one that is not corrected
     for row in rows:
         assert float(row[3]) == pytest.approx(float(row[4]), abs=1e-4)
@@ -52,7 +52,7 @@ def test_what_takes_too_long_is_ended_and_said(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     sizes = (1000, waiting.SLOW, 4000)
     told: list[str] = []
-    rows = times.measured(sizes, 5.0, told.append, {"quick": waiting.at_once, "slow": waiting.too_long})
+    rows = times.measure_times(sizes, 5.0, told.append, {"quick": waiting.at_once, "slow": waiting.too_long})
     quick, slow, ours = rows
     assert all(len(row) == len(times.header(sizes)) for row in rows)
     assert all(float(cell.replace(",", "")) >= 0 for cell in quick[1:])
@@ -62,16 +62,16 @@ def test_what_takes_too_long_is_ended_and_said(monkeypatch):
     assert ours[1:4] == ["1", "1", "1"]
     assert told[-1] == "slow, 3,000 cells"
     with pytest.raises(cf.CrossfusionError, match="ended by itself"):
-        times.measured((waiting.SLOW,), 5.0, told.append, {"ends": waiting.ends})
+        times.measure_times((waiting.SLOW,), 5.0, told.append, {"ends": waiting.ends})
 
 
 def test_made_up_cells_are_the_same_in_every_process():
-    again = cells.made_up(400)
+    again = cells.simulate_cells(400)
     np.testing.assert_array_equal(again.x, MADE.x)
     assert len({*MADE.batch.tolist()}) == cells.BATCHES
     assert len({*MADE.label.tolist()}) > 5
-    assert cells.real(None) is None
-    assert cells.real(Path("nowhere")) is None
+    assert cells.read_cells(None) is None
+    assert cells.read_cells(Path("nowhere")) is None
 
 
 def test_what_cannot_be_measured_is_refused(refuses):

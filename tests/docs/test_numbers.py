@@ -11,7 +11,7 @@ from crossfusion.io.engines import dask, local, resume, spark
 from crossfusion.io.sources import chunk, parquet_wide
 from crossfusion.moments import columnwise, kernel
 from crossfusion.summary.drift.detection import MAX_PAST_PERIODS, MIN_PERIODS
-from paper.synthetic import parts, settings
+from paper.synthetic import settings, tasks
 from paper.training import loop
 from paper.training.settings import Settings as Training
 from tests.helpers import ROOT
@@ -60,7 +60,7 @@ STATED = {
         f"`--delta {SYNTHETIC.base_delta:g}`",
         f"at distance {SYNTHETIC.radius:g}; K = 1 at the origin | `--radius {SYNTHETIC.radius:g}`",
         f"| {100 * SYNTHETIC.trim:g} % of each group | `--trim {SYNTHETIC.trim:g}`",
-        f"pieces of {WORDS[parts.BLOCK]} trials",
+        f"pieces of {WORDS[tasks.BLOCK]} trials",
         f"at {megabytes(kernel.NUMPY_MAX_BYTES)} of rows",
     ],
     "training_study.md": [

@@ -11,7 +11,7 @@ from crossfusion.study import published
 from paper import claims, runtime, synthetic
 from paper.claims import CONDITIONS, FAILS, HOLDS, UNDECIDED, Evidence, Trials, copies, files, ledger
 from paper.claims.curve import Curve, estimate
-from paper.claims.model import across, together, verdict_of
+from paper.claims.model import decide, decide_across, decide_jointly
 from paper.claims.outcomes import above, all_of, any_of, opposite, share, small, steady
 from tests.helpers.claims_evidence import CHOICES, FARAWAY, Response, evidence, parts, study, timings
 
@@ -82,7 +82,7 @@ def test_a_claim_of_some_measures_names_them():
     assert "Chamfer in 0 of 4" in found.conditions
 
 
-MOVED = Trials(copies.study(CHOICES, rows=150, trials=2), copies.EXPERIMENTS)
+MOVED = Trials(copies.run_copies(CHOICES, rows=150, trials=2), copies.EXPERIMENTS)
 TWO_READINGS = (
     "dispersion-flat",
     "displacement-linear",
@@ -111,7 +111,7 @@ def test_what_holds_in_part_names_its_part_and_then_moved_copies():
 
 
 def test_moved_copies_are_at_the_shift():
-    table = copies.study(CHOICES, rows=60, trials=2)
+    table = copies.run_copies(CHOICES, rows=60, trials=2)
     assert {row["trial"] for row in table.to_pylist()} == {0, 1}
     assert {row["size"] for row in table.to_pylist()} == {60}
     rows = [row for row in table.to_pylist() if row["experiment"] == "displacement"]
@@ -288,19 +288,19 @@ def test_three_valued_logic():
 
 
 def test_what_is_not_known_is_no_verdict():
-    assert verdict_of({"X": None, "Y": None}, "").verdict == UNDECIDED
-    mixed = verdict_of({"X": True, "Y": False, "Z": None}, "")
+    assert decide({"X": None, "Y": None}, "").verdict == UNDECIDED
+    mixed = decide({"X": True, "Y": False, "Z": None}, "")
     assert (mixed.verdict, mixed.conditions) == (CONDITIONS, "holds for X; not for Y; undecided for Z")
-    against = verdict_of({"Y": False, "Z": None}, "")
+    against = decide({"Y": False, "Z": None}, "")
     assert (against.verdict, against.conditions) == (FAILS, "not for Y; undecided for Z")
-    assert across({("X", "d=1"): None}, "").verdict == UNDECIDED
-    some = across({("X", "d=1"): True, ("X", "d=2"): None}, "")
+    assert decide_across({("X", "d=1"): None}, "").verdict == UNDECIDED
+    some = decide_across({("X", "d=1"): True, ("X", "d=2"): None}, "")
     assert some.conditions == "holds for X in 1 of 2 (d=1, undecided in 1: d=2)"
 
 
 @pytest.mark.parametrize(("outcome", "expected"), [(True, HOLDS), (False, FAILS), (None, UNDECIDED)])
 def test_all_parts_together(outcome, expected):
-    assert together({"one": True, "other": outcome}, "").verdict == expected
+    assert decide_jointly({"one": True, "other": outcome}, "").verdict == expected
 
 
 STABILITY = ("scaling-stable", "topology-cfd", "outliers-cfd", "outliers-mmd", "imbalance", "mmd-scale")
@@ -358,23 +358,23 @@ def test_studies_too_small_to_judge_are_refused(refuses):
 
 def test_the_fourth_verdict_is_counted_where_it_occurs(tmp_path, fair):
     found = list(fair.values())
-    assert "not decided" not in files.markdown(found, ledger.source(evidence()))
-    assert 'class="open"' not in files.page(found, ledger.source(evidence()))
+    assert "not decided" not in files.render_markdown(found, ledger.source(evidence()))
+    assert 'class="open"' not in files.render_page(found, ledger.source(evidence()))
     noise = {"outliers__mmd": 5.0}
     unsure = claims.judge(evidence(noise=noise))
     number = files.counts(unsure)[UNDECIDED]
     assert number >= 1
-    assert f"{number} {'is' if number == 1 else 'are'} not decided." in files.markdown(
+    assert f"{number} {'is' if number == 1 else 'are'} not decided." in files.render_markdown(
         unsure, ledger.source(evidence())
     )
-    page = files.page(unsure, ledger.source(evidence()))
+    page = files.render_page(unsure, ledger.source(evidence()))
     assert page.count('class="claim open"') == number
     assert 'class="open"' in page
 
 
 def test_files_agree(tmp_path, fair):
     found = evidence()
-    files.write(tmp_path, list(fair.values()), ledger.source(found))
+    files.write_ledger(tmp_path, list(fair.values()), ledger.source(found))
     stored = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
     assert [claim["id"] for claim in stored["claims"]] == list(fair)
     assert sum(stored["counts"].values()) == len(fair)

@@ -94,7 +94,7 @@ def test_every_data_set_is_evaluated(made):
 def test_versions_of_tissue_stay_in_register(made, data):
     """Row for row the same scanner and place; StainGAN's rows of one scanner, the other's own."""
     out, _ = made
-    found = real.tissue.mitos_set(data, out, True, 1, lambda _: None)
+    found = real.tissue.read_mitos(data, out, True, 1, lambda _: None)
     assert found.units is not None
     assert found.label is not None
     assert found.units[:4] == ["03/0_0", "03/0_1", "03/1_0", "03/1_1"]
@@ -113,7 +113,7 @@ def test_versions_of_tissue_stay_in_register(made, data):
 
 
 def test_bags_of_words_are_divided_by_their_sums(data):
-    found = real.tables.table_set(data, "office_caltech_surf", False)
+    found = real.tables.read_table_set(data, "office_caltech_surf", False)
     np.testing.assert_allclose(found.x.sum(axis=1), 1, rtol=1e-5)
     assert list(found.all_versions)[:6] == ["none", "center", "standardize", "coral", "subspace", "combat"]
 

@@ -108,17 +108,17 @@ def test_exponents_leave_out_fixed_cost():
     sizes = runtime.sizes(10**6)
     assert sizes[:4] == [100, 316, 1000, 3162]
     assert sizes[-1] == 10**6
-    fitted = runtime.exponents(table_of([(n, 1e-3 + 1e-9 * n**2) for n in sizes]))
+    fitted = runtime.fit_exponents(table_of([(n, 1e-3 + 1e-9 * n**2) for n in sizes]))
     assert fitted["mmd"] == pytest.approx(2, abs=0.05)
     few = [(n, 1e-3 + 1e-9 * n**2) for n in (500, 2000, 8000, 32_000)]
-    assert runtime.exponents(table_of(few))["mmd"] == pytest.approx(1.85, abs=0.1)
-    assert runtime.exponents(table_of([(100, 1.0), (1000, 10.0)])) == {}
+    assert runtime.fit_exponents(table_of(few))["mmd"] == pytest.approx(1.85, abs=0.1)
+    assert runtime.fit_exponents(table_of([(100, 1.0), (1000, 10.0)])) == {}
 
 
 def test_exponents_begin_where_another_route_takes_over():
     slow = [(n, 1e-6 * n) for n in (100, 1000, 10_000)]
     fast = [(n, 1e-8 * n) for n in (20_000, 40_000, 80_000)]
-    assert runtime.exponents(table_of(slow + fast))["mmd"] == pytest.approx(1)
+    assert runtime.fit_exponents(table_of(slow + fast))["mmd"] == pytest.approx(1)
 
 
 def test_measures_stop_before_the_cap():
@@ -156,7 +156,7 @@ def clock(monkeypatch):
 
 def test_slow_calls_are_timed_twice(clock):
     times = iter([0.05, 0.001])
-    assert runtime._timed({"slow": lambda: clock.spend(next(times))}, 0.01) == {"slow": pytest.approx(0.001)}
+    assert runtime._time_measures({"slow": lambda: clock.spend(next(times))}, 0.01) == {"slow": pytest.approx(0.001)}
 
 
 def test_features_are_varied_for_what_stays_within_the_cap():
@@ -165,9 +165,9 @@ def test_features_are_varied_for_what_stays_within_the_cap():
     found = list(runtime._others_over_features(points, 0.1, 0, lambda _: None))
     assert [(row["measure"], row["dim"]) for row in found] == [("hausdorff", width) for width in runtime.WIDTHS]
     table = pa.Table.from_pylist([known | {"measure": "hausdorff", "seconds": 1e-4, "ratio": 1.0}, *found])
-    power = runtime.exponents(table, "dim")["hausdorff"]
-    assert f"| – | {power:.2f} | O(n²·d) |" in growth.text(table)
-    assert "others at 1,000 rows" in growth.text(table)
+    power = runtime.fit_exponents(table, "dim")["hausdorff"]
+    assert f"| – | {power:.2f} | O(n²·d) |" in growth.render_markdown(table)
+    assert "others at 1,000 rows" in growth.render_markdown(table)
 
 
 def test_runtime_refuses_what_makes_no_sense(tmp_path, refuses):

@@ -23,8 +23,8 @@ import crossfusion as cf
 from paper import synthetic
 from paper.synthetic import Settings
 from paper.synthetic.measures import NAMES
-from paper.synthetic.parts import schema
-from paper.synthetic.populations import pairs, symmetric_means
+from paper.synthetic.populations import draw_pairs, symmetric_means
+from paper.synthetic.tasks import schema
 from tests.helpers import PATIENCE, ROOT
 
 TINY = Settings(
@@ -44,7 +44,7 @@ FEW = replace(TINY, experiments=("displacement", "topology"))
 
 
 def levels_of(settings, experiment, dim=200, size=400, trial=0, variant=""):
-    return dict(pairs(settings, experiment, dim, size, trial, variant=variant))
+    return dict(draw_pairs(settings, experiment, dim, size, trial, variant=variant))
 
 
 def dispersion(rows):
@@ -171,13 +171,13 @@ def test_draws_depend_on_trial_experiment_dim_and_size_alone():
 
 def test_a_row_a_trial_and_level_with_the_seed_schedule(whole):
     out, table = whole
-    assert table.num_rows == synthetic.count(TINY) == 2 * 6 * 2 * (len(synthetic.EXPERIMENTS) + 1)
+    assert table.num_rows == synthetic.count_pairs(TINY) == 2 * 6 * 2 * (len(synthetic.EXPERIMENTS) + 1)
     rows = table.to_pylist()
     assert {row["trial"] for row in rows} == set(range(6))
     assert all(row["seed"] == 42 + row["trial"] for row in rows)
     assert synthetic.read(out).equals(table)
     assert json.loads((out / "settings.json").read_text())["radius"] == 4.0
-    assert synthetic.settings_of(out) == TINY
+    assert synthetic.read_settings(out) == TINY
 
 
 def test_settings_are_those_of_the_trials_whatever_was_begun_since(fresh, tmp_path):
@@ -189,7 +189,7 @@ def test_settings_are_those_of_the_trials_whatever_was_begun_since(fresh, tmp_pa
 
     with pytest.raises(KeyboardInterrupt):
         synthetic.run(tmp_path, replace(FEW, trials=7), workers=1, progress=progress)
-    assert synthetic.settings_of(tmp_path) == FEW
+    assert synthetic.read_settings(tmp_path) == FEW
     assert json.loads((tmp_path / "settings.json").read_text())["trials"] == FEW.trials
 
 
@@ -203,13 +203,13 @@ def test_trials_without_settings_are_refused(fresh, tmp_path, refuses):
     ):
         pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "trials.parquet")
         with refuses("run the study again, which only puts it together", cf.FileError):
-            synthetic.settings_of(tmp_path)
+            synthetic.read_settings(tmp_path)
 
 
 def test_measures_are_those_of_the_library(whole):
     for row in whole[1].to_pylist()[::17]:
         place = (row["experiment"], row["dim"], row["size"], row["trial"])
-        a, b = dict(pairs(TINY, *place, variant=row["variant"]))[row["level"]]
+        a, b = dict(draw_pairs(TINY, *place, variant=row["variant"]))[row["level"]]
         assert row["cfd"] == pytest.approx(cf.cfd(a, b).distance, rel=1e-9)
         assert row["cfd_balanced_unbiased"] == pytest.approx(cf.cfd(a, b, weights="balanced").unbiased, rel=1e-9)
         assert row["cfd_trimmed"] == pytest.approx(cf.cfd(a, b, trim=0.05).distance, rel=1e-9)
@@ -240,8 +240,8 @@ def test_more_is_added_to_what_is_there(whole, fresh, tmp_path):
     more = replace(FEW, experiments=(*FEW.experiments, "scaling"), trials=7)
     table = synthetic.run(tmp_path, more, workers=1, progress=seen.append)
     assert before.items() <= mtimes(tmp_path).items()
-    assert seen[0] == synthetic.count(replace(FEW, trials=5))
-    assert sum(seen) == synthetic.count(more) == table.num_rows
+    assert seen[0] == synthetic.count_pairs(replace(FEW, trials=5))
+    assert sum(seen) == synthetic.count_pairs(more) == table.num_rows
     again = table.filter(
         pc.and_(pc.less(table.column("trial"), 6), pc.not_equal(table.column("experiment"), "scaling"))
     )
@@ -343,7 +343,7 @@ def test_damaged_parts_are_computed_again(fresh, tmp_path):
     assert synthetic.run(tmp_path, FEW, workers=1, progress=seen.append).equals(expected)
     after = mtimes(tmp_path)
     assert {path.name for path in others} == {name for name, when in after.items() if when == before[name]}
-    assert seen[0] < sum(seen) == synthetic.count(FEW)
+    assert seen[0] < sum(seen) == synthetic.count_pairs(FEW)
 
 
 def test_settings_that_cannot_be_drawn_are_refused(refuses):

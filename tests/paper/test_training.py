@@ -14,16 +14,16 @@ import crossfusion as cf
 from paper.training import Settings
 from paper.training.cost import Cost
 from paper.training.cost import compute as timed
-from paper.training.loop import trained, with_guesses
+from paper.training.loop import add_guesses, train_all
 from paper.training.measures import distances
 from paper.training.network import reproducible
-from paper.training.outcomes import chosen_strength, estimate, outcomes
-from paper.training.parts import Part, compute
+from paper.training.outcomes import choose_strength, estimate_mean, summarize_runs
 from paper.training.penalties import Adversary, coral, linear_mmd, penalty_of, rbf_mmd
-from paper.training.reading import reading
-from paper.training.scanners import digits, scanned
+from paper.training.reading import describe_results
+from paper.training.scanners import load_digits, simulate_scan
+from paper.training.seed_runs import SeedRun, compute
 from paper.training.settings import METHODS, NONE
-from paper.training.tasks import UNKNOWN, Pool, Rows, Task, read_pools, ready, tasks_of
+from paper.training.tasks import UNKNOWN, Pool, Rows, Task, list_tasks, read_pools, split_rows
 from tests.helpers.missing_libraries import without
 from tests.helpers.module_commands import fail_module, run_module
 
@@ -108,12 +108,12 @@ def test_an_adversary_turns_the_gradient_of_the_features_only():
 def test_only_confident_guesses_stand_for_labels():
     scores = torch.tensor([[5.0, 0.0], [0.1, 0.0], [0.0, 5.0], [0.0, 5.0]])
     label = torch.tensor([UNKNOWN, UNKNOWN, UNKNOWN, 0])
-    assert with_guesses(scores, label, 0.8).tolist() == [0, UNKNOWN, 1, 0]
+    assert add_guesses(scores, label, 0.8).tolist() == [0, UNKNOWN, 1, 0]
 
 
 def test_splits_share_no_row_and_hide_the_labels_of_the_target():
     rows = pool()
-    split = ready(rows, Task("pacs", ("a",), "b"), 0)
+    split = split_rows(rows, Task("pacs", ("a",), "b"), 0)
     source, target = split.train
     assert (target.label == UNKNOWN).all()
     assert (source.label >= 0).all()
@@ -130,14 +130,14 @@ def test_no_label_of_the_target_is_used(group):
     rows = pool()
     task = Task(group, ("a", "c") if group == "pacs_left_out" else ("a",), "b")
     wrong = replace(rows, label=np.where(rows.domain == 1, (rows.label + 1) % 3, rows.label))
-    right, other = ([weights(n) for *_, n in trained(ready(p, task, 0), SMALL, 0)] for p in (rows, wrong))
+    right, other = ([weights(n) for *_, n in train_all(split_rows(p, task, 0), SMALL, 0)] for p in (rows, wrong))
     for one, two in zip(right, other, strict=True):
         assert torch.equal(one, two)
     runs, of_wrong = (
-        [run for seed in (0, 1) for run in compute(Part(task, p, "", SMALL, seed))["runs"]] for p in (rows, wrong)
+        [run for seed in (0, 1) for run in compute(SeedRun(task, p, "", SMALL, seed))["runs"]] for p in (rows, wrong)
     )
     assert [run["target"] for run in runs] != [run["target"] for run in of_wrong]
-    chosen, of_others = ([o.strength for o in outcomes(r, SMALL)] for r in (runs, of_wrong))
+    chosen, of_others = ([o.strength for o in summarize_runs(r, SMALL)] for r in (runs, of_wrong))
     assert chosen == of_others
 
 
@@ -145,21 +145,21 @@ def test_a_domain_that_is_left_out_is_not_seen():
     rows = pool()
     other = replace(rows, x=np.where(rows.domain[:, None] == 1, rows.x * 9, rows.x))
     task = Task("pacs_left_out", ("a", "c"), "b")
-    networks = [[weights(n) for *_, n in trained(ready(p, task, 0), SMALL, 0)] for p in (rows, other)]
+    networks = [[weights(n) for *_, n in train_all(split_rows(p, task, 0), SMALL, 0)] for p in (rows, other)]
     assert all(torch.equal(one, two) for one, two in zip(*networks, strict=True))
 
 
 def test_methods_differ_by_their_penalty_alone():
     """A penalty of no strength leaves what no regulariser gives, but for the rounding of sums of more terms."""
     settings = replace(SMALL, strengths=(0.0, 1.0), confidence=0.0)
-    found = {(m, s): weights(n) for m, s, n in trained(ready(pool(), Task("pacs", ("a",), "b"), 0), settings, 0)}
+    found = {(m, s): weights(n) for m, s, n in train_all(split_rows(pool(), Task("pacs", ("a",), "b"), 0), settings, 0)}
     for (_, strength), values in found.items():
         apart = float((values - found[NONE, 0.0]).abs().max())
         assert (apart < 1e-5) == (strength == 0.0)
 
 
 def test_the_same_seed_gives_the_same_and_pytorch_is_left_alone():
-    part = Part(Task("pacs", ("a",), "b"), pool(), "", SMALL, 3)
+    part = SeedRun(Task("pacs", ("a",), "b"), pool(), "", SMALL, 3)
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -175,17 +175,17 @@ def test_the_same_seed_gives_the_same_and_pytorch_is_left_alone():
 
 def test_the_largest_strength_that_costs_the_sources_nothing_is_chosen():
     accuracy = {0.1: 0.90, 0.3: 0.95, 1.0: 0.94, 3.0: 0.80}
-    assert chosen_strength(list(accuracy), accuracy.__getitem__, 0.93) == 1.0
-    assert chosen_strength(list(accuracy), accuracy.__getitem__, 0.99) == 0.1
+    assert choose_strength(list(accuracy), accuracy.__getitem__, 0.93) == 1.0
+    assert choose_strength(list(accuracy), accuracy.__getitem__, 0.99) == 0.1
 
 
 def test_intervals_are_those_of_students_t():
     values = np.array([0.61, 0.66, 0.58, 0.70, 0.64])
     _, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
-    found = estimate(values)
+    found = estimate_mean(values)
     assert found.mean == pytest.approx(values.mean())
     assert found.half == pytest.approx(high - values.mean(), rel=5e-3)
-    assert [estimate(values).sign, estimate(-values).sign, estimate(values - 0.63).sign] == [1, -1, 0]
+    assert [estimate_mean(values).sign, estimate_mean(-values).sign, estimate_mean(values - 0.63).sign] == [1, -1, 0]
 
 
 def test_distances_see_means_and_what_is_left_without_them():
@@ -204,19 +204,19 @@ def test_distances_see_means_and_what_is_left_without_them():
 
 
 def test_the_second_scanner_is_the_same_every_time_and_dark_becomes_grey():
-    images, label = digits()
+    images, label = load_digits()
     assert images.shape == (1797, 8, 8)
     assert set(label) == set(range(10))
-    again = scanned(images)
-    np.testing.assert_array_equal(scanned(images), again)
-    assert (scanned(images, seed=1) != again).any()
+    again = simulate_scan(images)
+    np.testing.assert_array_equal(simulate_scan(images), again)
+    assert (simulate_scan(images, seed=1) != again).any()
     assert again.mean() > images.mean()
     assert again.std(axis=(1, 2)).mean() < images.std(axis=(1, 2)).mean()
 
 
 def test_each_domain_is_a_target_once():
     pools = read_pools(None) | {"pacs": pool()}
-    found = tasks_of(pools, True)
+    found = list_tasks(pools, True)
     assert [task.name for task in found[:4]] == ["scanner A → scanner B", "a → b", "b → c", "c → a"]
     left_out = {task.target: task.sources for task in found[4:]}
     assert left_out == {"a": ("b", "c"), "b": ("a", "c"), "c": ("a", "b")}
@@ -237,12 +237,12 @@ def made_up_runs():
 
 
 def test_the_reading_follows_from_the_runs():
-    found = outcomes(made_up_runs(), Settings())
+    found = summarize_runs(made_up_runs(), Settings())
     assert {o.method: o.strength for o in found if o.method != NONE} == dict.fromkeys([*METHODS][1:], 1.0)
     assert {o.method: o.difference.sign for o in found} == dict.fromkeys(METHODS, 0) | {"cfd": 1, "dann": -1}
     assert next(o for o in found if o.method == "dann").best == 0.5
     ratios = [{"group": "digits", "rows": 64, "method": m, "ratio": 1.5} for m in METHODS]
-    said = " ".join(reading(found, ratios, Settings()))
+    said = " ".join(describe_results(found, ratios, Settings()))
     assert "in points: CFD (+10.0); worse: DANN (-10.0)" in said
     assert "CFD beats no regulariser on digits, loses to it on none" in said
     assert "2 of 6 differences lie beyond" in said
@@ -254,7 +254,7 @@ def test_the_reading_follows_from_the_runs():
 def test_the_reading_names_methods_that_drive_domains_apart():
     runs = [run | {"cfd": 0.1 + 0.4 * (run["method"] == "coral")} for run in made_up_runs()]
     ratios = [{"group": "digits", "rows": 64, "method": m, "ratio": 1.5} for m in METHODS]
-    said = " ".join(reading(outcomes(runs, Settings()), ratios, Settings()))
+    said = " ".join(describe_results(summarize_runs(runs, Settings()), ratios, Settings()))
     assert "larger than without a regulariser with CORAL on digits." in said
 
 

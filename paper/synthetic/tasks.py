@@ -1,4 +1,4 @@
-"""The study in pieces: each is computed by itself, and kept as one file that says what it was made with."""
+"""The study in tasks: each is computed by itself, and kept as one file that says what it was made with."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crossfusion import InputError, __version__
 from crossfusion.study import write_table
 from paper.synthetic.measures import NAMES, measure
-from paper.synthetic.populations import pairs, seed_of
+from paper.synthetic.populations import draw_pairs, trial_seed
 from paper.synthetic.settings import VARIANTS, Settings
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 KEY = b"crossfusion.synthetic"
 DRAWS = 1  # number of the way in which populations are drawn: raise it when the same seed gives other rows
-BLOCK = 5  # trials of a piece, the same whatever the number of trials, so that more trials add pieces
+BLOCK = 5  # trials of a task, the same whatever the number of trials, so that more trials add tasks
 KEYS = ("experiment", "variant", "dim", "size", "level", "trial", "seed")
 
 
 @dataclass(frozen=True)
-class Part:
+class Task:
     """Some trials of one experiment at one dimension and size."""
 
     experiment: str
@@ -55,11 +55,11 @@ class Part:
         return {"version": __version__, "draws": DRAWS} | settings.choices(self.experiment) | transport
 
 
-def parts_of(settings: Settings) -> list[Part]:
-    """All pieces that settings ask for, in the order of the results."""
+def list_tasks(settings: Settings) -> list[Task]:
+    """All tasks that settings ask for, in the order of the results."""
     starts = range(0, settings.trials, BLOCK)
     return [
-        Part(experiment, variant, dim, size, start, min(start + BLOCK, settings.trials))
+        Task(experiment, variant, dim, size, start, min(start + BLOCK, settings.trials))
         for experiment in settings.experiments
         for variant in VARIANTS.get(experiment, ("",))
         for dim in settings.dims
@@ -68,20 +68,20 @@ def parts_of(settings: Settings) -> list[Part]:
     ]
 
 
-def compute(settings: Settings, part: Part) -> "pa.Table":
-    """Draw and measure the pairs of a piece."""
+def compute(settings: Settings, task: Task) -> "pa.Table":
+    """Draw and measure the pairs of a task."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist(list(_rows(settings, part)), schema())
+    return pa.Table.from_pylist(list(_rows(settings, task)), schema())
 
 
-def _rows(settings: Settings, part: Part) -> Iterator[dict[str, Any]]:
-    about = {name: getattr(part, name) for name in ("experiment", "variant", "dim", "size")}
-    for trial in range(part.start, part.stop):
-        drawn = pairs(settings, part.experiment, part.dim, part.size, trial, variant=part.variant)
+def _rows(settings: Settings, task: Task) -> Iterator[dict[str, Any]]:
+    about = {name: getattr(task, name) for name in ("experiment", "variant", "dim", "size")}
+    for trial in range(task.start, task.stop):
+        drawn = draw_pairs(settings, task.experiment, task.dim, task.size, trial, variant=task.variant)
         for level, (a, b) in drawn:
-            found = measure(settings, part.experiment, part.size, a, b)
-            yield about | {"level": level, "trial": trial, "seed": seed_of(trial)} | found
+            found = measure(settings, task.experiment, task.size, a, b)
+            yield about | {"level": level, "trial": trial, "seed": trial_seed(trial)} | found
 
 
 def schema() -> "pa.Schema":
@@ -93,35 +93,35 @@ def schema() -> "pa.Schema":
     return pa.schema([*kinds.items(), *((name, number) for name in NAMES)])
 
 
-def write_part(folder: Path, part: Part, settings: Settings, table: "pa.Table") -> None:
-    """Keep a finished piece."""
-    about = json.dumps(part.made_with(settings)).encode()
-    write_table(folder / part.name, table.replace_schema_metadata({KEY: about}))
+def write_result(folder: Path, task: Task, settings: Settings, table: "pa.Table") -> None:
+    """Keep a finished task."""
+    about = json.dumps(task.made_with(settings)).encode()
+    write_table(folder / task.name, table.replace_schema_metadata({KEY: about}))
 
 
-def read_part(folder: Path, part: Part, settings: Settings) -> "pa.Table | None":
-    """A piece that was kept, or None if it is missing or damaged; one of other settings is refused."""
+def read_result(folder: Path, task: Task, settings: Settings) -> "pa.Table | None":
+    """A task that was kept, or None if it is missing or damaged; one of other settings is refused."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(folder / part.name, page_checksum_verification=True).read()
+        table = pq.ParquetFile(folder / task.name, page_checksum_verification=True).read()
         about = json.loads(table.schema.metadata[KEY])
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         return None
-    _check_same(folder.parent, part, about, part.made_with(settings))
+    _check_same(folder.parent, task, about, task.made_with(settings))
     table = table.replace_schema_metadata(None)
-    whole = table.schema.equals(schema()) and table.num_rows == part.count(settings)
+    whole = table.schema.equals(schema()) and table.num_rows == task.count(settings)
     return table if whole else None
 
 
-def _check_same(folder: Path, part: Part, there: Any, here: dict[str, Any]) -> None:
+def _check_same(folder: Path, task: Task, there: Any, here: dict[str, Any]) -> None:
     if there == here:
         return
     there = there if isinstance(there, dict) else {}
     name = next((name for name in here if there.get(name) != here[name]), "other settings")
     raise InputError(
-        problem=f"{folder} holds results of {part.experiment} made with other settings"
+        problem=f"{folder} holds results of {task.experiment} made with other settings"
         f" ({name} {there.get(name)} there, {here.get(name)} here)",
         remedy="choose another folder, or delete that one",
     )

@@ -1,4 +1,4 @@
-"""The study in pieces: all methods and strengths on one task with one seed; each piece is kept as one file."""
+"""The study in runs: all methods and strengths on one task with one seed; each is kept as one file."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -9,10 +9,10 @@ import torch
 
 from crossfusion import __version__
 from crossfusion.study import plain_value
-from paper.training.loop import trained
-from paper.training.measures import measured
+from paper.training.loop import train_all
+from paper.training.measures import measure_network
 from paper.training.settings import METHODS, Settings
-from paper.training.tasks import Pool, Task, ready
+from paper.training.tasks import Pool, Task, split_rows
 
 FORMAT = 1
 FOLDER = "parts"
@@ -20,7 +20,7 @@ USED = ("strengths", "warm_up", "steps", "batch", "width", "rate", "confidence")
 
 
 @dataclass(frozen=True)
-class Part:
+class SeedRun:
     """One task with one seed.
 
     Parameters
@@ -73,19 +73,21 @@ class Part:
         }
 
 
-def parts_of(tasks: list[tuple[Task, Pool]], settings: Settings) -> list[Part]:
-    """All pieces."""
+def list_runs(tasks: list[tuple[Task, Pool]], settings: Settings) -> list[SeedRun]:
+    """All runs of a seed."""
     names = {id(pool): pool.digest for _, pool in tasks}
     seeds = range(settings.seed, settings.seed + settings.seeds)
-    return [Part(task, pool, names[id(pool)], settings, seed) for task, pool in tasks for seed in seeds]
+    return [SeedRun(task, pool, names[id(pool)], settings, seed) for task, pool in tasks for seed in seeds]
 
 
-def compute(part: Part) -> dict[str, Any]:
+def compute(run: SeedRun) -> dict[str, Any]:
     """Train and measure: a run for each method and strength, ready for JSON."""
-    split = ready(part.pool, part.task, part.seed)
-    about = {"group": part.task.group, "task": part.task.name, "seed": part.seed}
+    split = split_rows(run.pool, run.task, run.seed)
+    about = {"group": run.task.group, "task": run.task.name, "seed": run.seed}
     runs = [
-        about | {"method": method, "strength": strength} | measured(network, split, part.settings, part.task.adapts)
-        for method, strength, network in trained(split, part.settings, part.seed)
+        about
+        | {"method": method, "strength": strength}
+        | measure_network(network, split, run.settings, run.task.adapts)
+        for method, strength, network in train_all(split, run.settings, run.seed)
     ]
     return {"runs": plain_value(runs)}

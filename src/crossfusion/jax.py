@@ -45,7 +45,7 @@ def cfd(
         How many groups and strata there can be; needed while JAX traces the labels (`jit`, `vmap`, `shard_map`). Those
         without a row in the batch count for nothing. Found from the labels elsewhere.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Whether to correct for small samples. In a batch, a group of one row in a stratum has no variance of its own; it
         borrows that of the others together.

@@ -37,7 +37,7 @@ def cross_fusion_distance(
     given : array of shape (rows,), optional
         The stratum of each row: groups are compared within strata.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Whether to correct for small samples, which needs two rows in each group (and stratum).
 

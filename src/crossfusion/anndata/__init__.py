@@ -1,4 +1,4 @@
-"""Batch effect and biology of embeddings in AnnData: one row an embedding, from moments alone.
+"""Batch effect and biology of embeddings in AnnData: one row per embedding, from moments alone.
 
 Imported when asked for, as ``import crossfusion.anndata``; the extra ``anndata`` installs what it needs.
 """

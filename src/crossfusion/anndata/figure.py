@@ -90,7 +90,7 @@ def _find_largest_labels(board: Leaderboard) -> list[Any]:
 
 
 def _draw_labels(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
-    """One line a label, one point an embedding."""
+    """One line per label, one point per embedding."""
     for k, name in enumerate(board.embeddings):
         found = {row.label: row.fusion for row in board.labels if row.embedding == name}
         values = [np.nan if (own := found[label]) is None or own.unbiased is None else own.unbiased for label in labels]
@@ -111,7 +111,7 @@ def _draw_labels(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
 
 
 def _draw_embeddings(axes: Any, board: Leaderboard) -> None:
-    """One line an embedding, where there are no labels."""
+    """One line per embedding, where there are no labels."""
     columns = board.columns()
     errors, order = _measure_error_bars(columns, "batch"), np.argsort(board.rank, kind="stable").tolist()
     for place, k in enumerate(order):

@@ -63,7 +63,7 @@ def cfd(
         Column of obs that tells apart what is independent, such as the donor, for intervals. "index" stands for the
         cells themselves, if there is no column of that name.
     weights : {"pooled", "balanced"}
-        Batches weigh as their cells do, or all the same.
+        Weight batches by their cells, or all equally.
     level : float
         Confidence level of the intervals, which need `donor_key`.
     reference : str, optional
@@ -84,7 +84,7 @@ def cfd(
     Returns
     -------
     Leaderboard
-        One row an embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference, and
+        One row per embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference, and
         the batches within each label.
 
     Notes

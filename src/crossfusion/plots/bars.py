@@ -22,12 +22,12 @@ def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -
     values : sequence of float
         Their distances.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------
@@ -77,12 +77,12 @@ def contributions(
     of : int, optional
         How many there are in all, where only some are shown.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------
@@ -129,12 +129,12 @@ def parts(
     limits : sequence of float, optional
         Lower and upper limit of the share of the first part.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping[str, float]]], *, up: str) -> "Figure":
-    """Figure of every directed pair: distance against degradation, one panel a distance, one color a correction.
+    """Figure of every directed pair: distance against degradation, one panel per distance, one color per correction.
 
     Parameters
     ----------

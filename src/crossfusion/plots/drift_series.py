@@ -47,12 +47,12 @@ def series(
     time : str
         What the periods are.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

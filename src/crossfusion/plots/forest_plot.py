@@ -42,12 +42,12 @@ def forest(
     title : str
         What is above the figure.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

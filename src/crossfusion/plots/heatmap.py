@@ -31,12 +31,12 @@ def matrix(
     what : str
         What the values are.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

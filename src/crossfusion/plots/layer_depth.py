@@ -32,12 +32,12 @@ def depth(
     limits : mapping, optional
         Of some of these lines, lower and upper limits, as an array of shape (2, layers).
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

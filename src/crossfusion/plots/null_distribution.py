@@ -25,12 +25,12 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
     pvalue : float
         The test's.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if it is left out.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        What was drawn on.
+        The figure.
 
     Examples
     --------

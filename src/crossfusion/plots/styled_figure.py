@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from crossfusion.plots.style import make_metadata
 
-NOTEBOOK_DPI = 144  # dots an inch in a notebook
+NOTEBOOK_DPI = 144  # dots per inch in a notebook
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A report on groups of embeddings: one self-contained page to look at and send on."""
+"""A report on groups of embeddings: one self-contained HTML page."""
 
 import html
 import os
@@ -24,48 +24,48 @@ FRAME = "width: 100%; height: 42rem; border: 1px solid #8884; border-radius: 6px
 
 
 class Report(DisplayMixin):
-    """Everything about the separation of groups on one page: in words, in pictures, with what could mislead.
+    """A self-contained HTML report on how far groups are separated, with figures and warnings.
 
     Parameters
     ----------
     source : array, path, list of paths, table, or Summary
-        The rows, as `summarize` takes them, or a summary, or the file of one. A summary answers all but what needs
-        rows, and the page says what that is.
+        Rows, as `summarize` reads them, or a summary, or its file. A summary answers everything except what needs
+        rows; the page says what is missing.
     between : str or list of str
         The factors whose groups are compared, such as the scanner.
     given : str or list of str, optional
-        What is held fixed, such as the tissue: groups are compared within it.
+        The factors to adjust for, such as the tissue: groups are compared within its strata.
     units : str or list of str, optional
-        What is independent, such as the patient. Intervals and tests count these and not rows.
+        The factors that identify a unit, such as the patient. Intervals and tests count units instead of rows.
     time : str, optional
-        A factor of periods, such as the week: how far each lies from the first third of them, with an alarm.
+        A factor of periods, such as the week. The report compares each period with the first third of the periods and
+        raises an alarm on drift.
     method : str, optional
-        A factor whose values are versions of the same rows, such as corrections. They are compared with each other;
-        all else is about the reference.
+        A factor whose values are versions of the same rows, such as the outputs of corrections. They are compared with
+        each other; the other sections describe the reference version.
     reference : str, optional
-        Of the versions, the one that the others are compared with; the first if it is not named.
+        The version that the others are compared with; the first by default.
     levels : list of str, optional
-        Factors from the outermost to the innermost, over which the variance is split; by default `between`, then
-        `units`.
+        Nested factors over which the variance is split, from the outermost; by default `between`, then `units`.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     level : float
         Confidence level of the intervals.
     permutations : int
-        Rearrangements of each permutation test.
+        Number of permutations per test.
     seed : int
-        Of the permutations, and of the rows drawn for pictures.
+        Seed of the permutations and of the rows sampled for figures.
     title : str, optional
-        Of the page.
+        Title of the page.
     by : mapping, optional
-        Arrays of values of the factors by name, where `source` is an array.
+        Arrays of factor values by name, if `source` is an array.
     vectors, nan
         As in `summarize`.
 
     Notes
     -----
-    Rows are read once, and some of them are drawn on the way: memory does not grow with their number. The same source
-    and seed give the same page.
+    Rows are read once and sampled on the way, so memory does not grow with the number of rows. The same source and
+    seed give the same page.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Report(DisplayMixin):
         self._found = build_contents(data) | {"title": self._title, "made": describe_environment(command)}
 
     def to_dict(self) -> dict[str, Any]:
-        """What the page says, ready for JSON: the same that is inside the page.
+        """Return the contents of the page as plain Python values for JSON.
 
         Returns
         -------
@@ -135,17 +135,17 @@ class Report(DisplayMixin):
         return dict(self._found)
 
     def to_html(self) -> str:
-        """The page.
+        """Return the page as HTML.
 
         Returns
         -------
         str
-            A whole document that needs nothing else, neither files nor network.
+            A complete document that needs neither other files nor a network.
         """
         return render_page(self._found, self._title, self._question)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, whole or not at all.
+        """Write the page atomically.
 
         Parameters
         ----------

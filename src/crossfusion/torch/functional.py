@@ -32,14 +32,14 @@ def cfd(
     x : tensor of shape (rows, dim)
         Floating point, on any device. Narrower types than float32 are added up in float32.
     labels : tensor of shape (rows,)
-        The group of each row as a whole number. Rows of a negative label are left out.
+        The group of each row as a whole number. Rows with a negative label are left out.
     given : tensor of shape (rows,), optional
-        The stratum of each row: groups are compared within strata. Rows of a negative stratum are left out.
+        The stratum of each row: groups are compared within strata. Rows with a negative stratum are left out.
     num_groups, num_given : int, optional
         How many groups and strata there are, numbered from 0. Then nothing is counted, so that
         :func:`torch.compile` makes one graph. Without it any whole numbers will do.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Take off what B has from sampling alone, about (groups - 1) / rows of W: a fair value for small batches. It may
         be negative. A group of one row does not show its variance: that of the other rows is taken for it.

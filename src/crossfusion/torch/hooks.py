@@ -71,7 +71,7 @@ def check_pool(pool: Any) -> None:
 
 
 def pool_output(output: Any, pool: Pool) -> Tensor | None:
-    """One vector a row of what a layer gives, without gradient; None if it gives no floating-point tensor of rows."""
+    """One vector per row of what a layer gives, without gradient; None if it gives no floating-point tensor of rows."""
     values = _find_tensor(output)
     if values is None or values.ndim == 0:
         return None

@@ -65,10 +65,10 @@ def layerwise_cfd(
         Names of layers as in ``model.named_modules()``, or patterns such as ``"blocks.*"``, where a star is one step of
         the path. All layers that have none inside, if left out.
     pool : {"mean", "flatten"} or callable
-        How an activation becomes one vector a row: (rows, channels, height, width) is averaged over places,
+        How an activation becomes one vector per row: (rows, channels, height, width) is averaged over places,
         (rows, tokens, features) over tokens; or it is laid out flat; or what a function of the tensor gives.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     level : float, optional
         Confidence level of the intervals to give with the distances; needs `units`.
     nan : {"raise", "drop"}
@@ -79,7 +79,7 @@ def layerwise_cfd(
     Returns
     -------
     Layers
-        One row a layer, in the order in which they are called.
+        One row per layer, in the order in which they are called.
 
     Notes
     -----
@@ -158,7 +158,7 @@ class _ActivationMoments:
     Parameters
     ----------
     pool : str or callable
-        How an activation becomes one vector a row.
+        How an activation becomes one vector per row.
     named : bool
         Whether the layers were named, so that one that cannot be used is an error.
     """

@@ -50,9 +50,9 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
     stages : str or list of str
         "val", "train", or both. Activations of training are those of the model as it changes.
     pool : {"mean", "flatten"} or callable
-        How an activation becomes one vector a row; see :func:`crossfusion.torch.layerwise_cfd`.
+        How an activation becomes one vector per row; see :func:`crossfusion.torch.layerwise_cfd`.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
 

@@ -34,7 +34,7 @@ class CrossFusionLoss(nn.Module):
         How many groups and strata there are, numbered from 0. Needed for `memory`, for several processes, and for
         :func:`torch.compile` to make one graph.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Take off what the distance has from sampling alone; see :func:`crossfusion.torch.cfd`.
     eps : float
@@ -121,7 +121,7 @@ class CrossFusionLoss(nn.Module):
         Parameters
         ----------
         x : tensor of shape (rows, dim)
-            One vector a row.
+            One vector per row.
         **factors : tensor of shape (rows,)
             The group of each row under the name of `between`, and its stratum under that of `given`, as whole numbers.
             Rows of a negative number are left out.

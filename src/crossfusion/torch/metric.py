@@ -37,7 +37,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         How many strata there are, numbered from 0: groups are compared within them, and `update` takes `given`. With 0
         `given` may be passed and is not used, for a collection that holds metrics of both kinds.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        Weight groups by their rows, or all equally.
     unbiased : bool
         Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
     eps : float
@@ -100,7 +100,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         x : tensor of shape (rows, dim)
             Floating point.
         labels : tensor of shape (rows,)
-            The group of each row as a whole number. Rows of a negative label are left out.
+            The group of each row as a whole number. Rows with a negative label are left out.
         given : tensor of shape (rows,), optional
             The stratum of each row, where `num_given` says how many there are.
         """

@@ -15,16 +15,16 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     folds : int
-        Parts of the cross-validation, stratified; each cloud needs as many rows.
+        Number of stratified folds; each group needs at least as many rows.
     seed : int
-        Seed of the parts.
+        Seed of the folds.
 
     Returns
     -------
     float
-        2 if the clouds are told apart without error, about 0 if not at all; slightly negative values are meant.
+        2 if the clouds are told apart without error, about 0 if not at all; small negative values are expected.
 
     Notes
     -----

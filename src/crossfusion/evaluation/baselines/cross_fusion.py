@@ -7,26 +7,26 @@ from crossfusion.arrays import distance
 
 
 def cfd(a: Any, b: Any, *, trim: float = 0.0) -> float:
-    r"""Cross-Fusion Distance, plug-in with pooled weights: the paper's.
+    r"""Cross-Fusion Distance of the paper: the plug-in estimate with pooled weights.
 
     .. math:: \log\Bigl(1 + \frac{w_A w_B \lVert\mu_A-\mu_B\rVert^2}{w_A\sigma_A^2 + w_B\sigma_B^2}\Bigr)
 
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     trim : float
-        Share of each cloud's rows to leave out, those farthest from its mean.
+        Share of each group's rows to leave out, those farthest from the mean.
 
     Returns
     -------
     float
-        The distance; infinite if both clouds have no spread.
+        The distance; infinite if neither group has any variance.
 
     Notes
     -----
-    Linear in rows and features. Blind to everything but means and total spread: clouds of equal mean and different
-    shape are at distance zero. Pooled weights react to imbalance, and the plug-in is positive without a shift.
+    Linear in rows and features. It sees only means and total variance: groups with equal means and different shapes
+    are at distance zero. Pooled weights depend on imbalance, and the plug-in estimate is positive without a shift.
 
     References
     ----------
@@ -36,14 +36,14 @@ def cfd(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
 
 def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
-    """Cross-Fusion Distance without the bias of small samples; slightly negative values are meant.
+    """Unbiased estimate of the Cross-Fusion Distance; small negative values are expected.
 
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds, of two rows or more.
+        The two groups, with at least two rows each.
     trim : float
-        Share of each cloud's rows to leave out, those farthest from its mean.
+        Share of each group's rows to leave out, those farthest from the mean.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
     Notes
     -----
-    Linear in rows and features, and blind to the same as ``cfd``.
+    Linear in rows and features. It sees the same as ``cfd``.
 
     References
     ----------
@@ -65,24 +65,24 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
 
 def cfd_balanced(a: Any, b: Any, *, trim: float = 0.0) -> float:
-    """Cross-Fusion Distance in which both clouds weigh the same, whatever their numbers of rows.
+    """Plug-in Cross-Fusion Distance with the same weight for both groups, whatever their sizes.
 
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     trim : float
-        Share of each cloud's rows to leave out, those farthest from its mean.
+        Share of each group's rows to leave out, those farthest from the mean.
 
     Returns
     -------
     float
-        The distance, plug-in.
+        The plug-in distance.
 
     Notes
     -----
-    Linear in rows and features. Blind to shapes as ``cfd`` is, but not moved by imbalance, except that the bias of the
-    plug-in grows as the smaller cloud shrinks.
+    Linear in rows and features. Like ``cfd`` it does not see shapes. Imbalance does not change it, except that the
+    bias of the plug-in estimate grows as the smaller group shrinks.
 
     References
     ----------

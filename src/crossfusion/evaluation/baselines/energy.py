@@ -17,7 +17,7 @@ def energy(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; means run over all pairs of rows, those of a row with itself included.
+        The two groups; means run over all pairs of rows, including each row with itself.
 
     Returns
     -------

@@ -19,7 +19,7 @@ def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     bandwidth : float, optional
         The kernel's h; by default the median of the distances between all pairs of pooled rows, exact.
 
@@ -47,7 +47,7 @@ def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
 
 
 def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
-    r"""Squared maximum mean discrepancy without bias; slightly negative values are meant.
+    r"""Squared maximum mean discrepancy without bias; small negative values are expected.
 
     .. math:: \frac1{n_A(n_A-1)}\sum_{i\ne j} k(a_i,a_j) + \frac1{n_B(n_B-1)}\sum_{i\ne j} k(b_i,b_j)
               - \frac2{n_A n_B}\sum_{ij} k(a_i,b_j)
@@ -55,7 +55,7 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds, of two rows or more.
+        The two groups, with at least two rows each.
     bandwidth : float, optional
         The kernel's h, as in ``mmd``.
 

@@ -27,7 +27,7 @@ def hausdorff(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def chamfer(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
 
     Returns
     -------

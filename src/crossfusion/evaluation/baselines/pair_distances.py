@@ -29,7 +29,7 @@ class SquaredDistances:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     left, right : array of shape (rows, dim + 2)
         The factors of the product, around a common center: one holds −2x, the other y.
     norm_a, norm_b : array of shape (rows,)

@@ -42,16 +42,16 @@ distances: Mapping[str, Callable[..., float]] = MappingProxyType(
 
 
 def distance(name: str, a: Any, b: Any, **options: Any) -> float:
-    """Distance between two clouds of rows, by name.
+    """Compute a distance between two groups of rows, by name.
 
     Parameters
     ----------
     name : str
         One of ``crossfusion.distances``.
     a, b : array of shape (rows, dim)
-        The two clouds.
+        The two groups of rows.
     **options
-        Keyword arguments of that distance, such as ``bandwidth`` of ``mmd``.
+        Keyword arguments of the distance, such as ``bandwidth`` for ``mmd``.
 
     Returns
     -------

@@ -44,13 +44,13 @@ def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, m
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; their rows weigh the same.
+        The two groups; all rows have the same weight.
     epsilon : float
-        Weight of the entropy, in the units of the squared distances.
+        Weight of the entropy term, in the units of squared distances.
     tolerance : float
-        Largest sum of absolute errors of the plan's marginals.
+        Largest accepted sum of absolute errors of the plan's marginals.
     max_iterations : int
-        Newton steps after which to stop with a warning.
+        Largest number of Newton steps; if it is reached, a warning follows.
 
     Returns
     -------
@@ -89,13 +89,13 @@ def sinkhorn_divergence(
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; their rows weigh the same.
+        The two groups; all rows have the same weight.
     epsilon : float
-        Weight of the entropy, in the units of the squared distances.
+        Weight of the entropy term, in the units of squared distances.
     tolerance : float
-        Largest sum of absolute errors of each plan's marginals.
+        Largest accepted sum of absolute errors of each plan's marginals.
     max_iterations : int
-        Newton steps after which to stop with a warning.
+        Largest number of Newton steps; if it is reached, a warning follows.
 
     Returns
     -------

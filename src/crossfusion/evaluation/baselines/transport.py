@@ -1,4 +1,4 @@
-"""Optimal transport by its exact routes: the plan itself, its closed form for Gaussians, and its slices."""
+"""Exact optimal transport: the plan itself, the closed form for Gaussians, and sliced distances."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,18 +35,18 @@ def wasserstein(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; their rows weigh the same.
+        The two groups; all rows have the same weight.
 
     Returns
     -------
     float
-        The root of the smallest cost.
+        The square root of the smallest cost.
 
     Notes
     -----
-    Network simplex of POT: about cubic in rows, and memory for every pair of rows. Blind to nothing, and that is its
-    weakness here: translation and deformation are one number (``wasserstein_decomposition`` splits it), it grows with
-    the scale of the features, and two samples of the same cloud are far apart in many dimensions.
+    Uses the network simplex of POT: about cubic in rows, with memory for every pair of rows. It sees every difference,
+    which is a drawback here: it mixes translation and deformation in one number (``wasserstein_decomposition`` splits
+    it), it grows with the scale of the features, and two samples of one distribution are far apart in high dimensions.
 
     References
     ----------
@@ -83,14 +83,14 @@ def _weigh_equally(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, repr=False)
 class Decomposition(Result):
-    """The squared Wasserstein distance of order 2 in its two parts, which sum to it exactly.
+    """The squared Wasserstein distance of order 2, split into two terms that add up exactly.
 
     Parameters
     ----------
     translation : float
-        Squared distance of the means: what moving the whole cloud costs.
+        Squared distance between the means: the cost of moving the whole group.
     deformation : float
-        Squared Wasserstein distance of the centered clouds: what is left once the means agree.
+        Squared Wasserstein distance between the centered groups: what remains once the means agree.
 
     Notes
     -----
@@ -144,17 +144,17 @@ def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; their rows weigh the same.
+        The two groups; all rows have the same weight.
 
     Returns
     -------
     Decomposition
-        Both parts; their sum is the square of ``distance("wasserstein", a, b)``.
+        Both terms; their sum is the square of ``distance("wasserstein", a, b)``.
 
     Notes
     -----
-    It is the squares that add, not the distances: expanding the square around the means leaves a cross term that every
-    plan pays alike, zero, so the best plan of the centered clouds is the best plan of the clouds.
+    The squares add, not the distances. Expanding the square around the means leaves a cross term that is zero for
+    every plan, so the best plan for the centered groups is also the best plan for the groups themselves.
 
     References
     ----------
@@ -183,7 +183,7 @@ def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0)
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds; their rows weigh the same.
+        The two groups; all rows have the same weight.
     projections : int
         Number of directions.
     seed : int
@@ -192,13 +192,12 @@ def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0)
     Returns
     -------
     float
-        The root of the mean.
+        The square root of the mean.
 
     Notes
     -----
-    A sort for each direction: O(L n (d + log n)). Blind to nothing but what few directions miss, yet diluted: a shift
-    along one of d features counts by its projections, 1/d of its square. Random beyond the sampling of the rows; the
-    seed fixes it.
+    One sort per direction: O(L n (d + log n)). It misses only what a small number of directions miss, but it dilutes: a
+    shift along one of d features contributes 1/d of its square. The directions are random; the seed fixes them.
 
     References
     ----------
@@ -219,7 +218,7 @@ def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0)
 
 
 def gaussian_wasserstein(a: Any, b: Any) -> float:
-    r"""Wasserstein distance of the Gaussians with the clouds' means and covariances (Fréchet distance).
+    r"""Wasserstein distance between Gaussians with the groups' means and covariances (Fréchet distance).
 
     .. math:: \Bigl(\lVert\mu_A-\mu_B\rVert^2
               + \mathrm{tr}\bigl(\Sigma_A+\Sigma_B-2(\Sigma_A^{1/2}\Sigma_B\Sigma_A^{1/2})^{1/2}\bigr)\Bigr)^{1/2}
@@ -227,18 +226,18 @@ def gaussian_wasserstein(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two clouds. Covariances divide by the number of rows, so that two copies of a cloud are at distance zero
-        from it.
+        The two groups. Covariances divide by the number of rows, so that a group and two copies of it are at
+        distance zero.
 
     Returns
     -------
     float
-        The root; its square is what FID reports.
+        The square root; its square is what FID reports.
 
     Notes
     -----
-    O(n d² + d³). Blind to everything beyond mean and covariance, and biased upwards when rows are fewer than some
-    multiples of the features.
+    O(n d² + d³). It sees only means and covariances, and is biased upwards unless there are several times more rows
+    than features.
 
     References
     ----------

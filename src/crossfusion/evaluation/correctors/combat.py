@@ -12,31 +12,31 @@ TOLERANCE, MOST_STEPS = 1e-6, 1000  # relative change of the estimates, and step
 
 
 def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None) -> FloatArray:
-    r"""ComBat: location and scale of every feature in every domain, by parametric empirical Bayes.
+    r"""ComBat: correct location and scale of each feature in each domain by parametric empirical Bayes.
 
     .. math:: x' = \frac{\hat\sigma}{\delta^*_d}\,(z - \gamma^*_d) + \hat\alpha, \qquad z = (x - \hat\alpha)/\hat\sigma
 
     Parameters
     ----------
     x : array of shape (rows, dim)
-        Rows of all domains, two or more each.
+        Rows of all domains, at least two per domain.
     domain : array of shape (rows,)
         The domain of each row.
     reference : optional
-        The domain to align with, whose rows stay as they are.
+        The domain to align with; its rows are not changed.
     covariate : array of shape (rows,), optional
-        Something known of every row, such as the tissue, whose effect is to be kept. None by default: a label that is
-        to be predicted is not known in a new domain, and a correction that was shown it cannot be judged by it.
+        A known property of each row, such as the tissue, whose effect is kept. Do not pass the label that a model is to
+        predict: it is unknown in a new domain, and a correction that has seen it cannot be judged by it.
 
     Returns
     -------
     array of shape (rows, dim)
-        Corrected rows; features without spread within domains are only centered.
+        Corrected rows; features that are constant within domains are only centered.
 
     Notes
     -----
-    Linear in rows and features, times the steps of the empirical Bayes estimates. Means are shrunk, not set equal, so
-    CFD becomes small but not zero.
+    Linear in rows and features for each iteration of the estimates. Means are shrunk, not set equal, so CFD becomes
+    small but not zero.
 
     References
     ----------

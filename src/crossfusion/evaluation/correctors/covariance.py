@@ -11,7 +11,7 @@ DEFAULT_DIM = 50  # of the subspaces, where nothing else is asked for
 
 
 def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> FloatArray:
-    r"""CORAL: every domain is whitened, and gets the covariance and the mean of the reference.
+    r"""CORAL: whiten each domain, then give it the covariance and mean of the reference.
 
     .. math:: x' = (x - \mu_d)\,(C_d + \lambda_d I)^{-1/2}\,(C + \lambda I)^{1/2} + \mu
 
@@ -22,12 +22,12 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
     domain : array of shape (rows,)
         The domain of each row.
     reference : optional
-        The domain to align with, whose rows stay as they are; by default the mean of all rows, and the average of the
-        domains' covariances by rows.
+        The domain to align with; its rows are not changed. By default the mean of all rows, and the average of the
+        domains' covariances weighted by rows.
     ridge : float
-        What is added to a covariance, in units of its mean variance. It lets covariances of fewer rows than features
-        be inverted; the smaller it is, the closer the covariances agree, and the more noise of small directions is
-        blown up.
+        Added to the diagonal of a covariance, in units of its mean variance, so that it can be inverted with fewer
+        rows than features. The smaller it is, the closer the covariances agree and the more noise in directions of
+        small variance is amplified.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
     Notes
     -----
     Cubic in the features, for each domain. On standardized features, ``ridge=1`` is the identity matrix that the
-    authors add. They take features to be centered, so means are aligned here too, which brings CFD to zero by
+    authors add. They assume centered features, so means are aligned here too, which makes CFD zero by
     construction.
 
     References
@@ -63,7 +63,7 @@ def coral(x: Any, domain: Any, *, reference: Any = None, ridge: float = 1.0) -> 
 
 
 def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = None) -> FloatArray:
-    r"""Subspace alignment: every domain's principal axes are turned towards those of the reference.
+    r"""Subspace alignment: rotate the principal axes of each domain towards those of the reference.
 
     .. math:: x' = (x - \mu_d)\,P_d\,P_d^\top P
 
@@ -76,7 +76,7 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
     reference : optional
         The domain to align with; by default the principal axes of all rows, each domain centered.
     dim : int, optional
-        Number of principal axes; by default 50, or fewer where rows or features allow no more.
+        Number of principal axes; by default 50, or as many as rows and features allow.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def subspace(x: Any, domain: Any, *, reference: Any = None, dim: int | None = No
 
     Notes
     -----
-    Cubic in the features, for each domain. Domains are centered, which brings CFD to zero by construction.
+    Cubic in the features, for each domain. Domains are centered, which makes CFD zero by construction.
 
     References
     ----------

@@ -86,7 +86,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
 
 
 def as_codes(values: Any, rows: int, name: str) -> tuple[CodeArray, tuple[Any, ...]]:
-    """Codes of one value a row, and the values that they stand for."""
+    """Codes of one value per row, and the values that they stand for."""
     keys = factors.as_table({name: values})
     check_length(keys.num_rows, rows, name, "x")
     missing = keys.column(name).null_count

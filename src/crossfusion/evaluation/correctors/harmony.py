@@ -14,12 +14,12 @@ def load_harmony() -> Any:
 
 
 def harmony(x: Any, domain: Any, *, seed: int = 0) -> FloatArray:
-    """Harmony: soft clusters that every domain has a share in, and a correction for each cluster.
+    """Harmony: cluster rows softly across domains, and correct each cluster.
 
     Parameters
     ----------
     x : array of shape (rows, dim)
-        Rows of all domains; its authors use some tens of principal components.
+        Rows of all domains; the authors use a few dozen principal components.
     domain : array of shape (rows,)
         The domain of each row.
     seed : int
@@ -32,8 +32,8 @@ def harmony(x: Any, domain: Any, *, seed: int = 0) -> FloatArray:
 
     Notes
     -----
-    Needs the library harmonypy, which is under the GPL and therefore no dependency, nor in any extra: install it by
-    name. Linear in rows for each of its steps.
+    Needs harmonypy, which is licensed under the GPL and therefore is neither a dependency nor part of an extra: install
+    it by name. Each iteration is linear in rows.
 
     References
     ----------

@@ -35,7 +35,7 @@ def respell_correction(name: Any) -> Any:
 
 
 def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> FloatArray:
-    """Correct rows for the domain that they come from, by the name of a method.
+    """Correct rows for the domain that they come from.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> Float
     domain : array of shape (rows,)
         The domain of each row, such as its scanner.
     method : str
-        One of ``crossfusion.corrections``.
+        The name of a correction, one of ``crossfusion.corrections``.
     **options
-        Keyword arguments of that method, such as ``reference`` or ``ridge`` of ``coral``.
+        Keyword arguments of the correction, such as ``reference`` or ``ridge`` for ``coral``.
 
     Returns
     -------
     array of shape (rows, features)
-        Corrected rows in the same order; ``subspace`` has fewer features, the others as many.
+        Corrected rows in the same order. ``subspace`` returns fewer features, the others the same number.
 
     Notes
     -----
-    No method sees labels. Those that give all domains one mean (``center``, ``standardize``, ``coral``, ``subspace``)
-    bring CFD to zero by construction: judge them by the task, by distances that see more than means, or by CFD within
-    labels.
+    No correction sees labels. Those that give all domains the same mean (``center``, ``standardize``, ``coral``,
+    ``subspace``) make CFD zero by construction: judge them by a prediction task, by a distance that sees more than
+    means, or by CFD adjusted for the label.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from crossfusion.evaluation.correctors.domains import as_domains
 
 
 def none(x: Any, domain: Any) -> FloatArray:
-    """Rows as they are, what every correction is compared with.
+    """Leave rows unchanged: the baseline for every correction.
 
     Parameters
     ----------
@@ -21,17 +21,17 @@ def none(x: Any, domain: Any) -> FloatArray:
     Returns
     -------
     array of shape (rows, dim)
-        The same numbers.
+        A copy of the rows.
 
     Notes
     -----
-    Costs a copy.
+    Costs one copy of the rows.
     """
     return as_domains(x, domain).x.copy()
 
 
 def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
-    r"""Per-domain centering: every domain gets the same mean.
+    r"""Center each domain: every domain gets the same mean.
 
     .. math:: x' = x - \mu_d + \mu
 
@@ -42,7 +42,7 @@ def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     domain : array of shape (rows,)
         The domain of each row.
     reference : optional
-        The domain whose mean all get; by default the mean of all rows.
+        The domain whose mean every domain gets; by default the mean of all rows.
 
     Returns
     -------
@@ -51,9 +51,8 @@ def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
 
     Notes
     -----
-    Linear in rows and features. Means are all that CFD compares, so this brings CFD to zero by construction, whatever
-    else is left between the domains. Where domains differ in what they hold, such as in their mix of labels, it moves
-    rows of one label onto those of another.
+    Linear in rows and features. CFD compares means only, so this makes CFD zero by construction, whatever other
+    differences remain. If domains hold different mixes of labels, it moves rows of one label onto those of another.
     """
     found = as_domains(x, domain)
     own = None if reference is None else found.rows(found.number(reference, "reference"))
@@ -66,7 +65,7 @@ def center(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
 
 
 def standardize(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
-    r"""Per-domain standardization: every feature of every domain gets the same mean and standard deviation.
+    r"""Standardize each domain: every feature gets the same mean and standard deviation in all domains.
 
     .. math:: x' = (x - \mu_d) / \sigma_d
 
@@ -77,16 +76,16 @@ def standardize(x: Any, domain: Any, *, reference: Any = None) -> FloatArray:
     domain : array of shape (rows,)
         The domain of each row.
     reference : optional
-        The domain whose means and standard deviations all get; by default they become 0 and 1.
+        The domain whose means and standard deviations every domain gets; by default 0 and 1.
 
     Returns
     -------
     array of shape (rows, dim)
-        Corrected rows; a feature without spread in a domain has the target's mean there.
+        Corrected rows; a feature that is constant within a domain gets the target's mean there.
 
     Notes
     -----
-    Linear in rows and features. Brings CFD to zero by construction, as ``center`` does.
+    Linear in rows and features. Makes CFD zero by construction, as ``center`` does.
     """
     found = as_domains(x, domain)
     scaled = np.empty_like(found.x)

@@ -58,7 +58,7 @@ class Trainer:
     folds : int
         Parts of each domain.
     seed : int
-        Seed of the parts.
+        Seed of the folds.
     scores : bool
         Whether how strongly each class is said is needed.
     """

@@ -1,4 +1,4 @@
-"""The cross-domain degradation rate: what a model trained on one domain loses on another."""
+"""The cross-domain degradation rate: the drop in score of a model trained on one domain and tested on another."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
@@ -39,7 +39,7 @@ def cddr(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Cddr:
-    r"""Cross-domain degradation rate: the relative drop of a model from the domain it was trained on to another.
+    r"""Cross-domain degradation rate: the relative drop in score from the training domain to another domain.
 
     .. math:: \mathrm{CDDR}(A \to B) = (M_A - M_B) / M_A
 
@@ -48,45 +48,44 @@ def cddr(
     x : array of shape (rows, dim)
         Rows of all domains.
     y : array of shape (rows,)
-        The label of each row, which the model predicts.
+        The label of each row, to be predicted.
     domain : array of shape (rows,)
         The domain of each row, such as its scanner.
     model : scikit-learn classifier, optional
-        A standardized logistic regression by default.
+        By default a logistic regression on standardized features.
     metric : {"f1_macro", "auc", "accuracy"}
-        The score; ``auc`` is one class against the rest, averaged.
+        The score; ``auc`` is the mean over classes of one class against the rest.
     units : array of shape (rows,), optional
-        What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
-        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
+        The unit of each row, such as its patient or slide. A unit is used for training or for testing, never for both.
+        Equal values are one unit in all domains: renumber patients if sites use the same numbers for different ones.
     folds : int
-        Parts of the cross-validation.
+        Number of cross-validation folds.
     level : float
         Confidence level of the intervals.
     draws : int
-        Resamples of the units, or of the rows where there are none.
+        Bootstrap resamples of the units, or of the rows if there are no units.
     pairs : sequence of pairs, optional
-        The directed pairs (train, test) of domains; all there are by default.
+        Directed pairs (train, test) of domains; all pairs by default.
     seed : int
         Seed of folds and resamples.
     progress : function, optional
-        Shown a line about each pair.
+        Called with a line of text for each pair.
 
     Returns
     -------
     Cddr
-        Scores within and across, the rate and its interval, for each directed pair.
+        For each directed pair the scores within and across domains, the rate, and its interval.
 
     Notes
     -----
-    Only rows with labels that both domains of a pair have are trained and tested on. The models of the folds give both
-    scores: each is tested on the part of A that it was not trained on, and on B, so that both scores come from training
-    sets of the same size. Where B has units that A has too, such as the same tissue on another scanner, a model is
-    tested on those units of B only that are held out in A. Accuracy and F1 are those of the predictions of all folds
-    together, the area under the curve is an average over folds.
+    Only rows whose label occurs in both domains are used. Each fold's model is tested on the fold of A that it was not
+    trained on and on B, so both scores come from training sets of the same size. If B shares units with A, such as the
+    same tissue on another scanner, a model is tested only on those units of B that are held out in A. Accuracy and F1
+    pool the predictions of all folds; the area under the curve is averaged over folds.
 
-    The interval is that of a paired bootstrap of the predictions, percentiles: a resample gives both scores, and units
-    that both domains have are drawn for both at once. Models are not trained again, so what another training set would
-    change is not in it. It is NaN where no resample differs from another; of three or four units it is rough.
+    The interval is a percentile interval from a paired bootstrap of the predictions: each resample gives both scores,
+    and shared units are drawn for both domains at once. Models are not retrained, so the interval does not include the
+    variability of training. It is NaN if all resamples agree, and rough with three or four units.
 
     Examples
     --------

@@ -38,9 +38,9 @@ class Cddr(Result):
     Parameters
     ----------
     drops : tuple
-        One entry each, with ``train`` and ``test`` (the domains), the scores ``within`` the one and ``cross`` on the
-        other, ``cddr`` = (within - cross) / within with its limits ``lower`` and ``upper``, the ``labels`` that both
-        domains have, and the rows of each with these labels.
+        One entry per directed pair, with the domains ``train`` and ``test``, the score ``within`` the first and
+        ``cross`` on the second, ``cddr`` = (within - cross) / within with its limits ``lower`` and ``upper``, the ``labels`` that
+        both domains have, and the number of rows of each domain with these labels.
     metric : str
         The score.
     level : float

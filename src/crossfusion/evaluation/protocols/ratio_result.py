@@ -40,13 +40,13 @@ class Rdr(Result):
     Parameters
     ----------
     ratios : tuple
-        One entry each, with ``pair``, ``domain`` (the side), ``distance``, its ``order`` (2 if it grows with the square
-        of a small shift, else 1), and over the repeats mean and standard deviation (``_sd``) of ``within``, ``across``
-        and their ``ratio``; ``ratio_of_means``; ``ratio_root`` and ``ratio_squared``, the mean ratio where all
-        distances are brought to order 1 and to order 2 (NaN where a distance is negative); ``rows``, the size of a
-        half, on average.
+        One entry per distance, pair and side, with the fields ``pair``, ``domain`` (the side), ``distance`` and its
+        ``order`` (2 if it grows with the square of a small shift, else 1); mean and standard deviation (``_sd``) over
+        the repeats of ``within``, ``across`` and their ``ratio``; ``ratio_of_means``; ``ratio_root`` and
+        ``ratio_squared``, the mean ratio after bringing all distances to order 1 and to order 2 (NaN if a distance is
+        negative); and ``rows``, the mean size of a half.
     repeats : int
-        Random halves drawn.
+        Number of random splits into halves.
 
     Notes
     -----
@@ -108,12 +108,12 @@ class Rdr(Result):
         what : str
             A column of ``ratios``, such as ``ratio_squared`` or ``within``.
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
+            Axes to draw on; by default a new figure, one column wide.
 
         Returns
         -------
         matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
+            The figure; save it with ``savefig``.
         """
         self._check_column(what)
         spread = np.array([getattr(entry, f"{what}_sd", 0.0) for entry in self.ratios])

@@ -1,4 +1,4 @@
-"""The relative distance ratio: what a distance makes of two halves of one domain, over what it makes of two domains."""
+"""The relative distance ratio: the distance between halves of one domain over the distance between two domains."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -25,7 +25,7 @@ def rdr(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Rdr:
-    r"""Relative distance ratio: halves of one domain, which should be at distance zero, over two domains.
+    r"""Relative distance ratio: the distance within a domain divided by the distance across two domains.
 
     .. math:: \mathrm{RDR} = d(A_1, A_2) \,/\, d(A_1, B_2)
 
@@ -38,36 +38,35 @@ def rdr(
     distances : str, sequence of str, or mapping of str to dict
         Names of ``crossfusion.distances``, or names with their options: ``{"cfd": {}, "mmd": {"bandwidth": 2.0}}``.
     units : array of shape (rows,), optional
-        What is independent, such as the patient or slide of each row: units go whole to one half.
-        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
+        The unit of each row, such as its patient or slide. All rows of a unit go to the same half. Equal values are
+        one unit in all domains: renumber patients if sites use the same numbers for different ones.
     repeats : int
-        Random halves to draw.
+        Number of random splits into halves.
     rows : int, optional
-        Most rows of a half; half of the smaller domain where it is not given.
+        Largest number of rows in a half; by default half of the smaller domain.
     pairs : sequence of pairs, optional
-        The pairs of domains; all there are by default.
+        The pairs of domains; all pairs by default.
     seed : int
         Seed of the halves.
     progress : function, optional
-        Shown a line about each pair.
+        Called with a line of text for each pair.
 
     Returns
     -------
     Rdr
-        Numerators, denominators and ratios for each distance, pair, and side of the pair.
+        Numerators, denominators and ratios for each distance, pair and side of the pair.
 
     Notes
     -----
-    All four halves of a repeat (two of each domain) have the same number of rows, so numerator and denominator are
-    biased alike, and are computed from the same halves: for one side d(A₁, A₂) over d(A₁, B₂), for the other d(B₁, B₂)
-    over the same. Where domains share units, such as tissue on two scanners, a unit is in the same half of both
-    domains. So A₁ has no unit in common with B₂, and A₂ and B₂ differ in the domain alone.
+    All four halves of a repeat (two per domain) have the same number of rows, so numerator and denominator have the
+    same bias. Both come from the same halves: one side is d(A₁, A₂) over d(A₁, B₂), the other d(B₁, B₂) over d(A₁, B₂). If
+    domains share units, such as the same tissue on two scanners, a unit is in the same half of both domains. A₁ then
+    has no unit in common with B₂, and A₂ and B₂ differ only in the domain.
 
-    The ratio depends on the scale of a measure: squaring a distance squares its ratio, so a measure of order 2, such as
-    CFD, has a smaller one than its root for no other reason. Compare measures by ``ratio_root`` or by
-    ``ratio_squared``. Where two domains are at distance zero in some halves, the mean ratio is not finite; read
-    ``ratio_of_means``. A biased measure has a ratio above zero without any shift; an unbiased one may have a negative
-    one, which is not clipped.
+    The ratio depends on the scale of a distance: squaring a distance squares its ratio, so a distance of order 2, such
+    as CFD, has a smaller ratio than its square root. Compare distances by ``ratio_root`` or ``ratio_squared``. If two
+    domains are at distance zero in some halves, the mean ratio is not finite; use ``ratio_of_means``. A biased distance
+    has a positive ratio even without a shift; an unbiased one may have a negative ratio, which is not clipped.
 
     Examples
     --------

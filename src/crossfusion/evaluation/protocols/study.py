@@ -1,4 +1,4 @@
-"""Do distances foresee what a model loses: every pair of domains, every correction."""
+"""Whether distances predict the degradation of a model, for every pair of domains and every correction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,65 +40,67 @@ def degradation_study(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Study:
-    """Whether distances between domains foresee what a model loses from one to another, before and after corrections.
+    """Study whether distances between domains predict how much a model degrades, before and after corrections.
 
     Parameters
     ----------
     x : array of shape (rows, dim), table or path
-        Rows of all domains; or what ``summarize`` reads by the names of columns, such as a frame or a Parquet file.
+        Rows of all domains; or a table with named columns that ``summarize`` reads, such as a data frame or a Parquet
+        file.
     y : array of shape (rows,), optional
-        The label of each row, which a model predicts.
+        The label of each row, to be predicted.
     domain : array of shape (rows,) or str
-        The domain of each row, such as its scanner; of a table, the column that holds it.
+        The domain of each row, such as its scanner; for a table, the name of its column.
     label : str, optional
-        Of a table, the column that holds what a model predicts, instead of `y`.
+        For a table, the column of labels, instead of `y`.
     vectors : str or list of str, optional
-        Of a table, the column of vectors or a pattern of columns, as in ``summarize``; found where there is one.
+        For a table, the column of vectors or a pattern of columns, as in ``summarize``; found automatically if there
+        is only one.
     distances : str, sequence of str, or mapping of str to dict
-        Names of ``crossfusion.distances``, or names with their options; besides those ``cfd_given_label`` and
-        ``cfd_given_label_unbiased``, CFD between domains within labels.
+        Names of ``crossfusion.distances``, or names with their options. Also ``cfd_given_label`` and
+        ``cfd_given_label_unbiased``, CFD between domains adjusted for the label.
     corrections : str, sequence of str, or mapping of str to array
-        Names of ``crossfusion.corrections``; or names of your own with the corrected rows, in the order of `x`, such
-        as embeddings of images after a stain normalization (a value that is text is the name of a correction).
+        Names of ``crossfusion.corrections``; or your own names mapped to corrected rows in the order of `x`, such as
+        embeddings of images after stain normalization. A value that is a string is the name of a correction.
     units : array of shape (rows,) or str, optional
-        What is independent, such as the patient or slide of each row: a unit is trained on or tested on, never both.
-        Equal values are one unit in all domains: number patients apart whose sites use the same numbers.
+        The unit of each row, such as its patient or slide. A unit is used for training or for testing, never for both.
+        Equal values are one unit in all domains: renumber patients if sites use the same numbers for different ones.
     model, metric, folds
         As in ``cddr``.
     rows : int
-        Most rows of each domain in a distance.
+        Largest number of rows per domain in a distance.
     repeats : int
-        Random samples of so many rows that a distance is the average of.
+        Number of random samples of that size over which each distance is averaged.
     level : float
         Confidence level of the intervals.
     draws : int
         As in ``cddr``.
     permutations : int
-        Most rearrangements for the p-values of correlations; all there are where they are no more.
+        Largest number of permutations for the p-values of correlations; if there are no more, all are used.
     seed : int
-        Seed of samples, folds, resamples and rearrangements.
+        Seed of samples, folds, resamples and permutations.
     progress : function, optional
-        Shown a line about each step.
+        Called with a line of text for each step.
 
     Returns
     -------
     Study
-        Distances, scores and CDDR of each directed pair after each correction, and how they correlate.
+        Distances, scores and CDDR of each directed pair after each correction, and their correlations.
 
     Notes
     -----
-    Distances are those of equally many rows of every domain, the smallest domain's (or `rows`), the same rows after
-    every correction: what a distance makes of the size of a sample does not pass for a difference between pairs. They
-    take rows of all labels, as the labels of a new domain are not known when one wants to foresee; those within labels
-    take the labels that both domains have. A correction sees all rows of all domains and no label. Nothing is reduced
-    to principal components, unless a correction does that (``subspace``).
+    Every distance uses the same number of rows per domain (the smallest domain's, at most `rows`) and the same rows
+    after every correction, so sample size does not differ between pairs. Distances use rows of all labels, because the
+    labels of a new domain are unknown; those adjusted for the label use the labels that both domains have. A
+    correction sees all rows of all domains and no labels. Rows are not reduced to principal components, unless a
+    correction does so (``subspace``).
 
-    Pairs that share a domain are not independent. The interval of a correlation is a jackknife that leaves one
-    domain out at a time, on Fisher's scale with Student's t; it is None for fewer than four domains, or where
-    leaving out changes nothing, and at four it mostly spans almost everything. In simulations of 4 to 12 domains,
-    95 % intervals held the truth in 97 to 99 % of draws. The p-value is that of a one-sided permutation test
-    (Mantel's): the domains exchange their names in the distances ("pairs"), the corrections do ("corrections"), or
-    both ("all"). With four domains there are 24 ways, so it is never below 0.04.
+    Pairs that share a domain are not independent. The interval of a correlation is a jackknife over domains, on
+    Fisher's scale with Student's t. It is None for fewer than four domains or if the jackknife shows no variation, and
+    with four domains it is usually very wide. In simulations with 4 to 12 domains, 95% intervals covered the truth in
+    97 to 99% of draws. The p-value comes from a one-sided Mantel permutation test, which permutes the names of the
+    domains ("pairs"), of the corrections ("corrections"), or of both ("all"). Four domains have 24 permutations, so
+    the p-value is never below 0.04.
 
     References
     ----------

@@ -7,7 +7,7 @@ from crossfusion.plots import saving, style
 
 
 def save_study_figure(study: Study, path: Path) -> None:
-    """Write the figure, whole or not at all; with very many panels, fewer dots an inch.
+    """Write the figure, whole or not at all; with very many panels, fewer dots per inch.
 
     Parameters
     ----------

@@ -57,17 +57,17 @@ class Association:
 
 @dataclass(frozen=True, repr=False)
 class Study(Result):
-    """Distances between domains beside what a model loses from one to another, before and after corrections.
+    """Distances between domains and the degradation of a model between them, before and after corrections.
 
     Parameters
     ----------
     outcomes : tuple
-        One entry a correction and directed pair, with ``correction``, ``train``, ``test``, ``distances`` (name to
+        One entry per correction and directed pair, with ``correction``, ``train``, ``test``, ``distances`` (name to
         value), the scores ``within`` and ``cross``, ``cddr`` and its limits ``lower`` and ``upper``.
     associations : tuple
-        One entry a distance and set of points, with Pearson's and Spearman's correlation with CDDR, their limits and
-        p-values (None where there can be none) and the distance's rank by each, 1 for the highest. ``over`` says what
-        the points are: "pairs" within one ``correction``, "corrections" averaged over pairs as in the paper, or "all".
+        One entry per distance and set of points, with Pearson's and Spearman's correlation with CDDR, their limits and
+        p-values (None if undefined) and the distance's rank by each, 1 for the highest. ``over`` says what the points
+        are: "pairs" within one ``correction``, "corrections" averaged over pairs as in the paper, or "all".
     domains : tuple
         The domains.
     metric : str
@@ -75,9 +75,9 @@ class Study(Result):
     level : float
         Confidence level of all limits.
     rows : int
-        Rows of each domain in every distance.
+        Rows per domain in every distance.
     repeats : int
-        Samples of so many rows that a distance is the average of.
+        Number of random samples over which each distance is averaged.
 
     Notes
     -----

@@ -25,8 +25,9 @@ def cfd(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
     Notes
     -----
-    Linear in rows and features. It sees only means and total variance: groups with equal means and different shapes
-    are at distance zero. Pooled weights depend on imbalance, and the plug-in estimate is positive without a shift.
+    Linear in rows and features. Blind to everything except means and total variance: groups with equal means and
+    different shapes are at distance zero. Pooled weights depend on imbalance, and the plug-in estimate is positive
+    without a shift.
 
     References
     ----------
@@ -52,7 +53,7 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
     Notes
     -----
-    Linear in rows and features. It sees the same as ``cfd``.
+    Linear in rows and features. Blind to the same differences as ``cfd``.
 
     References
     ----------
@@ -81,7 +82,7 @@ def cfd_balanced(a: Any, b: Any, *, trim: float = 0.0) -> float:
 
     Notes
     -----
-    Linear in rows and features. Like ``cfd`` it does not see shapes. Imbalance does not change it, except that the
+    Linear in rows and features. Blind to shapes, like ``cfd``. Imbalance does not change it, except that the
     bias of the plug-in estimate grows as the smaller group shrinks.
 
     References

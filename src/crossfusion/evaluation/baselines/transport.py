@@ -44,8 +44,8 @@ def wasserstein(a: Any, b: Any) -> float:
 
     Notes
     -----
-    Uses the network simplex of POT: about cubic in rows, with memory for every pair of rows. It sees every difference,
-    which is a drawback here: it mixes translation and deformation in one number (``wasserstein_decomposition`` splits
+    Uses the network simplex of POT: about cubic in rows, with memory for every pair of rows. Blind to nothing, which
+    is a drawback here: it mixes translation and deformation in one number (``wasserstein_decomposition`` splits
     it), it grows with the scale of the features, and two samples of one distribution are far apart in high dimensions.
 
     References
@@ -196,8 +196,8 @@ def sliced_wasserstein(a: Any, b: Any, *, projections: int = 128, seed: int = 0)
 
     Notes
     -----
-    One sort per direction: O(L n (d + log n)). It misses only what a small number of directions miss, but it dilutes: a
-    shift along one of d features contributes 1/d of its square. The directions are random; the seed fixes them.
+    One sort per direction: O(L n (d + log n)). Blind only to what a small number of directions miss, but it dilutes:
+    a shift along one of d features contributes 1/d of its square. The directions are random; the seed fixes them.
 
     References
     ----------
@@ -236,8 +236,8 @@ def gaussian_wasserstein(a: Any, b: Any) -> float:
 
     Notes
     -----
-    O(n d² + d³). It sees only means and covariances, and is biased upwards unless there are several times more rows
-    than features.
+    O(n d² + d³). Blind to everything except means and covariances, and biased upwards unless there are several times
+    more rows than features.
 
     References
     ----------

@@ -39,8 +39,8 @@ class Cddr(Result):
     ----------
     drops : tuple
         One entry per directed pair, with the domains ``train`` and ``test``, the score ``within`` the first and
-        ``cross`` on the second, ``cddr`` = (within - cross) / within with its limits ``lower`` and ``upper``, the ``labels`` that
-        both domains have, and the number of rows of each domain with these labels.
+        ``cross`` on the second, ``cddr`` = (within - cross) / within with its limits ``lower`` and ``upper``, the
+        ``labels`` that both domains have, and the number of rows of each domain with these labels.
     metric : str
         The score.
     level : float

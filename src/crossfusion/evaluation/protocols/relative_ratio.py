@@ -59,9 +59,9 @@ def rdr(
     Notes
     -----
     All four halves of a repeat (two per domain) have the same number of rows, so numerator and denominator have the
-    same bias. Both come from the same halves: one side is d(A₁, A₂) over d(A₁, B₂), the other d(B₁, B₂) over d(A₁, B₂). If
-    domains share units, such as the same tissue on two scanners, a unit is in the same half of both domains. A₁ then
-    has no unit in common with B₂, and A₂ and B₂ differ only in the domain.
+    same bias. Both come from the same halves: one side is d(A₁, A₂) over d(A₁, B₂), the other d(B₁, B₂) over d(A₁, B₂).
+    If domains share units, such as the same tissue on two scanners, a unit is in the same half of both domains. A₁
+    then has no unit in common with B₂, and A₂ and B₂ differ only in the domain.
 
     The ratio depends on the scale of a distance: squaring a distance squares its ratio, so a distance of order 2, such
     as CFD, has a smaller ratio than its square root. Compare distances by ``ratio_root`` or ``ratio_squared``. If two

@@ -153,7 +153,7 @@ def test_files_are_read_by_the_workers(engines, tmp_path, monkeypatch):
         pq.write_table(table.slice(k * 200, 200), path)
     assert_same(reduce_sources(open_files(paths, ["site", "day"], "v"), engine=engines))
     source = npy_parts(tmp_path, monkeypatch)
-    assert len(source.parts) > engine.FAN_IN
+    assert len(source.partitions) > engine.FAN_IN
     assert_same(reduce_sources([source], engine=engines), cf.summarize(X, by={"site": ["A"] * ROWS}))
 
 
@@ -181,8 +181,8 @@ def test_progress_tells_every_row_once(most, engines, tmp_path, monkeypatch):
     told: list[int] = []
     reduce_sources([source], engine=engines, progress=told.append)
     assert sum(told) == ROWS
-    tasks = len(merge_partitions(source, engine.TASKS_PER_THREAD * 2).parts)  # two workers, or two threads
-    assert engine.FAN_IN < tasks < len(source.parts)
+    tasks = len(merge_partitions(source, engine.TASKS_PER_THREAD * 2).partitions)  # two workers, or two threads
+    assert engine.FAN_IN < tasks < len(source.partitions)
     assert len(told) == tasks if most > tasks else 1 < len(told) <= most
 
 
@@ -282,7 +282,7 @@ def test_parts_that_change_between_reading_and_summing(refuses):
     """The sum must have the rows that the parts had; here a task that sees them otherwise than the sum does."""
     piece = reduction.reduce_chunk(block.Chunk(X, pa.table(BY)), "x")
     watch = engine._Watch(DaskTasks("x", {}, []), "raise", None)
-    watch.see(0, reduction.Seen(ROWS - 1))
+    watch.see(0, reduction.RowCounts(ROWS - 1))
     with refuses("had 502 rows when they were read, but the sum has 503", cf.EngineError):
         watch.check_complete(piece)
 
@@ -348,8 +348,8 @@ def long_work(tmp_path, monkeypatch):
     """A source of many parts, each of some milliseconds, and its summary."""
     rows = np.random.default_rng(5).normal(size=(50_000, 64))
     source = npy_parts(tmp_path, monkeypatch, rows, 2**17)
-    monkeypatch.setattr(engine, "TASKS_PER_THREAD", len(source.parts))
-    assert len(source.parts) > 90
+    monkeypatch.setattr(engine, "TASKS_PER_THREAD", len(source.partitions))
+    assert len(source.partitions) > 90
     return source, cf.summarize(rows, by={"site": ["A"] * len(rows)})
 
 

@@ -240,7 +240,7 @@ def test_a_data_set_on_disk_is_read_in_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     (source,) = open_source(stored, ["site", "day"])
     assert source.rows == ROWS
-    assert len(source.parts) > 3
+    assert len(source.partitions) > 3
     assert max(one.rows.nbytes for one in source.chunks()) <= 4000
     assert [one.first for one in source.chunks()] == [0, *np.cumsum([len(one.rows) for one in source.chunks()])[:-1]]
     np.testing.assert_array_equal(np.concatenate([one.rows for one in source.chunks()]), X)

@@ -240,7 +240,7 @@ def test_of_many_keys_a_hundred_are_named(monkeypatch, refuses):
 def test_parts_are_matched_in_any_process():
     few = SLIDES_CSV.slice(0, 8)
     joined = manifest.join(partial(open_rows, TABLE), few, "slide", "site")
-    (part,) = joined.sources[0].parts
+    (part,) = joined.sources[0].partitions
     piece = pickle.loads(pickle.dumps(reduce_partition(pickle.loads(pickle.dumps(part)), "x")))
     assert piece.match.missing == {"s0"}
     assert piece.match.used.tolist() == list(range(8))

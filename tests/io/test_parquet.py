@@ -181,7 +181,7 @@ def test_many_threads_give_the_same_bits(tmp_path, monkeypatch):
 def test_rows_may_be_read_after_their_part_is_done(tmp_path):
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
-        ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).parts)
+        ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).partitions)
         kernel.reduce_rows(entry.rows, None, 1, large=True)
         assert str(path) not in Path("/proc/self/maps").read_text()
 

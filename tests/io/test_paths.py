@@ -64,7 +64,7 @@ def test_folders_name_factors(hive):
     assert_same(cf.summarize(hive, by=["site", "day"]))
     source = sources.open_file(hive, ["day", "site"])
     assert source.rows == 60
-    assert len(source.parts) == 6
+    assert len(source.partitions) == 6
     assert next(source.chunks()).keys.column_names == ["day", "site"]
     assert next(source.chunks()).file.endswith("part-0.parquet")
 
@@ -121,7 +121,7 @@ def test_columns_go_together_by_name_within_a_folder(tmp_path, refuses):
     (tmp_path / "b.csv").write_text("s,q,p\nB,2,1\n")
     assert cf.summarize(tmp_path, by="s").moments.mean.tolist() == [[1, 2], [1, 2]]
     (tmp_path / "c.csv").write_text("s,p,r\nB,2,1\n")
-    with refuses("names its features otherwise"):
+    with refuses("names its features differently"):
         cf.summarize(tmp_path, by="s")
 
 
@@ -137,7 +137,7 @@ def test_what_all_files_warn_of_is_said_once(tmp_path):
 def test_paths_that_lead_nowhere(tmp_path, refuses):
     (tmp_path / "README.md").write_text("not data")
     for path, message in (
-        (tmp_path, "no file below it with an ending that is known: .npy"),
+        (tmp_path, "no file below it with an ending that is known: use one of .npy"),
         (tmp_path / "*.csv", "no file that it matches"),
         (tmp_path / "x.csv", "does not exist"),
         (tmp_path / "README.md", r"ending that is not known: use one of \.npy, .*\.csv\.gz"),
@@ -274,7 +274,7 @@ def test_remote_arrays_are_read_by_ranges(order, server, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", np.asarray(X, order=order))
     monkeypatch.setattr(chunk, "CHUNK_BYTES", 500)
     source = sources.open_file(f"{server}/x.npy", [])
-    assert len(source.parts) > 2
+    assert len(source.partitions) > 2
     np.testing.assert_array_equal(np.concatenate([entry.rows for entry in source.chunks()]), X)
 
 

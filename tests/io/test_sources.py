@@ -126,8 +126,8 @@ def test_parts_of_files_can_be_pickled_and_read_again(name, tmp_path, monkeypatc
     save(tmp_path / file)
     monkeypatch.setattr(chunk, "CHUNK_BYTES", 2000)
     source = sources.open_file(tmp_path / file, BY, vectors)
-    again = pickle.loads(pickle.dumps(source.parts))
-    for part, copy in zip(source.parts, again, strict=True):
+    again = pickle.loads(pickle.dumps(source.partitions))
+    for part, copy in zip(source.partitions, again, strict=True):
         for one, other in zip(part(), copy(), strict=True):
             np.testing.assert_array_equal(one.rows, other.rows)
             assert one.keys.equals(other.keys)
@@ -147,8 +147,8 @@ def test_npy_files_are_read_in_parts(order, dtype, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", values)
     monkeypatch.setattr(chunk, "CHUNK_BYTES", 200)
     source = sources.open_file(tmp_path / "x.npy", [])
-    assert len(source.parts) > 2
-    for parts in (source.parts, pickle.loads(pickle.dumps(source.parts))):
+    assert len(source.partitions) > 2
+    for parts in (source.partitions, pickle.loads(pickle.dumps(source.partitions))):
         np.testing.assert_array_equal(np.concatenate([entry.rows for part in parts for entry in part()]), values)
 
 
@@ -170,7 +170,7 @@ def test_row_groups_make_parts_of_about_a_block(tmp_path, monkeypatch):
     pq.write_table(list_table(pa.list_(pa.float64())), tmp_path / "x.parquet", row_group_size=10)
     monkeypatch.setattr(chunk, "CHUNK_BYTES", 40 * DIM * 8)
     source = sources.open_file(tmp_path / "x.parquet", BY)
-    sizes = [sum(len(entry.rows) for entry in part()) for part in source.parts]
+    sizes = [sum(len(entry.rows) for entry in part()) for part in source.partitions]
     assert sum(sizes) == ROWS
     assert set(sizes[:-1]) <= {40, 50}
 
@@ -300,7 +300,7 @@ def test_columns_of_several_files_go_together_by_name(tmp_path):
     for path, text in zip(paths, ("s,p,q\nA,1,2\n", "s,q,p\nB,2,1\n", "s,p,r\nB,2,1\n"), strict=True):
         path.write_text(text)
     assert cf.summarize(paths[:2], by="s").moments.mean.tolist() == [[1, 2], [1, 2]]
-    with pytest.raises(cf.InputError, match="names its features otherwise"):
+    with pytest.raises(cf.InputError, match="names its features differently"):
         cf.summarize(paths, by="s")
 
 

@@ -18,7 +18,7 @@ from crossfusion._base import factors
 from crossfusion.io.engines import serialization, spark_tables
 from crossfusion.io.engines import spark as engine
 from crossfusion.io.engines.spark_tasks import SCHEMA, Message, raise_error, reply
-from crossfusion.io.reduction import Reduced, Seen, finish_summary, reduce_chunk
+from crossfusion.io.reduction import Reduction, RowCounts, finish_summary, reduce_chunk
 from crossfusion.io.sources import chunk, open_files
 from crossfusion.io.sources.chunk import Chunk, Source
 from tests.helpers.spark_session import QUICK, deadly, environment, frame_of, started
@@ -78,7 +78,7 @@ def test_pieces_travel_as_they_are(size, monkeypatch):
     assert back.summary is not None
     assert piece.summary is not None
     assert (back.name, back.seen) == (piece.name, piece.seen)
-    assert back.seen == Seen(3, 1, "row 8, feature 1 of a file")
+    assert back.seen == RowCounts(3, 1, "row 8, feature 1 of a file")
     assert back.summary.keys.equals(piece.summary.keys)
     assert back.summary.dtype == "float32"
     assert [table.to_pylist() for table in back.lost] == [table.to_pylist() for table in piece.lost]
@@ -87,14 +87,14 @@ def test_pieces_travel_as_they_are(size, monkeypatch):
 
 
 def test_a_piece_of_nothing_travels_too():
-    (message,) = serialization.pack(Reduced("empty"))
-    assert serialization.unpack([message]) == Reduced("empty")
+    (message,) = serialization.pack(Reduction("empty"))
+    assert serialization.unpack([message]) == Reduction("empty")
 
 
 def test_lost_groups_are_named_once():
     lost = pa.table({"g": ["a", "b"]})
     other = pa.table({"g": [1]})
-    back = serialization.unpack(list(serialization.pack(Reduced("x", lost=(lost, lost, other)))))
+    back = serialization.unpack(list(serialization.pack(Reduction("x", lost=(lost, lost, other)))))
     assert [table.to_pydict() for table in back.lost] == [{"g": ["a", "b"]}, {"g": [1]}]
 
 

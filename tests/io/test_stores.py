@@ -163,7 +163,7 @@ def test_parts_can_be_pickled_and_hold_every_row_once(name, tmp_path, monkeypatc
     path, vectors = saved(name, tmp_path)
     monkeypatch.setattr(block, "CHUNK_BYTES", 2000)
     source = sources.open_file(path, BY, vectors)
-    blocks = [part for whole in pickle.loads(pickle.dumps(source.parts)) for part in whole()]
+    blocks = [part for whole in pickle.loads(pickle.dumps(source.partitions)) for part in whole()]
     assert source.rows == ROWS
     assert len(blocks) > 1 or name in (
         "hdf5 lzf",

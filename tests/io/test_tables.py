@@ -156,7 +156,7 @@ def test_what_is_in_memory_can_be_read_again_and_elsewhere(name, monkeypatch):
     source = opened(TABLES[name]())
     assert source.rows == ROWS
     first = np.concatenate([one.rows for one in source.chunks()])
-    again = [one for part in source.parts for one in pickle.loads(pickle.dumps(part))()]
+    again = [one for part in source.partitions for one in pickle.loads(pickle.dumps(part))()]
     np.testing.assert_array_equal(first, np.concatenate([one.rows for one in again]))
 
 
@@ -378,7 +378,7 @@ def test_queries_give_the_same_summary(query, size, parquet, monkeypatch):
     assert source.rows is None
     assert_same(reduce_sources([source]), tolerance=1e-12)
     assert_same(reduce_sources([source]))
-    (part,) = pickle.loads(pickle.dumps(source.parts))
+    (part,) = pickle.loads(pickle.dumps(source.partitions))
     np.testing.assert_array_equal(np.concatenate([one.rows for one in part()]), X)
 
 
@@ -393,7 +393,7 @@ def test_statements_before_the_last_run_once(tmp_path, parquet):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "is no query"),
+        ("", "is not a query"),
         ("select '\udcff'", "is not UTF-8"),
         (" ; ", "gives no rows"),
         ("select 1; create table t (a int)", "gives no rows"),

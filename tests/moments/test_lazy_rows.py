@@ -179,14 +179,14 @@ def test_parts_share_one_map_of_the_file_and_let_go_of_it(saved, tmp_path, monke
 
     monkeypatch.setattr(pa, "memory_map", counted)
     source = open_file(path, ["site"], None if saved is save else "d*")
-    assert len(source.parts) > 2
+    assert len(source.partitions) > 2
     assert not mapped(path)
     maps.clear()
-    parts = [[np.asarray(block.rows) for block in part()] for part in source.parts[:-1]]
+    parts = [[np.asarray(block.rows) for block in part()] for part in source.partitions[:-1]]
     assert len(maps) == 1
     assert mapped(path)
-    parts.append([np.asarray(block.rows) for block in pickle.loads(pickle.dumps(source.parts[-1]))()])
-    parts.append([np.asarray(block.rows) for block in source.parts[-1]()])
+    parts.append([np.asarray(block.rows) for block in pickle.loads(pickle.dumps(source.partitions[-1]))()])
+    parts.append([np.asarray(block.rows) for block in source.partitions[-1]()])
     assert not mapped(path)
     np.testing.assert_array_equal(np.concatenate(parts[-1]), np.concatenate(parts[-2]))
     np.testing.assert_array_equal(np.concatenate([rows for part in parts[:-1] for rows in part]), X)

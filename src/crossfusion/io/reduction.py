@@ -1,4 +1,4 @@
-"""From blocks of rows to a summary: the one way that every engine reduces, and the one way it adds up."""
+"""From chunks of rows to a summary: the one way that every engine reduces, and the one way it adds up."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -29,15 +29,15 @@ MAX_PENDING_BYTES = 64 * 2**20  # bytes of moments that wait to be merged
 
 
 @dataclass(frozen=True)
-class Seen:
+class RowCounts:
     """How many rows there were, how many of them not finite, and where the first of these is."""
 
     rows: int = 0
     bad: int = 0
     where: str = ""
 
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.rows + other.rows, self.bad + other.bad, self.where or other.where)
+    def __add__(self, other: "RowCounts") -> "RowCounts":
+        return RowCounts(self.rows + other.rows, self.bad + other.bad, self.where or other.where)
 
     def settle(self, name: str, nan: str, so_far: bool = False) -> int:
         """Refuse rows that are not finite, or warn and return how many were left out."""
@@ -47,13 +47,13 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Reduced:
+class Reduction:
     """What rows have become: a summary of the finite ones, and what was seen of the others."""
 
     name: str  # of the file, for messages
     summary: Summary | None = None  # None: no finite row
-    seen: Seen = Seen()
-    lost: "tuple[pa.Table, ...]" = ()  # keys of which a block had no finite row
+    seen: RowCounts = RowCounts()
+    lost: "tuple[pa.Table, ...]" = ()  # keys of which a chunk had no finite row
     match: Match | None = None  # what a manifest has of the keys
 
     @property
@@ -68,99 +68,99 @@ class Reduced:
         return keys + (0 if self.summary is None else self.summary.moments.mean.nbytes)
 
 
-def reduce_chunk(block: Chunk, name: str, *, threads: int | None = 1, large: bool = False) -> Reduced:
-    """Reduce a block; `large`: it is one of many, so the compiled kernel is worth its start."""
-    holder = block.file or name
-    rows = as_rows(block.rows, holder)
-    codes, keys = factors.encode(block.keys)
+def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, large: bool = False) -> Reduction:
+    """Reduce a chunk; `large`: it is one of many, so the compiled kernel is worth its start."""
+    holder = chunk.file or name
+    rows = as_rows(chunk.rows, holder)
+    codes, keys = factors.encode(chunk.keys)
     moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads, large=large)
     check = FiniteCheck(holder)
-    check.see(rows, finite, block.first)
-    where = f"{check.where} of {block.file}" if check.where and block.file else check.where
+    check.see(rows, finite, chunk.first)
+    where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
     summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], _name_type(rows.dtype)) if len(kept) else None
     gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
-    return Reduced(holder, summary, Seen(check.rows, check.bad, where), gone, block.match)
+    return Reduction(holder, summary, RowCounts(check.rows, check.bad, where), gone, chunk.match)
 
 
 def _name_type(dtype: Any) -> str:
     return "float32" if dtype.name == "bfloat16" else str(dtype.name)
 
 
-def reduce_partition(part: Partition, name: str) -> Reduced:
-    """Reduce all blocks of a part, one after the other, as a worker process does."""
+def reduce_partition(partition: Partition, name: str) -> Reduction:
+    """Reduce all chunks of a partition, one after the other, as a worker process does."""
     running, size = RunningSum(name), 0
-    for number, block in enumerate(part()):
-        size += block.rows.shape[0] * block.rows.shape[1] * block.rows.dtype.itemsize
-        running.add(number, reduce_chunk(block, name, large=size >= kernel.NUMPY_MAX_BYTES))
+    for number, chunk in enumerate(partition()):
+        size += chunk.rows.shape[0] * chunk.rows.shape[1] * chunk.rows.dtype.itemsize
+        running.add(number, reduce_chunk(chunk, name, large=size >= kernel.NUMPY_MAX_BYTES))
     return running.total()
 
 
-def merge_reduced(pieces: Sequence[Reduced]) -> Reduced:
-    """Add up pieces, in their order."""
-    if len(pieces) == 1:
-        return pieces[0]
-    filled = [piece for piece in pieces if piece.summary is not None]
-    for piece in filled[1:]:
-        check_same_dim({filled[0].name: filled[0].dim, piece.name: piece.dim})
-    return Reduced(
-        (filled or pieces)[0].name,
-        combine([piece.summary for piece in filled if piece.summary is not None]) if filled else None,
-        reduce(operator.add, (piece.seen for piece in pieces)),
-        tuple(keys for piece in pieces for keys in piece.lost),
-        merge_matches(piece.match for piece in pieces),
+def merge_reductions(reductions: Sequence[Reduction]) -> Reduction:
+    """Add up reductions, in their order."""
+    if len(reductions) == 1:
+        return reductions[0]
+    filled = [reduction for reduction in reductions if reduction.summary is not None]
+    for reduction in filled[1:]:
+        check_same_dim({filled[0].name: filled[0].dim, reduction.name: reduction.dim})
+    return Reduction(
+        (filled or reductions)[0].name,
+        combine([reduction.summary for reduction in filled if reduction.summary is not None]) if filled else None,
+        reduce(operator.add, (reduction.seen for reduction in reductions)),
+        tuple(keys for reduction in reductions for keys in reduction.lost),
+        merge_matches(reduction.match for reduction in reductions),
     )
 
 
 class RunningSum:
-    """The sum of numbered pieces, merged in the order of their numbers, whatever order they come in.
+    """The sum of numbered reductions, merged in the order of their numbers, whatever order they come in.
 
-    So the result has the same bits every time. Pieces are merged when those that wait take more memory than the sum.
+    So the result has the same bits every time. Reductions are merged once those that wait exceed the sum in memory.
 
     Parameters
     ----------
     name : str
-        What the pieces are of, for messages.
+        What the reductions are of, for messages.
     """
 
     def __init__(self, name: str) -> None:
-        self.number = 0  # of the next piece to be merged
-        self.seen = Seen()
-        self._early: dict[int, Reduced] = {}
-        self._pending: list[Reduced] = []
+        self.number = 0  # of the next reduction to be merged
+        self.seen = RowCounts()
+        self._early: dict[int, Reduction] = {}
+        self._pending: list[Reduction] = []
         self._name = name
 
-    def start(self, number: int, piece: Reduced) -> None:
-        """Go on from the sum of all pieces before this number."""
-        self.number, self.seen, self._pending = number, piece.seen, [piece]
+    def start(self, number: int, reduction: Reduction) -> None:
+        """Go on from the sum of all reductions before this number."""
+        self.number, self.seen, self._pending = number, reduction.seen, [reduction]
 
-    def add(self, number: int, piece: Reduced) -> None:
-        """Take the piece of this number."""
-        self._early[number] = piece
+    def add(self, number: int, reduction: Reduction) -> None:
+        """Take the reduction of this number."""
+        self._early[number] = reduction
         while self.number in self._early:
             self._pending.append(self._early.pop(self.number))
             self.seen += self._pending[-1].seen
             self.number += 1
             done, *waiting = (entry.size for entry in self._pending)
             if sum(waiting) > max(MAX_PENDING_BYTES, done):
-                self._pending = [merge_reduced(self._pending)]
+                self._pending = [merge_reductions(self._pending)]
 
-    def total(self) -> Reduced:
+    def total(self) -> Reduction:
         """The sum so far."""
-        self._pending = [merge_reduced(self._pending)] if self._pending else [Reduced(self._name)]
+        self._pending = [merge_reductions(self._pending)] if self._pending else [Reduction(self._name)]
         return self._pending[0]
 
 
-def finish_summary(pieces: Iterable[tuple[str, Reduced]], nan: str) -> Summary:
-    """Summary of all pieces, of which each has some finite row; says what was left out."""
-    found: list[Reduced] = []
+def finish_summary(reductions: Iterable[tuple[str, Reduction]], nan: str) -> Summary:
+    """Summary of all reductions, of which each has some finite row; says what was left out."""
+    found: list[Reduction] = []
     dropped = 0
-    for name, piece in pieces:
-        dropped += piece.seen.settle(name, nan)
-        check_some_rows(piece.seen.rows - piece.seen.bad, name)
-        found.append(piece)
-    whole = merge_reduced(found)
-    assert whole.summary is not None  # each piece has a finite row
+    for name, reduction in reductions:
+        dropped += reduction.seen.settle(name, nan)
+        check_some_rows(reduction.seen.rows - reduction.seen.bad, name)
+        found.append(reduction)
+    whole = merge_reductions(found)
+    assert whole.summary is not None  # each reduction has a finite row
     _warn_about_lost(whole.lost, whole.summary)
     return Summary(whole.summary.keys, whole.summary.moments, whole.summary.dtype, dropped)
 

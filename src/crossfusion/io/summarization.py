@@ -1,4 +1,4 @@
-"""From rows to a Summary, one block at a time."""
+"""From rows to a Summary, one chunk at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -121,5 +121,5 @@ def reduce_sources(
     check_option(nan, NAN_OPTIONS, "nan")
     found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
-        joined.settle([piece.match for _, piece in found], sum(piece.seen.rows for _, piece in found))
+        joined.settle([reduction.match for _, reduction in found], sum(reduction.seen.rows for _, reduction in found))
     return finish_summary(found, nan)

@@ -1,4 +1,4 @@
-"""Who reads and reduces the parts of a source: threads of this process, Dask or Spark."""
+"""Who reads and reduces the partitions of a source: threads of this process, Dask or Spark."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -8,7 +8,7 @@ from crossfusion._base import InputError, Spelling, arg
 from crossfusion.io.engines import dask, local, spark
 from crossfusion.io.engines.recognition import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
-from crossfusion.io.reduction import Reduced
+from crossfusion.io.reduction import Reduction
 
 __all__ = [
     "ENGINES",
@@ -56,7 +56,7 @@ def run(
     nan: str = "raise",
     progress: Callable[[int], None] | None = None,
     keeper: Checkpoint | None = None,
-) -> list[tuple[str, Reduced]]:
+) -> list[tuple[str, Reduction]]:
     """What each source is reduced to; `progress` is told rows as they are done, and threads keep what is done."""
     if engine == "local":
         return local.run(sources, nan, progress, keeper)

@@ -1,8 +1,8 @@
-"""Dask: each part or chunk is reduced where it is read, and moments are merged in a tree.
+"""Dask: each partition or chunk is reduced where it is read, and moments are merged in a tree.
 
-A task for each part gives a `Reduced`; tasks of eight of these, in their order, merge them, and so on up to one. Only
-that one comes back, and of each part how many rows it had. Dask does again what a lost worker had done, so the result
-is complete; that it is, the rows counted on both ways must tell.
+Each partition is one task, which returns a `Reduction`. Further tasks merge eight of these at a time, in order, until
+one is left. Only that one is sent back, with the number of rows of each partition. Dask repeats the work of a lost
+worker, so the result is complete; the row counts of both ways must agree.
 """
 
 import sys
@@ -26,14 +26,14 @@ from crossfusion._base import (
 )
 from crossfusion.io.engines import local
 from crossfusion.io.engines.dask_collections import DaskTasks, make_keys, open_collection
-from crossfusion.io.reduction import Reduced, Seen, merge_reduced, reduce_partition
+from crossfusion.io.reduction import Reduction, RowCounts, merge_reductions, reduce_partition
 from crossfusion.io.sources.chunk import Source, merge_partitions
 
 __all__ = ["DaskTasks", "open_collection", "run"]
 
 FAN_IN = 8  # moments that a task merges
-TASKS_PER_THREAD = 8  # of each thread, at most, so that few moments travel however many parts a file has
-MAX_WATCHED = 1000  # results, at most, that are waited for one by one; where there are more parts, sums of several
+TASKS_PER_THREAD = 8  # of each thread, at most, so that few moments travel however many partitions a file has
+MAX_WATCHED = 1000  # results, at most, that are waited for one by one; where there are more partitions, sums of several
 LOOK_SECONDS = 2.0  # seconds without news after which to look whether there are workers
 PATIENCE_SECONDS = 60.0  # seconds without any worker until the work is given up
 
@@ -42,7 +42,7 @@ Progress = Callable[[int], None] | None
 
 @dataclass(frozen=True)
 class _Tree:
-    """The tasks of a source, and the keys of some: what each part has seen, in order, and the sum of all."""
+    """The tasks of a source, and the keys of some: what each partition has seen, in order, and the sum of all."""
 
     source: Source | DaskTasks
     graph: Mapping[Any, Any]
@@ -57,21 +57,21 @@ class _Tree:
 
 def run(
     sources: Sequence[Source | DaskTasks], nan: str = "raise", progress: Progress = None, client: Any = None
-) -> list[tuple[str, Reduced]]:
-    """What each source is reduced to; `progress` is told the rows of each part.
+) -> list[tuple[str, Reduction]]:
+    """What each source is reduced to; `progress` is told the rows of each partition.
 
-    Parts are worked on by `client`, or by the client that is active, or by the scheduler that Dask is set to. Rows that
-    are in the memory of this process are reduced here, as sending them takes longer.
+    Partitions are reduced by `client`, by the active client, or by the scheduler that Dask is set to. Rows in the
+    memory of this process are reduced here, since sending them would take longer.
     """
     client = _find_client() if client is None else _check_client(client)
     threads = thread_count() if client is None else sum(client.nthreads().values())
-    found: dict[int, Reduced] = {}
+    found: dict[int, Reduction] = {}
     trees: dict[int, _Tree] = {}
     for number, source in enumerate(sources):
         if isinstance(source, Source) and source.here:
             found[number] = local.run([source], nan, progress)[0][1]
-        elif isinstance(source, Source) and not source.parts:
-            found[number] = Reduced(source.name)
+        elif isinstance(source, Source) and not source.partitions:
+            found[number] = Reduction(source.name)
         else:
             trees[number] = _plan_tree(source, threads, travels=client is not None)
     watches = [_Watch(tree.source, nan, progress) for tree in trees.values()]
@@ -109,7 +109,7 @@ def _check_client(client: Any) -> Any:
 
 
 def _plan_tree(source: Source | DaskTasks, threads: int, travels: bool) -> _Tree:
-    """Tasks that reduce the parts of a source, and tasks that merge what these give."""
+    """Tasks that reduce the partitions of a source, and tasks that merge what these give."""
     graph: dict[Any, Any] = {}
     if isinstance(source, DaskTasks):
         graph |= source.graph
@@ -118,30 +118,31 @@ def _plan_tree(source: Source | DaskTasks, threads: int, travels: bool) -> _Tree
         if travels:
             _check_picklable(source)
         source = merge_partitions(source, TASKS_PER_THREAD * max(1, threads))
-        level = make_keys("crossfusion-part", len(source.parts))
+        level = make_keys("crossfusion-partition", len(source.partitions))
         graph |= {
-            key: (partial(reduce_partition, part, source.name),) for key, part in zip(level, source.parts, strict=True)
+            key: (partial(reduce_partition, partition, source.name),)
+            for key, partition in zip(level, source.partitions, strict=True)
         }
     seen: list[Any] = []
     while len(level) > 1 or not seen:
         if not seen and len(level) <= MAX_WATCHED:
             seen = make_keys("crossfusion-seen", len(level))
-            graph |= {key: (_get_seen, piece) for key, piece in zip(seen, level, strict=True)}
+            graph |= {key: (_get_seen, reduction) for key, reduction in zip(seen, level, strict=True)}
             continue
         below, level = level, make_keys("crossfusion-merge", -(-len(level) // FAN_IN))
-        graph |= {key: (merge_reduced, below[k * FAN_IN : (k + 1) * FAN_IN]) for k, key in enumerate(level)}
+        graph |= {key: (merge_reductions, below[k * FAN_IN : (k + 1) * FAN_IN]) for k, key in enumerate(level)}
     return _Tree(source, graph, seen, level[0])
 
 
-def _get_seen(piece: Reduced) -> Seen:
-    return piece.seen
+def _get_seen(reduction: Reduction) -> RowCounts:
+    return reduction.seen
 
 
 def _check_picklable(source: Source) -> None:
     """Refuse what only this process can read, such as an open connection."""
     dumps = optional.load("cloudpickle", "cloudpickle", "dask", "engine='dask'").dumps
     try:
-        dumps(source.parts[0])
+        dumps(source.partitions[0])
     except Exception as problem:
         raise InputError(
             problem=f"{source.name} can be read by this process only, not by Dask workers",
@@ -150,16 +151,16 @@ def _check_picklable(source: Source) -> None:
 
 
 class _Watch:
-    """Sees the parts of a source in their order, tells the progress, and judges."""
+    """Sees the partitions of a source in their order, tells the progress, and judges."""
 
     def __init__(self, source: Source | DaskTasks, nan: str, progress: Progress) -> None:
         self._source, self._nan, self._progress = source, nan, progress
-        self._early: dict[int, Seen] = {}
+        self._early: dict[int, RowCounts] = {}
         self._next = 0
-        self._seen = Seen()
+        self._seen = RowCounts()
 
-    def see(self, number: int, seen: Seen) -> None:
-        """Take note of a part; refuse rows that are not finite once it is known which is the first."""
+    def see(self, number: int, seen: RowCounts) -> None:
+        """Take note of a partition; refuse rows that are not finite once it is known which is the first."""
         if self._progress is not None:
             self._progress(seen.rows)
         self._early[number] = seen
@@ -170,18 +171,18 @@ class _Watch:
             rows = self._source.rows
             self._seen.settle(self._source.name, "raise", so_far=rows is None or self._seen.rows < rows)
 
-    def check_complete(self, piece: Reduced) -> None:
+    def check_complete(self, reduction: Reduction) -> None:
         """Refuse a sum that does not hold the rows that there are."""
         name, rows = self._source.name, self._source.rows
-        if piece.seen != self._seen:
+        if reduction.seen != self._seen:
             raise EngineError(
                 f"the parts of {name} had {self._seen.rows} rows when they were read, but the sum has"
-                f" {piece.seen.rows}",
+                f" {reduction.seen.rows}",
                 "they changed meanwhile, so summarize them again",
             )
-        if rows is not None and piece.seen.rows != rows:
+        if rows is not None and reduction.seen.rows != rows:
             raise EngineError(
-                f"{name} should have {rows} rows, but {piece.seen.rows} were read",
+                f"{name} should have {rows} rows, but {reduction.seen.rows} were read",
                 "it changed meanwhile, or its chunks are not as large as they say",
             )
 
@@ -190,7 +191,7 @@ def _merge_graphs(trees: Sequence[_Tree]) -> dict[Any, Any]:
     return {key: task for tree in trees for key, task in tree.graph.items()}
 
 
-def _compute_locally(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> list[Reduced]:
+def _compute_locally(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) -> list[Reduction]:
     """Results from the scheduler that Dask is set to, threads of this process unless told otherwise."""
     base, threaded, callbacks = (
         optional.load(f"dask.{module}", "dask", "dask", "engine='dask'") for module in ("base", "threaded", "callbacks")
@@ -211,7 +212,7 @@ def _compute_locally(trees: Sequence[_Tree], watches: Sequence[_Watch], _: Any) 
         return [results[-1] for results in found]
 
 
-def _compute_on_cluster(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -> list[Reduced]:
+def _compute_on_cluster(trees: Sequence[_Tree], watches: Sequence[_Watch], client: Any) -> list[Reduction]:
     """Results from a cluster; whatever goes wrong, nothing of it goes on running."""
     dask = optional.load("dask", "dask", "dask", "engine='dask'")
     quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}  # labels may be many, but rows are many more

@@ -11,7 +11,7 @@ import numpy as np
 
 from crossfusion._base import InputError, arg, as_names, as_rows, check_known, check_length, factors
 from crossfusion.io.engines.recognition import is_collection
-from crossfusion.io.reduction import Reduced, reduce_chunk
+from crossfusion.io.reduction import Reduction, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.vector_columns import choose_columns, find_vectors, make_chunk
 from crossfusion.moments import kernel
@@ -111,13 +111,13 @@ def _plan_array(array: Any, by: Mapping[str, Any]) -> DaskTasks:
 
 def _reduce_chunk(
     names: Sequence[str], by: Mapping[str, Any], first: int, place: str, large: bool, rows: Any, *labels: Any
-) -> Reduced:
+) -> Reduction:
     """Reduce the rows of a chunk, on a worker; `labels` are the values of the factors called `names`."""
     by = {**by, **dict(zip(names, labels, strict=True))}
     values, keys = as_rows(rows, place or "x"), factors.as_table(by)
     where = place or f"the chunk of x from row {first} on"
     check_length(keys.num_rows, values.shape[0], next(iter(by)), where)
-    return reduce_chunk(Chunk(values, keys, first, place), "x", large=large) if keys.num_rows else Reduced("x")
+    return reduce_chunk(Chunk(values, keys, first, place), "x", large=large) if keys.num_rows else Reduction("x")
 
 
 def _align_factors(
@@ -140,7 +140,7 @@ def _align_factors(
 
 
 def _cut_column(column: Any, sizes: Sequence[int]) -> list[Any]:
-    """Stretches of a column, each with the few values that occur in it, since an Arrow slice travels as a whole."""
+    """Chunks of a column, each with the few values that occur in it, since an Arrow slice travels as a whole."""
     starts = [0, *accumulate(sizes)]
     whole = column.combine_chunks()
     return [whole.slice(start, size).dictionary_encode() for start, size in zip(starts, sizes, strict=False)]
@@ -195,13 +195,13 @@ def _find_list_column(frame: Any, by: Sequence[str]) -> list[str]:
     return found
 
 
-def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, frame: Any) -> Reduced:
+def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, frame: Any) -> Reduction:
     """Reduce the rows of a partition, on a worker."""
     import pyarrow as pa
 
     place = f"partition {number} of the table"
     if not len(frame):
-        return Reduced("the table")
+        return Reduction("the table")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as problem:
@@ -216,5 +216,5 @@ def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, fr
             remedy="Dask makes text of lists unless dask.config.set({'dataframe.convert-string': False})"
             " comes before the frame",
         )
-    block = make_chunk(table, by, find_vectors(table.schema, by, list(columns), place), place)
-    return reduce_chunk(replace(block, file=place), "the table")
+    chunk = make_chunk(table, by, find_vectors(table.schema, by, list(columns), place), place)
+    return reduce_chunk(replace(chunk, file=place), "the table")

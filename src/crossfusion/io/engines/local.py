@@ -1,9 +1,9 @@
-"""Threads of this process: each reads a block, reduces it, and goes on to the next one.
+"""Threads of this process: each reads a chunk, reduces it, and goes on to the next one.
 
-Parts are read side by side. Where there are fewer parts than threads, several threads share a part: while one reads its
-next block, the others reduce the blocks before; or, where a part is one long block, one decodes what another reduces.
-So no more blocks are in memory than there are threads, and the result has the same bits for any number of them, since
-pieces add up in the order of the blocks.
+Partitions are read side by side. If there are fewer partitions than threads, several threads share one: while one reads
+the next chunk, the others reduce the chunks before it; in a partition of one long chunk, one thread decodes what
+another reduces. So memory holds at most one chunk per thread, and the result has the same bits for any number of
+threads, since reductions are added in the order of the chunks.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,20 +12,20 @@ from threading import Condition, Lock
 
 from crossfusion._base import LazyRows, thread_count
 from crossfusion.io.engines.resume import Checkpoint
-from crossfusion.io.reduction import Reduced, RunningSum, Seen, reduce_chunk
+from crossfusion.io.reduction import Reduction, RowCounts, RunningSum, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.moments import kernel
 
 Progress = Callable[[int], None] | None
 
-MAX_AHEAD = 4  # parts, for each thread, that may be done before an earlier one is
+MAX_AHEAD = 4  # partitions, for each thread, that may be done before an earlier one is
 
 
 def run(
     sources: Sequence[Source], nan: str = "raise", progress: Progress = None, keeper: Checkpoint | None = None
-) -> list[tuple[str, Reduced]]:
-    """What each source is reduced to; `progress` is told the rows of each block, `keeper` keeps what is done."""
-    found: dict[int, Reduced] = {}
+) -> list[tuple[str, Reduction]]:
+    """What each source is reduced to; `progress` is told the rows of each chunk, `keeper` keeps what is done."""
+    found: dict[int, Reduction] = {}
     for number, source in enumerate(sources):
         if source.whole:
             found[number] = reduce_chunk(next(source.chunks()), source.name, threads=None)
@@ -42,46 +42,55 @@ class _StoppedError(BaseException):
 
 
 class _PartitionReader:
-    """A part that is being read, by one thread at a time."""
+    """A partition that is being read, by one thread at a time."""
 
-    def __init__(self, place: int, source: int, number: int, part: Partition, name: str) -> None:
-        self.place, self.source, self.number, self.name = place, source, number, name  # among all parts, and in its own
-        self.busy = 0  # threads that read or reduce a block of it
+    def __init__(self, place: int, source: int, number: int, partition: Partition, name: str) -> None:
+        self.place, self.source, self.number, self.name = (
+            place,
+            source,
+            number,
+            name,
+        )  # among all partitions, and in its own
+        self.busy = 0  # threads that read or reduce a chunk of it
         self.ended = False
         self.total = RunningSum(name)
-        self._blocks = part()
+        self._chunks = partition()
         self._given = self._bytes = 0
         self._lock = Lock()
 
     def next(self) -> tuple[int, int, Chunk | None]:
-        """Number of the next block, bytes up to its end, and the block."""
+        """Number of the next chunk, bytes up to its end, and the chunk."""
         with self._lock:
-            block = None if self.ended else next(self._blocks, None)
-            if block is None:
+            chunk = None if self.ended else next(self._chunks, None)
+            if chunk is None:
                 self.ended = True
             else:
                 self._given += 1
-                self._bytes += block.rows.shape[0] * _measure_row(block)
-            return self._given - 1, self._bytes, block
+                self._bytes += chunk.rows.shape[0] * _measure_row(chunk)
+            return self._given - 1, self._bytes, chunk
 
     def close(self) -> None:
         """Let go of files that are still open; a thread that is reading them comes to its end first."""
-        close = getattr(self._blocks, "close", None)
+        close = getattr(self._chunks, "close", None)
         if close is not None:
             with self._lock:
                 close()
 
 
-def _measure_row(block: Chunk) -> int:
-    return int(block.rows.shape[1]) * int(block.rows.dtype.itemsize)
+def _measure_row(chunk: Chunk) -> int:
+    return int(chunk.rows.shape[1]) * int(chunk.rows.dtype.itemsize)
 
 
 class _Job:
     """Sources on their way through the threads."""
 
     def __init__(self, sources: Sequence[Source], nan: str, progress: Progress, keeper: Checkpoint | None) -> None:
-        parts = ((k, number, part) for k, source in enumerate(sources) for number, part in enumerate(source.parts))
-        self._waiting = [(place, *part) for place, part in enumerate(parts)][::-1]
+        partitions = (
+            (k, number, partition)
+            for k, source in enumerate(sources)
+            for number, partition in enumerate(source.partitions)
+        )
+        self._waiting = [(place, *partition) for place, partition in enumerate(partitions)][::-1]
         self._sources, self._nan, self._progress = sources, nan, progress
         self._keeper = keeper
         self._totals = [RunningSum(source.name) for source in sources]
@@ -96,13 +105,13 @@ class _Job:
     def _go_on(self) -> None:
         """Take over what an earlier run has done."""
         kept = None if self._keeper is None else self._keeper.load(len(self._sources))
-        for total, (number, piece) in zip(self._totals, kept or [], strict=False):
-            total.start(number, piece)
+        for total, (number, reduction) in zip(self._totals, kept or [], strict=False):
+            total.start(number, reduction)
             if self._progress is not None:
-                self._progress(piece.seen.rows)
+                self._progress(reduction.seen.rows)
         self._waiting = [entry for entry in self._waiting if entry[2] >= self._totals[entry[1]].number]
 
-    def run(self, threads: int) -> list[Reduced]:
+    def run(self, threads: int) -> list[Reduction]:
         """Start the threads and wait for them; the first error of any of them ends all."""
         try:
             with ThreadPoolExecutor(threads) as pool:
@@ -128,26 +137,26 @@ class _Job:
     def _work(self, threads: int) -> None:
         try:
             while (lane := self._claim(threads)) is not None:
-                number, size, block = lane.next()
-                piece = None
-                if block is not None:
-                    watched = self._watched(block, threads)
-                    piece = reduce_chunk(block, lane.name, large=self._is_large(block, size))
-                    self._tell(piece.seen.rows - watched.told)
-                self._take(lane, number, piece)
+                number, size, chunk = lane.next()
+                reduction = None
+                if chunk is not None:
+                    watched = self._watch(chunk, threads)
+                    reduction = reduce_chunk(chunk, lane.name, large=self._is_large(chunk, size))
+                    self._tell(reduction.seen.rows - watched.told)
+                self._take(lane, number, reduction)
         except _StoppedError:  # by what happened elsewhere
             return
         except BaseException:
             self._stop()
             raise
 
-    def _watched(self, block: Chunk, threads: int) -> "_RowReporter":
-        """Tell of rows of a block while it is still being read, as it may be long; give it up when all work is."""
-        watched = _RowReporter(self, block.rows.shape[0])
-        if isinstance(block.rows, LazyRows):
-            block.rows.on_rows = watched
-            with self._change:  # a thread that has no part of its own helps to read this one
-                block.rows.read_ahead = (
+    def _watch(self, chunk: Chunk, threads: int) -> "_RowReporter":
+        """Tell of rows of a chunk while it is still being read, as it may be long; give it up when all work is."""
+        watched = _RowReporter(self, chunk.rows.shape[0])
+        if isinstance(chunk.rows, LazyRows):
+            chunk.rows.on_rows = watched
+            with self._change:  # a thread that has no partition of its own helps to read this one
+                chunk.rows.read_ahead = (
                     len([lane for lane in self._lanes if not lane.ended]) < threads and not self._waiting
                 )
         return watched
@@ -159,13 +168,13 @@ class _Job:
                 self._progress(rows)
 
     def _claim(self, threads: int) -> _PartitionReader | None:
-        """The part to read next: a new one while there are fewer than threads, or the one with the fewest readers."""
+        """The partition to read next: a new one while there are fewer than threads, or the least read one."""
         with self._change:
             while not self._stopped:
                 reading = [lane for lane in self._lanes if not lane.ended]
                 if len(reading) < threads and self._waiting and self._is_near(threads):
-                    place, source, number, part = self._waiting.pop()
-                    reading.append(_PartitionReader(place, source, number, part, self._sources[source].name))
+                    place, source, number, partition = self._waiting.pop()
+                    reading.append(_PartitionReader(place, source, number, partition, self._sources[source].name))
                     self._lanes.append(reading[-1])
                 if reading:
                     lane = min(reading, key=lambda lane: lane.busy)
@@ -177,20 +186,20 @@ class _Job:
             return None
 
     def _is_near(self, threads: int) -> bool:
-        """Whether the next part is not so far ahead that what is done would pile up behind an earlier one."""
+        """Whether the next partition is not so far ahead that what is done would pile up behind an earlier one."""
         earliest = min((lane.place for lane in self._lanes), default=self._waiting[-1][0])
         return self._waiting[-1][0] < earliest + MAX_AHEAD * threads
 
-    def _is_large(self, block: Chunk, size: int) -> bool:
-        """Whether there is enough to read for the compiled kernel; the same for a block whatever the threads do."""
-        return (size if self._rows is None else self._rows * _measure_row(block)) >= kernel.NUMPY_MAX_BYTES
+    def _is_large(self, chunk: Chunk, size: int) -> bool:
+        """Whether there is enough to read for the compiled kernel; the same for a chunk whatever the threads do."""
+        return (size if self._rows is None else self._rows * _measure_row(chunk)) >= kernel.NUMPY_MAX_BYTES
 
-    def _take(self, lane: _PartitionReader, number: int, piece: Reduced | None) -> None:
-        """Add what was found; the last reader of a part hands in its sum."""
+    def _take(self, lane: _PartitionReader, number: int, reduction: Reduction | None) -> None:
+        """Add what was found; the last reader of a partition hands in its sum."""
         with self._change:
             lane.busy -= 1
-            if piece is not None:
-                lane.total.add(number, piece)
+            if reduction is not None:
+                lane.total.add(number, reduction)
             if lane.ended and not lane.busy:
                 self._lanes.remove(lane)
                 self._totals[lane.source].add(lane.number, lane.total.total())
@@ -206,16 +215,16 @@ class _Job:
             source, total = self._sources[self._first], self._totals[self._first]
             seen = total.seen
             if not seen.bad and lane in self._lanes and lane.source == self._first:
-                seen += lane.total.seen if lane.number == total.number else Seen()
+                seen += lane.total.seen if lane.number == total.number else RowCounts()
             if seen.bad:
                 seen.settle(source.name, "raise", so_far=source.rows is None or seen.rows < source.rows)
-            if total.number < len(source.parts):
+            if total.number < len(source.partitions):
                 return
             self._first += 1
 
 
 class _RowReporter:
-    """Rows of a block of which was told already; those that are looked at again are not told of twice."""
+    """Rows of a chunk of which was told already; those that are looked at again are not told of twice."""
 
     def __init__(self, job: _Job, rows: int) -> None:
         self._job, self._rows, self.told = job, rows, 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from crossfusion._base import CrossfusionError, FileError
 from crossfusion._version import __version__
-from crossfusion.io.reduction import Reduced, RunningSum, Seen, merge_reduced
+from crossfusion.io.reduction import Reduction, RowCounts, RunningSum, merge_reductions
 from crossfusion.summary import Summary, storage
 
 SAVE_SECONDS = 20.0  # seconds between two states that are kept
@@ -20,7 +20,7 @@ MIN_WORK_SECONDS = 5.0  # seconds of work that are worth keeping when it is inte
 
 
 class Checkpoint:
-    """Keeps the sum of the parts that are done.
+    """Keeps the sum of the partitions that are done.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Checkpoint:
         self._begun = time.monotonic()
         self._next = self._begun + SAVE_SECONDS
 
-    def load(self, sources: int) -> list[tuple[int, Reduced]] | None:
-        """For each source, how many of its parts are done, and their sum; None where nothing of use was kept."""
+    def load(self, sources: int) -> list[tuple[int, Reduction]] | None:
+        """For each source, how many of its partitions are done, and their sum; None where nothing of use was kept."""
         if not self.path.exists():
             return None
         try:
@@ -46,13 +46,13 @@ class Checkpoint:
             kept = facts[storage.RESUME_FACT]
             if kept["about"] != self._about or len(kept["sources"]) != sources:
                 return None
-            found = [(number, Reduced(name, None, Seen(**seen))) for number, name, seen in kept["sources"]]
+            found = [(number, Reduction(name, None, RowCounts(**seen))) for number, name, seen in kept["sources"]]
         except (CrossfusionError, KeyError, TypeError, ValueError):
             return None
         whole = Summary(keys, moments, facts["dtype"])
         number, first = found[0]
-        self.rows = sum(piece.seen.rows for _, piece in found)
-        return [(number, Reduced(first.name, whole, first.seen)), *found[1:]]  # which source it is of does not matter
+        self.rows = sum(reduction.seen.rows for _, reduction in found)
+        return [(number, Reduction(first.name, whole, first.seen)), *found[1:]]  # which source it is of does not matter
 
     def look(self, totals: Sequence[RunningSum]) -> None:
         """Keep the state if it is time to."""
@@ -66,11 +66,12 @@ class Checkpoint:
 
     def _keep(self, totals: Sequence[RunningSum]) -> None:
         start = time.monotonic()
-        pieces = [total.total() for total in totals]
-        whole = merge_reduced(pieces)
+        reductions = [total.total() for total in totals]
+        whole = merge_reductions(reductions)
         if whole.summary is not None and not whole.lost and whole.match is None:
             sources = [
-                [total.number, piece.name, asdict(total.seen)] for total, piece in zip(totals, pieces, strict=True)
+                [total.number, reduction.name, asdict(total.seen)]
+                for total, reduction in zip(totals, reductions, strict=True)
             ]
             facts = {"dtype": whole.summary.dtype, "dropped": 0, "tags": {}, "batches": []}
             facts |= {

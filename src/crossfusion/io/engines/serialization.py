@@ -1,4 +1,4 @@
-"""What rows have become, as bytes in Arrow's format: how pieces travel between processes.
+"""What rows have become, as bytes in Arrow's format: how reductions travel between processes.
 
 Arrow keeps the types of the factors as they are, whatever types the engine itself knows, and runs no code when read.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion._base import factors
-from crossfusion.io.reduction import Reduced, Seen
+from crossfusion.io.reduction import Reduction, RowCounts
 from crossfusion.io.sources.manifest_match import Match
 from crossfusion.moments import Moments
 from crossfusion.summary import Summary, storage
@@ -22,19 +22,24 @@ MESSAGE_BYTES = 16 * 2**20  # bytes of moments in a message
 KEY = b"piece"
 
 
-def pack(piece: Reduced) -> Iterator[bytes]:
-    """Messages that hold a piece: some of its groups each; at least one."""
+def pack(reduction: Reduction) -> Iterator[bytes]:
+    """Messages that hold a reduction: some of its groups each; at least one."""
     import pyarrow as pa
 
-    facts = {"name": piece.name, "rows": piece.seen.rows, "bad": piece.seen.bad, "where": piece.seen.where}
-    tables = [(facts | {"lost": True}, table) for table in _drop_repeats(piece.lost)]
-    if piece.summary is not None:
-        facts |= {"dtype": piece.summary.dtype, "dropped": piece.summary.dropped}
-        table = storage.make_table(piece.summary.keys, piece.summary.moments)
-        step = max(1, MESSAGE_BYTES // (16 * piece.dim))
+    facts = {
+        "name": reduction.name,
+        "rows": reduction.seen.rows,
+        "bad": reduction.seen.bad,
+        "where": reduction.seen.where,
+    }
+    tables = [(facts | {"lost": True}, table) for table in _drop_repeats(reduction.lost)]
+    if reduction.summary is not None:
+        facts |= {"dtype": reduction.summary.dtype, "dropped": reduction.summary.dropped}
+        table = storage.make_table(reduction.summary.keys, reduction.summary.moments)
+        step = max(1, MESSAGE_BYTES // (16 * reduction.dim))
         tables = [*((facts, table.slice(k, step)) for k in range(0, table.num_rows, step)), *tables]
-    if piece.match is not None:
-        tables = [*(tables or [(facts, pa.table({}))]), _pack_match(piece.match, facts)]
+    if reduction.match is not None:
+        tables = [*(tables or [(facts, pa.table({}))]), _pack_match(reduction.match, facts)]
     for about, table in tables or [(facts, pa.table({}))]:
         yield _make_message(about, table)
 
@@ -73,15 +78,15 @@ def _drop_repeats(tables: "Sequence[pa.Table]") -> "list[pa.Table]":
     return [factors.encode(pa.concat_tables(some))[1] for some in alike.values()]
 
 
-def unpack(messages: Sequence[bytes]) -> Reduced:
-    """The piece that `pack` made these messages of."""
+def unpack(messages: Sequence[bytes]) -> Reduction:
+    """The reduction that `pack` made these messages of."""
     tables = [_read_message(message) for message in messages]
     facts = tables[0][0]
     kept = [table for about, table in tables if not {"lost", "match"} & {*about} and table.num_columns]
     match = next((_unpack_match(about, table) for about, table in tables if "match" in about), None)
     lost = tuple(table for about, table in tables if "lost" in about)
     summary = _make_summary(kept, facts) if kept else None
-    return Reduced(facts["name"], summary, Seen(facts["rows"], facts["bad"], facts["where"]), lost, match)
+    return Reduction(facts["name"], summary, RowCounts(facts["rows"], facts["bad"], facts["where"]), lost, match)
 
 
 def _read_message(message: bytes) -> tuple[dict[str, Any], "pa.Table"]:

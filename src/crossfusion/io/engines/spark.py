@@ -1,9 +1,9 @@
 """Spark: each partition is reduced where it is, and only moments travel.
 
 Two jobs. The first reduces each partition (`mapInArrow`) and keeps the moments in the executors' memory or on their
-disks; the driver learns how many rows and bytes each piece has. The second adds pieces up in a tree until few are
-left, which the driver collects. A lost worker or executor is Spark's to replace: what was lost is computed again, and
-what the second job adds up must be what the first one counted.
+disks; the driver learns how many rows and bytes each reduction has. The second merges reductions in a tree until few
+are left, which the driver collects. Spark replaces lost workers and executors and computes again what was lost; the
+second job must merge exactly the rows that the first one counted.
 """
 
 import pickle
@@ -28,16 +28,16 @@ from crossfusion.io.engines.spark_tasks import (
     reduce_source_partitions,
     reduce_spark_partition,
 )
-from crossfusion.io.reduction import Reduced
+from crossfusion.io.reduction import Reduction
 from crossfusion.io.sources import Source, chunk
 from crossfusion.io.sources.chunk import merge_partitions
 
-FAN_IN = 8  # pieces that one task adds up
-TASKS_PER_CORE = 8  # of each core, at most, so that few moments travel however many parts a file has
-MAX_COLLECTED_BYTES = 64 * 2**20  # bytes of pieces that the driver takes as they are
+FAN_IN = 8  # reductions that one task adds up
+TASKS_PER_CORE = 8  # of each core, at most, so that few moments travel however many partitions a file has
+MAX_COLLECTED_BYTES = 64 * 2**20  # bytes of reductions that the driver takes as they are
 
 Progress = Callable[[int], None] | None
-Found = list[tuple[str, Reduced]]
+Found = list[tuple[str, Reduction]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def open_table(source: Any, by: Any, vectors: Any = None) -> SparkTable:
 
 
 def run(sources: Sequence[Source | SparkTable], nan: str = "raise", progress: Progress = None) -> Found:
-    """What each source is reduced to: tables and parts of files by executors, rows that are in memory here.
+    """What each source is reduced to: tables and partitions of files by executors, rows that are in memory here.
 
     `progress` is told once of each source, when it is done.
     """
@@ -84,61 +84,63 @@ def run(sources: Sequence[Source | SparkTable], nan: str = "raise", progress: Pr
     found = []
     for source in sources:
         if isinstance(source, SparkTable):
-            piece = _reduce_table(source)
+            reduction = _reduce_table(source)
         else:
-            piece = local.run([source], nan)[0][1] if source.here else next(sent)
+            reduction = local.run([source], nan)[0][1] if source.here else next(sent)
         if progress is not None:
-            progress(piece.seen.rows)
-        found.append((source.name, piece))
+            progress(reduction.seen.rows)
+        found.append((source.name, reduction))
     return found
 
 
-def _reduce_table(table: SparkTable) -> Reduced:
+def _reduce_table(table: SparkTable) -> Reduction:
     task = partial(reduce_spark_partition, by=table.by, columns=table.columns, name=table.name, size=chunk.CHUNK_BYTES)
     with _translate_errors():
-        (piece,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
-    return piece
+        (reduction,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
+    return reduction
 
 
-def _reduce_sources(sources: Sequence[Source]) -> list[Reduced]:
+def _reduce_sources(sources: Sequence[Source]) -> list[Reduction]:
     with _translate_errors():
         session = tables.find_session()
         tasks = TASKS_PER_CORE * tables.count_cores(session)
     sources = [merge_partitions(source, max(1, tasks // len(sources))) for source in sources]
-    parts = [
-        (position, number, source.name, _pickle(part, source.name))
+    partitions = [
+        (position, number, source.name, _pickle(partition, source.name))
         for position, source in enumerate(sources)
-        for number, part in enumerate(source.parts)
+        for number, partition in enumerate(source.partitions)
     ]
     with _translate_errors():
-        numbers = session.range(0, len(parts), 1, len(parts))
-        pieces = _add_up(
-            numbers.mapInArrow(partial(reduce_source_partitions, parts=parts), SCHEMA), len(sources), len(parts)
+        numbers = session.range(0, len(partitions), 1, len(partitions))
+        reductions = _add_up(
+            numbers.mapInArrow(partial(reduce_source_partitions, partitions=partitions), SCHEMA),
+            len(sources),
+            len(partitions),
         )
-    for source, piece in zip(sources, pieces, strict=True):
-        if source.rows is not None and piece.seen.rows != source.rows:
+    for source, reduction in zip(sources, reductions, strict=True):
+        if source.rows is not None and reduction.seen.rows != source.rows:
             raise EngineError(
-                f"Spark read {piece.seen.rows} of the {source.rows} rows of {source.name}", "run it again"
+                f"Spark read {reduction.seen.rows} of the {source.rows} rows of {source.name}", "run it again"
             )
-    return pieces
+    return reductions
 
 
-def _pickle(part: Any, name: str) -> bytes:
+def _pickle(partition: Any, name: str) -> bytes:
     try:
-        return pickle.dumps(part)
+        return pickle.dumps(partition)
     except (pickle.PicklingError, TypeError, AttributeError, ValueError) as problem:
         raise InputError(
             problem=f"{name} cannot be sent to Spark's executors ({problem})", remedy=f"use {arg('engine', 'local')}"
         ) from problem
 
 
-def _add_up(pieces: Any, sources: int, parts: int | None = None) -> list[Reduced]:
-    """The sum of the pieces of each source; `parts`: how many pieces there must be."""
-    kept = pieces.persist()
+def _add_up(reductions: Any, sources: int, partitions: int | None = None) -> list[Reduction]:
+    """The sum of the reductions of each source; `partitions`: how many reductions there must be."""
+    kept = reductions.persist()
     try:
         facts = [*map(_read_fact, kept.selectExpr(*Message._fields[:-1], "length(payload) as size").collect())]
         raise_error(message for message, _ in sorted(facts))
-        _check_equal(parts, sum(message.parts for message, _ in facts), "parts")
+        _check_equal(partitions, sum(message.partitions for message, _ in facts), "parts")
         rows = _merge_in_tree(kept, facts).collect()
     finally:
         kept.unpersist()
@@ -146,12 +148,12 @@ def _add_up(pieces: Any, sources: int, parts: int | None = None) -> list[Reduced
     found = {source: add_messages(some) for source, some in groupby(messages, key=lambda message: message.source)}
     for source in range(sources):
         expected = [message for message, _ in facts if message.source == source]
-        piece, merged_parts = found.get(source, (Reduced(""), 0))
-        _check_equal(sum(message.parts for message in expected), merged_parts, "parts")
-        _check_equal(sum(message.rows for message in expected), piece.seen.rows, "rows")
-        counted = 0 if piece.summary is None else int(piece.summary.moments.count.sum())
-        _check_equal(piece.seen.rows - piece.seen.bad, counted, "finite rows")
-    return [found.get(source, (Reduced(""), 0))[0] for source in range(sources)]
+        reduction, merged_partitions = found.get(source, (Reduction(""), 0))
+        _check_equal(sum(message.partitions for message in expected), merged_partitions, "parts")
+        _check_equal(sum(message.rows for message in expected), reduction.seen.rows, "rows")
+        counted = 0 if reduction.summary is None else int(reduction.summary.moments.count.sum())
+        _check_equal(reduction.seen.rows - reduction.seen.bad, counted, "finite rows")
+    return [found.get(source, (Reduction(""), 0))[0] for source in range(sources)]
 
 
 def _read_fact(row: Any) -> tuple[Message, int]:
@@ -159,7 +161,7 @@ def _read_fact(row: Any) -> tuple[Message, int]:
 
 
 def _check_equal(expected: int | None, found: int, what: str) -> None:
-    """Refuse a sum of other rows than were counted, as when the input changed while a part of it was read again."""
+    """Refuse a sum of other rows than were counted, as when the input changed while part of it was read again."""
     if expected is not None and found != expected:
         raise EngineError(
             f"Spark added up {found} {what} where {expected} were counted, so there is no result",
@@ -167,17 +169,17 @@ def _check_equal(expected: int | None, found: int, what: str) -> None:
         )
 
 
-def _merge_in_tree(pieces: Any, facts: Sequence[tuple[Message, int]]) -> Any:
-    """Rounds in which each task adds up a few pieces, until few are left or all of them are small."""
-    numbers = Counter(message.source for message, _ in facts if message.chunk == 0)
+def _merge_in_tree(reductions: Any, facts: Sequence[tuple[Message, int]]) -> Any:
+    """Rounds in which each task adds up a few reductions, until few are left or all of them are small."""
+    numbers = Counter(message.source for message, _ in facts if message.position == 0)
     size = sum(size for _, size in facts) / max(1, sum(numbers.values()))
     while sum(numbers.values()) * size > MAX_COLLECTED_BYTES and max(numbers.values()) > FAN_IN:
         numbers = Counter({source: -(-number // FAN_IN) for source, number in numbers.items()})
-        together = pieces.selectExpr("*", f"number div {FAN_IN} as place")
-        sorted_pieces = together.repartition(sum(numbers.values()), "source", "place").drop("place")
-        sorted_pieces = sorted_pieces.sortWithinPartitions("source", "number", "chunk")
-        pieces = sorted_pieces.mapInArrow(partial(merge_messages, fan=FAN_IN), SCHEMA)
-    return pieces
+        together = reductions.selectExpr("*", f"number div {FAN_IN} as place")
+        sorted_reductions = together.repartition(sum(numbers.values()), "source", "place").drop("place")
+        sorted_reductions = sorted_reductions.sortWithinPartitions("source", "number", "position")
+        reductions = sorted_reductions.mapInArrow(partial(merge_messages, fan=FAN_IN), SCHEMA)
+    return reductions
 
 
 @contextmanager

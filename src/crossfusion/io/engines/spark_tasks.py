@@ -1,4 +1,4 @@
-"""What runs on Spark's executors: a partition, or a part of a file, becomes messages, and messages become fewer.
+"""What runs on Spark's executors: a partition becomes messages, and messages become fewer.
 
 An error of ours is an answer too. It is not raised there, where Spark would try again what fails each time, but passed
 on to the driver, which raises it: of several always the first one.
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossfusion._base import CrossfusionError, dump_error, load_error
 from crossfusion.io.engines.serialization import pack, unpack
-from crossfusion.io.reduction import Reduced, RunningSum, reduce_partition
+from crossfusion.io.reduction import Reduction, RunningSum, reduce_partition
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.vector_columns import make_chunk
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = "source long, number long, chunk long, parts long, rows long, error string, payload binary"
+SCHEMA = "source long, number long, position long, partitions long, rows long, error string, payload binary"
 
 
 class Message(NamedTuple):
-    """A row between the tasks: some groups of a piece, or an error."""
+    """A row between the tasks: some groups of a reduction, or an error."""
 
     source: int
-    number: int  # of the piece: pieces add up in this order
-    chunk: int = 0  # of the message within the piece
-    parts: int = 0  # partitions, or parts of files, in the piece; 0 in its further messages
+    number: int  # of the reduction: reductions add up in this order
+    position: int = 0  # of the message within the reduction
+    partitions: int = 0  # of the reduction; 0 in its further messages
     rows: int = 0  # rows that these had
     error: str | None = None
     payload: bytes | None = None
@@ -36,14 +36,14 @@ class Message(NamedTuple):
 def reduce_spark_partition(
     batches: "Iterator[pa.RecordBatch]", *, by: Sequence[str], columns: Sequence[str], name: str, size: int
 ) -> "Iterator[pa.RecordBatch]":
-    """Reduce one partition of a table, in blocks of about `size` bytes."""
+    """Reduce one partition of a table, in chunks of about `size` bytes."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None  # this is a task
     number = context.partitionId()
-    blocks = partial(_read_chunks, batches, by, columns, f"partition {number} of {name}", size)
-    yield from map(make_batch, reply(0, number, lambda: (reduce_partition(blocks, name), 1)))
+    chunks = partial(_read_chunks, batches, by, columns, f"partition {number} of {name}", size)
+    yield from map(make_batch, reply(0, number, lambda: (reduce_partition(chunks, name), 1)))
 
 
 def _read_chunks(
@@ -54,7 +54,7 @@ def _read_chunks(
     waiting: list[pa.RecordBatch] = []
     first = 0
 
-    def block() -> Chunk:
+    def merge_waiting() -> Chunk:
         table = _convert_to_utc(pa.Table.from_batches(waiting).rename_columns([*by, *columns]), by)
         found = make_chunk(table, by, columns, holder, first)
         return Chunk(found.rows, found.keys, first, holder)
@@ -62,10 +62,10 @@ def _read_chunks(
     for batch in batches:
         waiting.append(batch)
         if sum(entry.nbytes for entry in waiting) >= size:
-            yield block()
+            yield merge_waiting()
             first, waiting = first + sum(entry.num_rows for entry in waiting), []
     if sum(entry.num_rows for entry in waiting):
-        yield block()
+        yield merge_waiting()
 
 
 def _convert_to_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
@@ -81,39 +81,39 @@ def _convert_to_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
 
 
 def reduce_source_partitions(
-    batches: "Iterator[pa.RecordBatch]", *, parts: Sequence[tuple[int, int, str, bytes]]
+    batches: "Iterator[pa.RecordBatch]", *, partitions: Sequence[tuple[int, int, str, bytes]]
 ) -> "Iterator[pa.RecordBatch]":
-    """Reduce the parts of sources whose positions are in the batches; each is of a source, numbered, named, pickled."""
+    """Reduce the partitions whose positions are in the batches; each has a source, a number, a name, and is pickled."""
     for batch in batches:
         for position in batch.column(0).to_pylist():
-            source, number, name, part = parts[position]
-            yield from map(make_batch, reply(source, number, partial(_reduce_pickled, part, name)))
+            source, number, name, partition = partitions[position]
+            yield from map(make_batch, reply(source, number, partial(_reduce_pickled, partition, name)))
 
 
-def _reduce_pickled(pickled: bytes, name: str) -> tuple[Reduced, int]:
+def _reduce_pickled(pickled: bytes, name: str) -> tuple[Reduction, int]:
     import pickle
 
-    part: Partition = pickle.loads(pickled)  # made by the driver, as is this function itself
-    return reduce_partition(part, name), 1
+    partition: Partition = pickle.loads(pickled)  # made by the driver, as is this function itself
+    return reduce_partition(partition, name), 1
 
 
 def merge_messages(batches: "Iterator[pa.RecordBatch]", *, fan: int) -> "Iterator[pa.RecordBatch]":
-    """Add up the pieces of each `fan` numbers in a row; messages come in their order."""
+    """Add up the reductions of each `fan` numbers in a row; messages come in their order."""
     messages = (Message(*row.values()) for batch in batches for row in batch.to_pylist())
     for (source, number), some in groupby(messages, key=lambda message: (message.source, message.number // fan)):
         yield from map(make_batch, reply(source, number, partial(add_messages, some)))
 
 
-def reply(source: int, number: int, work: Callable[[], tuple[Reduced, int]]) -> Iterator[Message]:
-    """Messages that hold what `work` finds and how many parts that is of, or the error it ends with."""
+def reply(source: int, number: int, work: Callable[[], tuple[Reduction, int]]) -> Iterator[Message]:
+    """Messages that hold what `work` finds and how many partitions that is of, or the error it ends with."""
     try:
-        piece, parts = work()
+        reduction, partitions = work()
     except CrossfusionError as problem:
-        yield Message(source, number, parts=1, error=dump_error(problem))
+        yield Message(source, number, partitions=1, error=dump_error(problem))
         return
-    for chunk, payload in enumerate(pack(piece)):
-        first = (parts, piece.seen.rows) if chunk == 0 else (0, 0)
-        yield Message(source, number, chunk, *first, None, payload)
+    for position, payload in enumerate(pack(reduction)):
+        first = (partitions, reduction.seen.rows) if position == 0 else (0, 0)
+        yield Message(source, number, position, *first, None, payload)
 
 
 def make_batch(message: Message) -> "pa.RecordBatch":
@@ -124,15 +124,15 @@ def make_batch(message: Message) -> "pa.RecordBatch":
     return pa.RecordBatch.from_pylist([message._asdict()], schema=pa.schema(list(kinds.items())))
 
 
-def add_messages(messages: Iterable[Message]) -> tuple[Reduced, int]:
-    """The sum of all pieces of a source, and how many parts they are of; an error among them is raised."""
-    running, parts = RunningSum(""), 0
+def add_messages(messages: Iterable[Message]) -> tuple[Reduction, int]:
+    """The sum of all reductions of a source, and how many partitions they are of; an error among them is raised."""
+    running, partitions = RunningSum(""), 0
     for position, (_, some) in enumerate(groupby(messages, key=lambda message: message.number)):
-        piece = list(some)
-        raise_error(piece)
-        parts += sum(message.parts for message in piece)
-        running.add(position, unpack([message.payload or b"" for message in piece]))
-    return running.total(), parts
+        parts = list(some)
+        raise_error(parts)
+        partitions += sum(message.partitions for message in parts)
+        running.add(position, unpack([message.payload or b"" for message in parts]))
+    return running.total(), partitions
 
 
 def raise_error(messages: Iterable[Message]) -> None:

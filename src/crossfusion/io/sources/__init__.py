@@ -1,4 +1,4 @@
-"""Where rows come from. A source is one generator of blocks: rows, and the factor values that belong to them."""
+"""Where rows come from. A source is one generator of chunks: rows, and the factor values that belong to them."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -40,13 +40,13 @@ def read_all(sources: Sequence[Source], manifest: "ManifestJoin | None" = None, 
     """All rows of some sources, which a manifest may have joined; those that are not finite raise, or are dropped."""
     import pyarrow as pa
 
-    blocks = [entry for source in sources for entry in source.chunks()]
+    chunks = [entry for source in sources for entry in source.chunks()]
     name = ", ".join(source.name for source in sources)
-    check_some_rows(len(blocks), name)
-    rows = concatenate_chunks(blocks)
+    check_some_rows(len(chunks), name)
+    rows = concatenate_chunks(chunks)
     if manifest is not None:
-        manifest.settle([entry.match for entry in blocks], rows.shape[0])
-    keys = factors.concat_tables([entry.keys for entry in blocks], name)
+        manifest.settle([entry.match for entry in chunks], rows.shape[0])
+    keys = factors.concat_tables([entry.keys for entry in chunks], name)
     finite, check = find_finite_rows(rows), FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)
     return Rows(rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else Rows(rows, keys)

@@ -20,12 +20,12 @@ from crossfusion.io.sources.factor_columns import Column, is_group, open_column
 
 MAX_DECODED_BYTES = 2**30  # bytes that may have to be decoded at once
 MAX_ENTRIES = 10_000  # entries of a store that are looked at to find the rows
-MIN_PARTITIONS = 8  # parts that a store has at the least, if it has as many blocks
-MAX_CHUNKS_PER_PARTITION = 16  # blocks that a part has at the most
+MIN_PARTITIONS = 8  # partitions that a store has at the least, if it has as many chunks
+MAX_CHUNKS_PER_PARTITION = 16  # chunks that a partition has at the most
 
 
 class Store(ABC):
-    """A library that stores arrays in files. Instances have no state, so parts can take them to other processes."""
+    """A library that stores arrays in files. Instances have no state, so partitions can be sent elsewhere."""
 
     what = ""  # the kind of file, for messages
 
@@ -51,7 +51,7 @@ class Store(ABC):
         """Rows that are read together, since they share chunks."""
 
     def rows(self, array: Any, _path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Stretches of about `size` rows of a two-dimensional array, each with the index of its first row."""
+        """Chunks of about `size` rows of a two-dimensional array, each with the index of its first row."""
         for first in range(start, stop, size):
             yield first, read_dense(array, first, min(first + size, stop))
 
@@ -103,8 +103,8 @@ def from_group(store: Store, root: Any, path: str, by: Sequence[str], vectors: A
         length = open_column(store, root[place], f"{called}: {place}").length
         check_length(length, rows, f"{factor} of {called}", name)
     read = partial(_read_chunks, store, path, name, found)
-    pieces = cut_by_step(rows, dim * array.dtype.itemsize, store.step(array))
-    return Source(called, [partial(read, *piece) for piece in pieces], rows)
+    cuts = cut_by_step(rows, dim * array.dtype.itemsize, store.step(array))
+    return Source(called, [partial(read, *cut) for cut in cuts], rows)
 
 
 def _find_rows(store: Store, root: Any, path: str, by: Sequence[str], vectors: Any) -> str:
@@ -173,11 +173,11 @@ def check_matrix(store: Store, array: Any, holder: str) -> None:
 
 
 def cut_by_step(rows: int, row_bytes: int, step: int) -> list[tuple[int, int, int]]:
-    """Start, stop and rows a block of each part: blocks of about `BLOCK` bytes that are whole steps."""
+    """Start, stop and rows per chunk of each partition; chunks are whole steps of about `CHUNK_BYTES`."""
     step = max(1, min(step, rows))
     size = max(1, chunk.CHUNK_BYTES // max(1, row_bytes) // step) * step
-    part = size * max(1, min(MAX_CHUNKS_PER_PARTITION, rows // size // MIN_PARTITIONS))
-    return [(start, min(start + part, rows), size) for start in range(0, max(rows, 1), part)]
+    partition_rows = size * max(1, min(MAX_CHUNKS_PER_PARTITION, rows // size // MIN_PARTITIONS))
+    return [(start, min(start + partition_rows, rows), size) for start in range(0, max(rows, 1), partition_rows)]
 
 
 def _read_chunks(
@@ -204,7 +204,7 @@ def as_native(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_keys(columns: dict[str, Column], start: int, stop: int) -> Any:
-    """Factor values of a stretch of rows, as an Arrow table."""
+    """Factor values of a chunk of rows, as an Arrow table."""
     import pyarrow as pa
 
     return pa.table({name: found.read(start, stop) for name, found in columns.items()})

@@ -17,6 +17,6 @@ def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
 
 def read_rows(source: Source) -> Any:
     """All rows of a source in one array."""
-    blocks = list(source.chunks())
-    check_some_rows(len(blocks), source.name)
-    return concatenate_chunks(blocks)
+    chunks = list(source.chunks())
+    check_some_rows(len(chunks), source.name)
+    return concatenate_chunks(chunks)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"ARROW1"  # with which a file begins, and a stream does not
 FEATHER_1_MAGIC = b"FEA1"
-MIN_BATCH_DIVISOR = 16  # parts of a block that a batch is large enough to be one by itself
+MIN_BATCH_DIVISOR = 16  # a batch of at least this fraction of a chunk is a chunk by itself
 UNREADABLE = "is not a readable Arrow file"
 
 
@@ -31,11 +31,16 @@ def from_arrow(path: str, by: Sequence[str], vectors: Any = None) -> Source:
         rows = _count_batch_rows(file, schema) if is_file else None
         size = file.size() if is_file else 0
     cuts = [(None, 0)] if rows is None else group_runs(rows, size / max(1, sum(rows)))
-    parts = [partial(_read_chunks, path, by, columns, numbers, first) for numbers, first in cuts]
+    partitions = [partial(_read_chunks, path, by, columns, numbers, first) for numbers, first in cuts]
     features = tuple(columns) if len(columns) > 1 else ()
     vector = columns[0] if vectors is None else ""
     return Source(
-        name, parts, None if rows is None else sum(rows), features=features, vector=vector, columns=tuple(schema.names)
+        name,
+        partitions,
+        None if rows is None else sum(rows),
+        features=features,
+        vector=vector,
+        columns=tuple(schema.names),
     )
 
 

@@ -1,6 +1,6 @@
 """Streams of record batches: readers, data sets, DuckDB relations, lazy frames, and whatever speaks Arrow.
 
-How many rows there are shows only at the end, and no more than a block of them is in memory.
+How many rows there are shows only at the end, and no more than a chunk of them is in memory.
 """
 
 import sys
@@ -32,14 +32,14 @@ class Stream:
 
 
 def from_stream(stream: Stream, by: Sequence[str], vectors: Any, name: str) -> Source:
-    """Source of one part, whose number of rows shows when it is read."""
+    """Source of one partition, whose number of rows shows when it is read."""
     columns = find_vectors(stream.schema, by, vectors, name)
     features = tuple(columns) if has_feature_columns(stream.schema, columns) else ()
     return Source(name, [partial(_read_chunks, stream.batches, by, columns, name)], features=features)
 
 
 def _read_chunks(batches: Batches, by: Sequence[str], columns: Sequence[str], name: str) -> Iterator[Chunk]:
-    """Batches put together, or cut, to blocks."""
+    """Batches put together, or cut, to chunks."""
     try:
         yield from rechunk(_read_batches(batches, by, columns, name), name)
     except list_stream_errors() as problem:
@@ -52,9 +52,9 @@ def _read_batches(batches: Batches, by: Sequence[str], columns: Sequence[str], n
     first = 0
     wanted = [*by, *columns]
     for batch in batches(wanted):
-        for piece in _split_batch(batch.select(wanted)):
-            yield make_chunk(pa.Table.from_batches([piece]), by, columns, name, first)
-            first += piece.num_rows
+        for batch_slice in _split_batch(batch.select(wanted)):
+            yield make_chunk(pa.Table.from_batches([batch_slice]), by, columns, name, first)
+            first += batch_slice.num_rows
 
 
 def _split_batch(batch: "pa.RecordBatch") -> "Iterator[pa.RecordBatch]":
@@ -136,7 +136,7 @@ def _scan_batches(scanner: Any, _columns: list[str]) -> "Iterable[pa.RecordBatch
 
 
 def choose_batch_rows(schema: "pa.Schema", columns: Sequence[str]) -> int:
-    """Rows that take about an eighth of a block, where types tell how wide they are; few where they do not."""
+    """Rows that take about an eighth of a chunk, where types tell how wide they are; few where they do not."""
     import pyarrow as pa
 
     width = 0
@@ -194,9 +194,9 @@ def _collect_batches(frame: Any, schema: "pa.Schema", columns: list[str]) -> "It
 
     chosen = frame.select(columns)
     streaming = hasattr(chosen, "collect_batches")  # older versions of Polars have all rows in memory at once
-    pieces = chosen.collect_batches(chunk_size=choose_batch_rows(schema, columns)) if streaming else [chosen.collect()]
-    for piece in pieces:
-        yield from pa.table(piece).to_batches()
+    frames = chosen.collect_batches(chunk_size=choose_batch_rows(schema, columns)) if streaming else [chosen.collect()]
+    for rows in frames:
+        yield from pa.table(rows).to_batches()
 
 
 def _open_ibis(table: Any) -> Stream:

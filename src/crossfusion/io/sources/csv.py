@@ -1,4 +1,4 @@
-"""Comma- or tab-separated text, packed or not, read a block at a time."""
+"""Comma- or tab-separated text, packed or not, read a chunk at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

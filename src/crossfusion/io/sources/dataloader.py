@@ -25,7 +25,7 @@ def is_loader(source: Any) -> bool:
 
 
 def from_loader(loader: Any, by: Any, vectors: Any = None) -> Source:
-    """Source of one part; `by`: entries of the batches that are factors, or a mapping from factors to entries."""
+    """Source of one partition; `by`: entries of the batches that are factors, or a mapping from factors to entries."""
     import torch.utils.data as data
 
     if isinstance(loader, data.Dataset):
@@ -71,7 +71,7 @@ def _count_rows(loader: Any) -> int | None:
 
 
 def _read_chunks(loader: Any, by: Mapping[str, str], vectors: str | None) -> Iterator[Chunk]:
-    """Batches put together to blocks."""
+    """Batches put together to chunks."""
     return rechunk(_read_batches(loader, by, vectors), NAME)
 
 

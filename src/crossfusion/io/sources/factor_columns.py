@@ -1,4 +1,4 @@
-"""Columns of factor values in a store of arrays, read a stretch at a time.
+"""Columns of factor values in a store of arrays, read a chunk at a time.
 
 A column is a one-dimensional array, or a group in AnnData's notation: codes and categories, or values and a mask.
 """
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """How many values there are, and how those of a stretch of rows are read."""
+    """How many values there are, and how those of a chunk of rows are read."""
 
     length: int
     read: "Callable[[int, int], pa.Array]"
 
 
 class Slices:
-    """Stretches of a one-dimensional array; what was read last is kept, so no chunk is decoded twice in a row.
+    """Chunks of a one-dimensional array; what was read last is kept, so no chunk is decoded twice in a row.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def decode_categories(store: "Store", codes: Any, levels: Column, holder: str) -
 
 
 def as_arrow(entries: NDArray[Any], holder: str) -> "pa.Array":
-    """Entries as an Arrow array; text stays text where all of a stretch is missing."""
+    """Entries as an Arrow array; text stays text where all of a chunk is missing."""
     import pyarrow as pa
 
     if entries.dtype.kind in "OTU":

@@ -1,7 +1,7 @@
 """AnnData on disk, in HDF5 or Zarr, read by its published layout: rows from X, layers, obsm or raw, factors from obs.
 
-Nothing is loaded whole: a part reads its own rows of the matrix and of the columns of obs that are asked for. The one
-exception are matrices stored by columns (CSC).
+Nothing is loaded whole: a partition reads its own rows of the matrix and of the requested columns of obs. The exception
+are matrices stored by columns (CSC).
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,9 +43,9 @@ def from_anndata(store: Store, root: Any, path: str, by: Sequence[str], vectors:
         check_length(_open_factor(store, root["obs"], place, called).length, rows, f"{factor} of {called}", name)
     picked = None if chosen is None else _find_positions(chosen, features, name, called)
     read = partial(_read_chunks, store, path, name, found, picked)
-    parts = [partial(read, *cut) for cut in _cut_rows(store, entry, rows, dim, holder)]
+    partitions = [partial(read, *cut) for cut in _cut_rows(store, entry, rows, dim, holder)]
     names = features if picked is None else tuple(features[k] for k in picked)
-    return Source(called, parts, rows, features=tuple(f"{name}/{feature}" for feature in names))
+    return Source(called, partitions, rows, features=tuple(f"{name}/{feature}" for feature in names))
 
 
 def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str, list[str] | None]:
@@ -167,7 +167,7 @@ def _open_factor(store: Store, obs: Any, name: str, path: str) -> Column:
 
 
 def _cut_rows(store: Store, entry: Any, rows: int, dim: int, holder: str) -> list[tuple[int, int, int]]:
-    """Parts: stretches of rows and, where rows are of equal size, how many of them make a block."""
+    """Start and stop of each partition and, where rows are of equal size, the rows per chunk."""
     kind = _find_layout(entry)
     if kind == "dense":
         return cut_by_step(rows, dim * entry.dtype.itemsize, store.step(entry))
@@ -208,7 +208,7 @@ def _read_table(store: Store, entry: Any, start: int, stop: int, size: int) -> I
 
 
 def _read_csr(store: Store, entry: Any, start: int, stop: int, _size: int) -> Iterator[tuple[int, Any]]:
-    """Rows of a CSR matrix, as many as their stored values take a block."""
+    """Rows of a CSR matrix, as many as their stored values take a chunk."""
     from scipy import sparse
 
     data, indices = Slices(store, entry["data"]), Slices(store, entry["indices"])

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FileError, InputError, optional
-from crossfusion.io.sources import chunk as block
-from crossfusion.io.sources import paths
+from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
 from crossfusion.io.sources.factor_columns import read_encoding
@@ -60,7 +59,7 @@ class Hdf5(Store):
             if array.id.get_storage_size() == 0:
                 raise FileError(holder, f"has {array.shape[0]} rows that were never written", "write them")
             return
-        expected = math.prod(-(-extent // chunk) for extent, chunk in zip(array.shape, array.chunks, strict=True))
+        expected = math.prod(-(-extent // size) for extent, size in zip(array.shape, array.chunks, strict=True))
         stored = array.id.get_num_chunks()
         if stored < expected:
             raise FileError(
@@ -68,12 +67,12 @@ class Hdf5(Store):
             )
 
     def step(self, array: Any) -> int:
-        """Rows of a chunk; plain chunks that are larger than a block are read in pieces instead."""
+        """Rows of a chunk; plain chunks that are larger than a chunk are read in pieces instead."""
         if array.chunks is None:
             return 1
         rows = int(array.chunks[-2] if len(array.shape) > 1 else array.chunks[0])
         row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
-        return 1 if not _is_filtered(array) and rows * row_bytes > block.CHUNK_BYTES else rows
+        return 1 if not _is_filtered(array) and rows * row_bytes > chunk.CHUNK_BYTES else rows
 
     def rows(self, array: Any, path: str, start: int, stop: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Chunks of rows, mapped where the file holds them as memory does."""
@@ -82,7 +81,7 @@ class Hdf5(Store):
         return map_rows(array, path, start, stop, size)
 
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
-        """Values of a stretch; the numbers of an enumeration become its names."""
+        """Values of a chunk; the numbers of an enumeration become its names."""
         h5py = load_h5py()
         if h5py.check_string_dtype(array.dtype) is not None:
             return np.asarray(array.asstr("utf-8")[start:stop], object)

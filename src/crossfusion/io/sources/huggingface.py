@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face: a `Dataset` in stretches of its Arrow table, an `IterableDataset` as a stream.
+"""Data sets of Hugging Face: a `Dataset` in chunks of its Arrow table, an `IterableDataset` as a stream.
 
 Who passes one has imported the library, so it is looked up among the loaded modules. Rows are read as Arrow, whatever
 format is set, in the order that `select` and `shuffle` gave them.

@@ -28,7 +28,7 @@ Open = Callable[[Sequence[str]], list[Source]]  # sources with the columns of th
 
 @dataclass(frozen=True)
 class ManifestJoin:
-    """Sources whose blocks have their factors, and what is to be checked once all of them are read."""
+    """Sources whose chunks have their factors, and what is to be checked once all of them are read."""
 
     sources: list[Source]
     manifest: Manifest
@@ -102,10 +102,12 @@ def _open_own(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]
 
 
 def _add_factors(source: Source, how: Callable[..., Iterator[Chunk]], *details: Any) -> Source:
-    return replace(source, parts=[partial(how, part, *details, source.name) for part in source.parts])
+    return replace(
+        source, partitions=[partial(how, partition, *details, source.name) for partition in source.partitions]
+    )
 
 
-def _merge_factors(block: Chunk, table: Manifest, names: Sequence[str], rows: "pa.Array", match: Match | None) -> Chunk:
+def _merge_factors(chunk: Chunk, table: Manifest, names: Sequence[str], rows: "pa.Array", match: Match | None) -> Chunk:
     """The same rows with the factors of these rows of the manifest, and their own."""
     import pyarrow as pa
 
@@ -113,24 +115,24 @@ def _merge_factors(block: Chunk, table: Manifest, names: Sequence[str], rows: "p
     columns = {
         name: pa.DictionaryArray.from_arrays(rows, known.column(name).chunk(0))
         if name in known.column_names
-        else block.keys.column(name)
+        else chunk.keys.column(name)
         for name in names
     }
-    return replace(block, keys=pa.table(columns), match=match)
+    return replace(chunk, keys=pa.table(columns), match=match)
 
 
-def _join_by_key(part: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
-    """Blocks whose rows hold the key."""
+def _join_by_key(partition: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
+    """Chunks whose rows hold the key."""
     import pyarrow.compute as pc
 
-    for block in part():
-        values = factors.as_plain(block.keys.column(table.on), str(table.on))
-        values, keys = table.alike(values, block.file or source)
+    for chunk in partition():
+        values = factors.as_plain(chunk.keys.column(table.on), str(table.on))
+        values, keys = table.alike(values, chunk.file or source)
         rows = pc.index_in(values, value_set=keys)
         lacking = values.filter(pc.is_null(rows)).unique().to_pylist()
         used = np.unique(rows.drop_null().to_numpy()).astype(np.int64)
         match = Match(used, missing=frozenset(lacking[:MAX_MISSING_KEYS]), more=len(lacking) > MAX_MISSING_KEYS)
-        yield _merge_factors(block, table, names, rows, match)
+        yield _merge_factors(chunk, table, names, rows, match)
 
 
 def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[str]) -> list[Source]:
@@ -154,16 +156,16 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
     return [_add_factors(source, _add_file_factors, table, names) for source in sources]
 
 
-def _add_file_factors(part: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
-    """Blocks whose file is the key."""
+def _add_file_factors(partition: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
+    """Chunks whose file is the key."""
     import pyarrow as pa
 
-    for block in part():
-        file = block.file or source
+    for chunk in partition():
+        file = chunk.file or source
         row = table.row_of(file)
-        rows = pa.array([row], pa.int32()).take(np.zeros(block.rows.shape[0], np.int64))
+        rows = pa.array([row], pa.int32()).take(np.zeros(chunk.rows.shape[0], np.int64))
         match = Match(missing=frozenset([file])) if row is None else Match(np.array([row]), frozenset([(row, file)]))
-        yield _merge_factors(block, table, names, rows, match)
+        yield _merge_factors(chunk, table, names, rows, match)
 
 
 def _check_files(match: Match, manifest: Manifest) -> None:
@@ -196,25 +198,25 @@ def _join_by_order(sources: Sequence[Source], table: Manifest, names: Sequence[s
 
 
 def _add_ordered_factors(
-    part: Partition, table: Manifest, names: Sequence[str], before: int, source: str
+    partition: Partition, table: Manifest, names: Sequence[str], before: int, source: str
 ) -> Iterator[Chunk]:
-    """Blocks whose place among all rows is the key."""
+    """Chunks whose place among all rows is the key."""
     import pyarrow as pa
 
-    for block in part():
-        if block.before is None:
+    for chunk in partition():
+        if chunk.before is None:
             raise InputError(
-                problem=f"the rows before those of {block.file or source} are not counted",
+                problem=f"the rows before those of {chunk.file or source} are not counted",
                 remedy=f"name a key in {arg('on')}",
             )
-        start = before + block.before + block.first
-        stop = start + block.rows.shape[0]
+        start = before + chunk.before + chunk.first
+        stop = start + chunk.rows.shape[0]
         if stop > table.rows:
             raise InputError(
                 problem=f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more",
                 remedy=f"they must be as many, or have a key in {arg('on')}",
             )
-        yield _merge_factors(block, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
+        yield _merge_factors(chunk, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
 
 
 def _check_row_count(rows: int, manifest: Manifest) -> None:

@@ -53,7 +53,7 @@ class Manifest:
         )
 
     def row_of(self, file: str) -> int | None:
-        """Row that names a file: by path, by the last parts of its path, with the ending or without."""
+        """Row that names a file: by path, by the last steps of its path, with the ending or without."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -76,11 +76,11 @@ class Manifest:
 
 def _list_names(file: str) -> list[str]:
     """All that a file can be called: ends of its path, whole or without endings."""
-    parts = file.replace(os.sep, "/").split("/")
-    stems = [parts[-1]]
+    steps = file.replace(os.sep, "/").split("/")
+    stems = [steps[-1]]
     while "." in stems[-1].lstrip("."):
         stems.append(stems[-1].rsplit(".", 1)[0])
-    return ["/".join([*parts[start:-1], stem]) for start in range(len(parts)) for stem in stems]
+    return ["/".join([*steps[start:-1], stem]) for start in range(len(steps)) for stem in stems]
 
 
 def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:

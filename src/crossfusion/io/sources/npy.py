@@ -154,11 +154,11 @@ def fill_array(file: IO[bytes], values: NDArray[Any]) -> None:
     """Read as many bytes as an array takes."""
     view, done = values.reshape(-1).view(np.uint8), 0
     while done < len(view):
-        piece = file.read(min(len(view) - done, 2**20))
-        if not piece:
+        data = file.read(min(len(view) - done, 2**20))
+        if not data:
             raise EOFError(f"it ends after {done} of {len(view)} bytes")
-        view[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
-        done += len(piece)
+        view[done : done + len(data)] = np.frombuffer(data, np.uint8)
+        done += len(data)
 
 
 def make_empty_keys() -> Any:

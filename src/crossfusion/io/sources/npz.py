@@ -1,4 +1,4 @@
-"""NumPy's `.npz` archives: the arrays of rows and of factor values are unpacked side by side, a block at a time."""
+"""NumPy's `.npz` archives: the arrays of rows and of factor values are unpacked side by side, a chunk at a time."""
 
 import tempfile
 import zipfile
@@ -85,7 +85,7 @@ def _check_arrays(chosen: Mapping[str, Header], vectors: str, by: Sequence[str],
 
 
 def _read_chunks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequence[str]) -> Iterator[Chunk]:
-    """Stretches of all arrays at once; at the end of each, its checksum is compared."""
+    """Chunks of all arrays at once; at the end of each, its checksum is compared."""
     rows = chosen[vectors].shape[0]
     step = max(1, chunk.CHUNK_BYTES // max(1, sum(header.row_bytes for header in chosen.values())))
     with ExitStack() as stack:
@@ -94,11 +94,11 @@ def _read_chunks(path: str, chosen: Mapping[str, Header], vectors: str, by: Sequ
         streams = {array: stack.enter_context(_open_member(archive, array, header)) for array, header in chosen.items()}
         for start in range(0, rows, step):
             stop = min(rows, start + step)
-            part = {array: _read_rows(streams[array], header, start, stop) for array, header in chosen.items()}
+            arrays = {array: _read_rows(streams[array], header, start, stop) for array, header in chosen.items()}
             if stop == rows:
                 _check_ends(streams)
-            keys = factors.as_table({factor: part[factor] for factor in by}) if by else make_empty_keys()
-            yield Chunk(part[vectors], keys, start)
+            keys = factors.as_table({factor: arrays[factor] for factor in by}) if by else make_empty_keys()
+            yield Chunk(arrays[vectors], keys, start)
 
 
 def _open_member(archive: zipfile.ZipFile, array: str, header: Header) -> IO[bytes]:
@@ -110,8 +110,8 @@ def _open_member(archive: zipfile.ZipFile, array: str, header: Header) -> IO[byt
         return stream
     with stream:
         spilt = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
-        while piece := stream.read(2**20):
-            spilt.write(piece)
+        while data := stream.read(2**20):
+            spilt.write(data)
     return spilt
 
 

@@ -1,4 +1,4 @@
-"""Parquet files, of which each part is some row groups."""
+"""Parquet files, of which each partition is some row groups."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -32,7 +32,7 @@ UNREADABLE = "is not a readable Parquet file"
 MAX_LAZY_ROWS = 2**22  # rows whose factors are read at once, while their vectors are decoded late
 PEEK_ROWS = 16  # rows that tell how long vectors are
 PEEK_ROW_GROUPS = 8  # row groups that are asked for them
-LIST_OVERHEAD = 4  # of a block of lists, since decoding these takes several times their memory
+LIST_OVERHEAD = 4  # of a chunk of lists, since decoding these takes several times their memory
 MAX_BATCH_ROWS = 2**24  # rows of a batch, whatever a file says of their size
 
 
@@ -49,16 +49,16 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             )
         columns = find_vectors(schema, by, vectors, name)
         row_bytes = _measure_row(file, columns, name)
-        parts = [
+        partitions = [
             partial(_read_chunks, opened, by, columns, groups, first, row_bytes)
             for groups, first in group_runs(
                 [about.row_group(k).num_rows for k in range(about.num_row_groups)], row_bytes
             )
         ]
-    opened.expect(len(parts))
+    opened.expect(len(partitions))
     features = tuple(columns) if len(columns) > 1 else ()
     vector = columns[0] if vectors is None else ""
-    return Source(name, parts, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
+    return Source(name, partitions, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 
 
 def _measure_row(file: "pq.ParquetFile", columns: Sequence[str], name: str) -> int:
@@ -99,7 +99,7 @@ def _read_chunks(
 ) -> Iterator[Chunk]:
     path = opened.path
     with ExitStack() as stack:
-        stack.callback(opened.part_done)
+        stack.callback(opened.finish_partition)
         stack.enter_context(paths.translate_errors(path, DAMAGED))
         file = stack.enter_context(opened.file())
         schema, sizes = file.schema_arrow, [file.metadata.row_group(group).num_rows for group in groups]

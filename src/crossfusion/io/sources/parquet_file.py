@@ -1,4 +1,4 @@
-"""A Parquet file that several parts read."""
+"""A Parquet file that several partitions read."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 DAMAGED = "is damaged: write it again"
-MAX_SENT_FOOTER_BYTES = 2**13  # bytes of a footer that parts carry to other processes; larger ones are read again there
+MAX_SENT_FOOTER_BYTES = (
+    2**13
+)  # bytes of a footer that partitions carry to other processes; larger ones are read again there
 
 
 class ParquetFile:
-    """A file whose parts share its footer and, where it is local, its map in memory, until all of them are read.
+    """A file whose partitions share its footer and, where it is local, its map in memory, until all of them are read.
 
     Readers are not for several threads at once: who reads has one alone, which the next one takes over.
     """
@@ -27,7 +29,7 @@ class ParquetFile:
         self.path, self._footer = path, footer
         self._mapped: Any = None
         self._idle: list[pq.ParquetFile] = []  # readers of the map
-        self._parts = self._users = 0  # parts to come, and who reads now
+        self._partitions = self._users = 0  # partitions to come, and who reads now
         self._stamp: tuple[int, int, int] | None = None  # of the file that was opened first
         self._lock = Lock()
 
@@ -65,26 +67,26 @@ class ParquetFile:
         return reader
 
     def _check_unchanged(self) -> None:
-        """Refuse a file that is not the one that was opened first: its parts would be those of another."""
+        """Refuse a file that is not the one that was opened first: its partitions would be those of another."""
         about = os.stat(self.path)
         stamp = about.st_ino, about.st_size, about.st_mtime_ns
         if self._stamp not in (None, stamp):
             raise FileError(paths.show_path(self.path), "has changed since it was opened", "start again")
         self._stamp = stamp
 
-    def expect(self, parts: int) -> None:
-        """Keep the map, once there is one again, until so many parts are done."""
-        self._parts = parts
+    def expect(self, partitions: int) -> None:
+        """Keep the map, once there is one again, until so many partitions are done."""
+        self._partitions = partitions
 
-    def part_done(self) -> None:
-        """Let go of the file after the last part."""
-        self._done(parts=1)
+    def finish_partition(self) -> None:
+        """Let go of the file after the last partition."""
+        self._done(partitions=1)
 
-    def _done(self, parts: int = 0, users: int = 0) -> None:
+    def _done(self, partitions: int = 0, users: int = 0) -> None:
         with self._lock:
-            self._parts -= parts
+            self._partitions -= partitions
             self._users -= users
-            if self._parts <= 0 and not self._users:
+            if self._partitions <= 0 and not self._users:
                 self._mapped, self._idle = None, []
                 if self._footer is not None and self._footer.serialized_size > MAX_SENT_FOOTER_BYTES:
                     self._footer = None  # of many files, these would fill the memory

@@ -42,7 +42,7 @@ def read_columnwise(
     groups: Sequence[int],
     first: int,
 ) -> Iterator[Chunk]:
-    """A block for each row group."""
+    """A chunk for each row group."""
     dtype = np.dtype(file.schema_arrow.field(columns[0]).type.to_pandas_dtype())
     for group in groups:
         number = int(file.metadata.row_group(group).num_rows)

@@ -1,4 +1,4 @@
-"""Small pieces of rows put together to blocks, copied as they come so that no piece is kept."""
+"""Small items of rows put together to chunks, copied as they come so that no item is kept."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def rechunk(pieces: Iterable[Chunk], name: str) -> Iterator[Chunk]:
-    """Blocks of about `BLOCK` bytes; a piece of at least half that goes through as it is."""
+def rechunk(items: Iterable[Chunk], name: str) -> Iterator[Chunk]:
+    """Chunks of about `CHUNK_BYTES`; an item of at least half that passes unchanged."""
     waiting = _Buffer()
     dim = None
-    for piece in pieces:
-        rows = piece.rows
+    for item in items:
+        rows = item.rows
         if dim not in (None, rows.shape[1]) and not _is_all_missing(rows):
             raise InputError(
-                problem=f"{name} holds vectors of unequal length, {dim} entries up to row {piece.first - 1} and"
-                f" {rows.shape[1]} from row {piece.first}",
+                problem=f"{name} holds vectors of unequal length, {dim} entries up to row {item.first - 1} and"
+                f" {rows.shape[1]} from row {item.first}",
                 remedy="pad or drop them",
             )
         if rows.nbytes >= chunk.CHUNK_BYTES // 2:
             yield from waiting.flush()
-            yield piece
+            yield item
         else:
             if not waiting.has_place_for(rows):
                 yield from waiting.flush()
-            waiting.add(piece)
+            waiting.add(item)
         dim = rows.shape[1] if dim is None and not _is_all_missing(rows) else dim
     yield from waiting.flush()
 
@@ -52,7 +52,7 @@ def _copy_keys(keys: "pa.Table") -> "pa.Table":
 class _Buffer:
     """Rows that wait until there are enough of them."""
 
-    _space: Any = None  # as many rows as a block takes
+    _space: Any = None  # as many rows as a chunk takes
     _first = _filled = 0
 
     def __init__(self) -> None:
@@ -65,18 +65,18 @@ class _Buffer:
         same = self._space.dtype == rows.dtype and self._space.shape[1] == rows.shape[1]
         return same and self._filled + len(rows) <= len(self._space)
 
-    def add(self, piece: Chunk) -> None:
-        """Copy a piece."""
-        rows = piece.rows
+    def add(self, item: Chunk) -> None:
+        """Copy a item."""
+        rows = item.rows
         if self._space is None:
             number = max(len(rows), chunk.CHUNK_BYTES // max(1, rows.shape[1] * rows.itemsize))
-            self._space, self._first = np.empty((number, rows.shape[1]), rows.dtype), piece.first
+            self._space, self._first = np.empty((number, rows.shape[1]), rows.dtype), item.first
         self._space[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
-        self._keys.append(_copy_keys(piece.keys))
+        self._keys.append(_copy_keys(item.keys))
 
     def flush(self) -> Iterator[Chunk]:
-        """The block, if there is any row, and start anew."""
+        """The chunk, if there is any row, and start anew."""
         if self._space is not None:
             full = Chunk(
                 self._space[: self._filled], factors.concat_tables(self._keys, "one batch and another"), self._first

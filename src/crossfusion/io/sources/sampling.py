@@ -1,7 +1,7 @@
 """Some of the rows, drawn while all of them are read: for pictures of the cloud, and for what moments do not show.
 
-Every row draws a number, and the rows with the smallest numbers are kept. A block draws by the seed and its place among
-the parts, so the sample is the same whichever thread comes first, and takes no memory that grows with the rows.
+Every row draws a number, and the rows with the smallest numbers are kept. A chunk draws by the seed and its place among
+the partitions, so the sample is the same whichever thread comes first, and takes no memory that grows with the rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ MAX_SAMPLE_BYTES = 64 * 2**20  # that these may take
 
 
 class Sample:
-    """Rows drawn with the same chance each, from blocks in any order.
+    """Rows drawn with the same chance each, from chunks in any order.
 
     Parameters
     ----------
@@ -44,25 +44,28 @@ class Sample:
         self.seen = 0
 
     def watch(self, sources: Sequence[Source]) -> list[Source]:
-        """The same sources, whose blocks are looked at as they pass."""
+        """The same sources, whose chunks are looked at as they pass."""
         return [
-            replace(source, parts=[partial(self._watched, part, (k, n)) for n, part in enumerate(source.parts)])
+            replace(
+                source,
+                partitions=[partial(self._watch, partition, (k, n)) for n, partition in enumerate(source.partitions)],
+            )
             for k, source in enumerate(sources)
         ]
 
-    def _watched(self, part: Partition, place: tuple[int, int]) -> Iterator[Chunk]:
-        for number, block in enumerate(part()):
-            drawn = np.random.default_rng([self._seed, *place, number]).random(block.rows.shape[0])
+    def _watch(self, partition: Partition, place: tuple[int, int]) -> Iterator[Chunk]:
+        for number, chunk in enumerate(partition()):
+            drawn = np.random.default_rng([self._seed, *place, number]).random(chunk.rows.shape[0])
             with self._lock:
                 self.seen += len(drawn)
-            if isinstance(block.rows, LazyRows):
-                look = partial(self._stretch, block.keys, drawn)
-                yield replace(block, rows=block.rows.watch(look))
+            if isinstance(chunk.rows, LazyRows):
+                look = partial(self._watch_chunk, chunk.keys, drawn)
+                yield replace(chunk, rows=chunk.rows.watch(look))
             else:
-                self._take(as_rows(block.rows, block.file), block.keys, drawn)
-                yield block
+                self._take(as_rows(chunk.rows, chunk.file), chunk.keys, drawn)
+                yield chunk
 
-    def _stretch(self, keys: "pa.Table", drawn: NDArray[np.float64], start: int, rows: NDArray[Any]) -> None:
+    def _watch_chunk(self, keys: "pa.Table", drawn: NDArray[np.float64], start: int, rows: NDArray[Any]) -> None:
         self._take(rows, keys.slice(start, len(rows)), drawn[start : start + len(rows)])
 
     def _take(self, rows: Any, keys: "pa.Table", drawn: NDArray[np.float64]) -> None:

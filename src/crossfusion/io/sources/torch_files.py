@@ -24,11 +24,11 @@ def from_torch(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             check_length(
                 _open_column(content[factor], factor).length, rows.shape[0], f"{factor} of {called}", str(name)
             )
-        pieces = cut_by_step(rows.shape[0], rows.shape[1] * max(rows.element_size(), 4), 1)  # bfloat16 becomes float32
-        if not _is_mappable(path):  # a part more would load all of it once more
-            pieces = [(0, int(rows.shape[0]), pieces[0][2])]
+        cuts = cut_by_step(rows.shape[0], rows.shape[1] * max(rows.element_size(), 4), 1)  # bfloat16 becomes float32
+        if not _is_mappable(path):  # a partition more would load all of it once more
+            cuts = [(0, int(rows.shape[0]), cuts[0][2])]
         read = partial(_read_chunks, path, name, tuple(by))
-        return Source(called, [partial(read, *piece) for piece in pieces], int(rows.shape[0]))
+        return Source(called, [partial(read, *cut) for cut in cuts], int(rows.shape[0]))
 
 
 def _is_mappable(path: str) -> bool:

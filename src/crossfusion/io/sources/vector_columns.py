@@ -23,7 +23,7 @@ from crossfusion.io.sources.columns_to_rows import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Cut = Callable[[int, int], Callable[[], "pa.Table"]]  # from a stretch of rows to what makes an Arrow table of it
+Cut = Callable[[int, int], Callable[[], "pa.Table"]]  # from a chunk of rows to what makes an Arrow table of it
 
 
 def find_vectors(schema: "pa.Schema", by: Sequence[str], vectors: Any, holder: str) -> list[str]:
@@ -106,7 +106,7 @@ def list_numeric_columns(schema: "pa.Schema", by: Sequence[str]) -> list[str]:
 
 
 def make_chunk(table: "pa.Table", by: Sequence[str], columns: Sequence[str], holder: str, first: int = 0) -> Chunk:
-    """Rows and keys of a table, or of the part of one that starts at row `first`."""
+    """Rows and keys of a table, or of the partition of one that starts at row `first`."""
     keys = table.select(list(by))
     if has_feature_columns(table.schema, columns):
         return Chunk(from_numbers([table.column(name) for name in columns]), keys, first)
@@ -121,14 +121,14 @@ def has_feature_columns(schema: "pa.Schema", columns: Sequence[str]) -> bool:
 def split_table(
     cut: Cut, rows: int, size: int, schema: "pa.Schema", by: Sequence[str], columns: Sequence[str], name: str
 ) -> Source:
-    """One block of a small table, which shares its memory where it can; stretches of a large one."""
+    """One chunk of a small table, which shares its memory where it can; chunks of a large one."""
     features = tuple(columns) if has_feature_columns(schema, columns) else ()
     if size <= chunk.CHUNK_BYTES:
         whole = make_chunk(cut(0, rows)(), by, columns, name)
         return hold_in_memory(name, whole.rows, whole.keys, features)
     cuts = cut_evenly(rows, size // rows)
-    parts = [partial(_read_chunk, cut(start, stop), by, columns, name, start) for start, stop in cuts]
-    return Source(name, parts, rows, features=features, here=True)
+    partitions = [partial(_read_chunk, cut(start, stop), by, columns, name, start) for start, stop in cuts]
+    return Source(name, partitions, rows, features=features, here=True)
 
 
 def _read_chunk(

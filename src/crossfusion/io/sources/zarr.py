@@ -69,14 +69,14 @@ class Zarr(Store):
 
     def check_written(self, array: Any, holder: str) -> None:
         """Refuse an array of which almost nothing is stored; some chunks may be missing, being zero throughout."""
-        pieces = zip(array.shape, getattr(array, "shards", None) or array.chunks, strict=True)
-        expected = math.prod(-(-extent // size) for extent, size in pieces)
+        sizes = zip(array.shape, getattr(array, "shards", None) or array.chunks, strict=True)
+        expected = math.prod(-(-extent // size) for extent, size in sizes)
         needed = expected // MIN_STORED_SHARE
         if sum(1 for _ in islice(_list_stored(array), needed)) < needed:
             raise FileError(holder, f"has {array.shape[0]} rows, almost all of which were never written", "write them")
 
     def step(self, array: Any) -> int:
-        """Rows of a shard if these fit in a block, or of a chunk."""
+        """Rows of a shard if these fit in a chunk, or of a chunk."""
         axis = -2 if len(array.shape) > 1 else 0
         row_bytes = math.prod(array.shape[-1:] if len(array.shape) > 1 else ()) * array.dtype.itemsize
         shard = getattr(array, "shards", None)
@@ -85,7 +85,7 @@ class Zarr(Store):
         return int(array.chunks[axis])
 
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
-        """Values of a stretch."""
+        """Values of a chunk."""
         return np.asarray(array[start:stop])
 
 

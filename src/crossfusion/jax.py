@@ -27,7 +27,7 @@ def cfd(
     eps: Any = 0.0,
     axis_name: Any = None,
 ) -> Any:
-    r"""Cross-Fusion Distance of labeled rows as a JAX scalar that can be differentiated.
+    r"""Cross-Fusion Distance between labeled groups of rows, as a differentiable JAX scalar.
 
     .. math:: \mathrm{CFD} = \log\Bigl(1 + \frac{B}{W + \varepsilon}\Bigr)
 
@@ -36,38 +36,37 @@ def cfd(
     Parameters
     ----------
     x : array of shape (rows, dim)
-        Rows of all groups. Floats below 32 bits are reduced in float32, whole numbers in JAX's usual float.
+        Rows of all groups. Floats narrower than 32 bits are reduced in float32, integers in JAX's default float.
     labels : array of shape (rows,)
-        The group of each row, as a whole number from 0 up; a row with a negative one is left out.
+        The group of each row, an integer from 0; rows with a negative label are left out.
     given : array of shape (rows,), optional
-        The stratum of each row, likewise: groups are compared within strata.
+        The stratum of each row, likewise; groups are compared within strata.
     num_groups, num_given : int, optional
-        How many groups and strata there can be; needed while JAX traces the labels (`jit`, `vmap`, `shard_map`). Those
-        without a row in the batch count for nothing. Found from the labels elsewhere.
+        Number of groups and of strata; needed while JAX traces the labels (`jit`, `vmap`, `shard_map`), otherwise found
+        from the labels. Groups without rows in the batch are ignored.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Whether to correct for small samples. In a batch, a group of one row in a stratum has no variance of its own; it
-        borrows that of the others together.
+        Whether to return the unbiased estimate. A group with one row in a stratum borrows the pooled variance of the
+        others.
     eps : float
-        A variance that is added to W, so that gradients stay bounded where groups collapse to points.
+        A variance added to W, so that gradients stay bounded if groups collapse to points.
     axis_name : str or tuple of str, optional
-        Names of the mesh axes over which rows are spread: counts and sums are added up over them, so that every device
-        has the distance of all rows.
+        Names of the mesh axes over which rows are distributed: counts and sums are added over them, so that every
+        device returns the distance over all rows.
 
     Returns
     -------
     jax.Array
-        A scalar, of the type of `x` or of float32 if that is narrower.
+        A scalar of the type of `x` or float32, whichever is wider.
 
     Notes
     -----
-    Without spread within the groups (W + eps = 0) the distance is infinite, or 0 if the means are equal too; its
-    gradient is 0 there. Rows are centered before they are squared, so float32 does at any offset.
+    Without variance within groups (W + eps = 0) the distance is infinite, or 0 if the means are equal; its gradient is
+    0 there. Rows are centered before they are squared, so float32 is enough at any offset.
 
-    Nothing can be raised while JAX traces: a label that is not below `num_groups` then makes the distance NaN, and so
-    does a row that is not finite, unless it is left out. A batch of one group, or of strata that hold one group each,
-    has distance 0.
+    JAX cannot raise errors while it traces: a label of `num_groups` or more then makes the distance NaN, as does a row
+    with NaN or infinity, unless it is left out. A batch with one group, or with one group per stratum, has distance 0.
 
     Examples
     --------

@@ -25,26 +25,26 @@ NARROW_TYPES = ("float16", "bfloat16")
 def cross_fusion_distance(
     X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
 ) -> float:
-    """Cross-Fusion Distance of labeled rows: 0 where the groups' means are equal, larger the further they are apart.
+    """Cross-Fusion Distance between labeled groups: 0 if their means are equal, larger the farther they are apart.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (rows, dim)
-        The rows: NumPy, pandas, Polars, SciPy; or an array of PyTorch, JAX or another library with the array API,
-        which is reduced on its device.
+        Rows from NumPy, pandas, Polars or SciPy; or an array of PyTorch, JAX or another array API library, which is
+        reduced on its device.
     labels : array of shape (rows,)
-        The group or cluster of each row: numbers, text, anything of one type.
+        The group or cluster of each row: numbers, strings, or values of any other single type.
     given : array of shape (rows,), optional
         The stratum of each row: groups are compared within strata.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Whether to correct for small samples, which needs two rows in each group (and stratum).
+        Whether to return the unbiased estimate, which needs two rows per group (and stratum).
 
     Returns
     -------
     float
-        The distance, for clusters the larger the better apart; inf without any spread within the groups.
+        The distance; larger means better separated clusters. Infinite without variance within groups.
 
     Notes
     -----
@@ -76,10 +76,10 @@ def cross_fusion_distance(
 def cross_fusion_score(
     X: Any, labels: Any, *, given: Any = None, weights: str = "pooled", unbiased: bool = False
 ) -> float:
-    """Cross-Fusion Score of labeled rows: the share of the variance that lies within the groups, ``exp(-distance)``.
+    """Cross-Fusion Score of labeled groups: the share of the variance within groups, ``exp(-distance)``.
 
-    A **low** score means that the groups are apart: for clusters lower is better, unlike `silhouette_score`; for
-    batches or domains that should be fused, 1 is best.
+    A **low** score means separated groups. For clusters, lower is better, unlike `silhouette_score`; for batches or
+    domains that should be fused, 1 is best.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def cross_fusion_score(
     Returns
     -------
     float
-        From 0, groups without any spread, to 1, groups with equal means; slightly above 1 is possible if `unbiased`.
+        From 0 (groups without variance) to 1 (groups with equal means); slightly above 1 is possible if `unbiased`.
 
     Examples
     --------

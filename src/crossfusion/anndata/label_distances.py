@@ -10,7 +10,7 @@ from crossfusion.summary import Summary
 
 @dataclass(frozen=True)
 class WithinLabel(Record):
-    """How far batches are apart among the cells of one label.
+    """Distance between batches among the cells of one label.
 
     Parameters
     ----------
@@ -19,9 +19,9 @@ class WithinLabel(Record):
     label : value
         The label.
     cells, batches : int
-        Cells of this label, and batches that have some.
+        Number of cells with this label, and of batches that contain such cells.
     fusion : Fusion or None
-        Distance between the batches; None where there is one batch only.
+        Distance between the batches; None if there is only one batch.
     """
 
     embedding: str

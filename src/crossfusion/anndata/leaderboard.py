@@ -23,14 +23,14 @@ Fusions = tuple[Fusion, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(VersionRanking):
-    """Embeddings of the same cells: how far they leave batches apart, and how far they keep labels apart.
+    """Comparison of embeddings of the same cells: how far batches and labels are separated in each.
 
     Parameters
     ----------
     embeddings : tuple of str
         Their names, in the order they were given.
     batch_key, label_key, donor_key : str or None
-        Columns of obs that hold the batch, the label and what is independent.
+        Columns of obs that hold the batch, the label and the unit.
     weights : str
         "pooled" or "balanced".
     reference : str
@@ -38,23 +38,24 @@ class Leaderboard(VersionRanking):
     batch : tuple of Fusion
         Batch removal: CFD(batch | label), or CFD(batch) without `label_key`. Lower is more fused.
     biology : tuple of Fusion, optional
-        Biology kept: CFD(label | batch). Higher is more of it; None without `label_key`.
+        Biology kept: CFD(label | batch). Higher is better; None without `label_key`.
     plain : tuple of Fusion
-        CFD(batch), which also counts that batches hold different labels.
+        Unadjusted CFD(batch), which includes that batches hold different mixes of labels.
     rank : array of int
-        1 for the embedding whose batches are closest, by `batch`.
+        Rank by `batch`; 1 for the embedding whose batches are closest.
     difference : array
-        `batch` less that of the reference, both unbiased.
+        `batch` minus that of the reference, both unbiased.
     kept : array, optional
-        `biology` less that of the reference, both unbiased.
+        `biology` minus that of the reference, both unbiased.
     labels : tuple of WithinLabel
-        For each embedding and each label, how far batches are apart among its cells; empty without `label_key`.
+        Distance between batches among the cells of each label, for each embedding; empty without `label_key`.
     cells, left_out : int
-        Cells that were measured, and that were not: with a missing key, or too few of their kind.
+        Number of cells that were measured, and of cells left out: those with a missing key, or in combinations with too
+        few cells.
     level : float, optional
         Confidence level of all intervals; None without `donor_key`.
     lower, upper : array, optional
-        Confidence limits of `difference`, which account for what embeddings share, their donors.
+        Confidence limits of `difference`, which account for the donors that the embeddings share.
     kept_lower, kept_upper : array, optional
         Confidence limits of `kept`.
     stability, best : array, optional

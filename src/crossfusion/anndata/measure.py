@@ -45,41 +45,42 @@ def cfd(
     seed: int = 0,
     key_added: str | None = "crossfusion",
 ) -> Leaderboard:
-    """Batch effect and biology of one embedding in an AnnData, or of several side by side.
+    """Measure batch effect and biology of one or several embeddings in an AnnData object.
 
     Parameters
     ----------
     adata : anndata.AnnData
-        In memory, backed, or with Dask arrays; dense or sparse; a view too.
+        In memory, backed, or with Dask arrays; dense or sparse; views are accepted.
     batch_key : str
-        Column of obs that should not matter, such as the batch or the technology.
+        Column of obs whose groups should be fused, such as the batch or the technology.
     label_key : str, optional
-        Column of obs that should, such as the cell type: batches are compared within it, and it within batches.
+        Column of obs whose groups should stay separated, such as the cell type. Batches are compared within labels, and
+        labels within batches.
     use_rep : str, optional
         The embedding: a key of obsm, "X", "raw/X" or "layers/NAME". By default "X_pca" if obsm has it, else "X".
     embedding_obsm_keys : list of str, optional
         Several embeddings, by the same names.
     donor_key : str, optional
-        Column of obs that tells apart what is independent, such as the donor, for intervals. "index" stands for the
-        cells themselves, if there is no column of that name.
+        Column of obs that identifies the unit, such as the donor, for intervals. "index" treats every cell as a unit,
+        unless there is a column of that name.
     weights : {"pooled", "balanced"}
         Weight batches by their cells, or all equally.
     level : float
         Confidence level of the intervals, which need `donor_key`.
     reference : str, optional
-        The embedding that the others are compared with; the first one if it is not named.
+        The embedding that the others are compared with; the first by default.
     min_cells : int
         Combinations of batch and label with fewer cells, or with fewer than two donors, are left out, with a warning.
     nan : {"raise", "drop"}
-        What to do about cells with NaN or infinite values.
+        How to handle cells with NaN or infinite values.
     engine : {"auto", "local", "dask"} or distributed.Client
-        Who reads and reduces; "auto" takes Dask for Dask arrays and threads for all else.
+        The engine that reads and reduces; "auto" uses Dask for Dask arrays and threads otherwise.
     draws : int
-        Resamples of the donors, for the stability of ranks.
+        Number of bootstrap resamples of donors for the stability of ranks.
     seed : int
-        Of the resamples.
+        Seed of the resamples.
     key_added : str or None
-        Where in ``adata.uns`` the result is stored, as `Leaderboard.to_uns` gives it; None: nowhere.
+        Key of ``adata.uns`` under which the result is stored, as `Leaderboard.to_uns` returns it; None stores nothing.
 
     Returns
     -------
@@ -89,8 +90,9 @@ def cfd(
 
     Notes
     -----
-    One pass over each embedding, in time linear in cells; memory grows with batches × labels × donors, not with cells.
-    CFD sees means, not shapes, so an embedding that centres each batch has a plain distance of zero by construction.
+    Each embedding is read once, in time linear in cells; memory grows with batches × labels × donors, not with cells.
+    CFD compares means, not shapes, so an embedding that centers each batch has an unadjusted distance of zero by
+    construction.
     Cells with a missing batch, label or donor are left out, with a warning.
 
     Examples

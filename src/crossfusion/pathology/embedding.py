@@ -54,26 +54,26 @@ def embed(
     Parameters
     ----------
     tiles : sequence of Tile
-        What to encode; keys must differ, and all tiles have the same factors.
+        Tiles to encode, with unique keys and the same factors.
     out : path
-        The file to write (.parquet), whole or not at all. Work that was interrupted is gone on with by the same call.
+        The Parquet file to write, atomically. Repeating the call resumes interrupted work.
     encoder : str or Encoder
         See :func:`encoder`.
     normalizer : str or Normalizer, optional
         See :func:`normalizer`; none by default.
     batch : int
-        Images that go through the network at once.
+        Number of images per forward pass.
     workers : int, optional
-        Threads that read, normalize and prepare tiles; by default one a core.
+        Number of threads that read, normalize and prepare tiles; by default one per core.
     progress : callable, optional
-        Called with the number of tiles done since the last call.
+        Called with the number of tiles encoded since the last call.
 
     Returns
     -------
     Path
-        The file: a column of text for each factor, then ``key``, ``file`` and ``embedding`` (a list of float32 of fixed
-        size). Its schema's metadata, under ``crossfusion.embedding``, says encoder, normalizer, version, and how many
-        images the normalizer left as they are.
+        The file: one text column per factor, then ``key``, ``file`` and ``embedding`` (a fixed-size list of float32).
+        The schema metadata ``crossfusion.embedding`` records encoder, normalizer, version, and the number of images
+        that the normalizer left unchanged.
 
     Examples
     --------

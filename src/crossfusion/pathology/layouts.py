@@ -35,47 +35,48 @@ def read_layout(
     centres: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Tile]:
-    r"""List the tiles of a data set; their pixels are read later, by `Tile.read`.
+    r"""List the tiles of a data set; `Tile.read` reads their pixels later.
 
     Parameters
     ----------
     data : path
         A manifest or `MIDOG.json`, or the folder of either; otherwise a folder, or for ``slides`` a file.
     layout : {"manifest", "folder", "slides", "midog", "camelyon16"}
-        How the data set lies on disk, see below.
+        How the data set is stored; see below.
     mpp : float, optional
         µm per pixel of the tiles; by default 0.5 for slides, and full resolution for ``midog``.
     slide_mpp : float, optional
-        µm per pixel that files were scanned at which do not tell it themselves.
+        µm per pixel of files that do not state their own.
     size : int
-        Width and height of a tile in pixels. Images that are taken whole keep theirs.
+        Width and height of a tile in pixels. Images that are not cut keep their size.
     tissue : float
         Share of a tile on a slide that must be tissue.
     per_slide : int, optional
-        At most as many tiles of a slide, drawn at random.
+        Largest number of tiles per slide, sampled at random.
     seed : int
-        Of the draw; what is drawn of a slide does not depend on other slides.
+        Seed of the sample; the tiles of a slide do not depend on other slides.
     centres : path, optional
-        Table with the columns slide, centre and, if known, kind, for slides of ``camelyon16`` whose name does not tell.
+        Table with the columns slide, centre and, if known, kind, for slides of ``camelyon16`` whose name does not
+        identify the center.
     progress : callable, optional
-        Called with the number of files that were done since the last call.
+        Called with the number of files processed since the last call.
 
     Returns
     -------
     tiles : list of Tile
-        In the order of the manifest, or of the names of files, and then of positions.
+        Ordered by the manifest or by file name, then by position.
 
     Notes
     -----
     ``manifest`` is a CSV or TSV file with a column ``file``, relative to its folder; all other columns are factors, as
-    text. ``folder`` takes images below a folder, with factors from folders called ``key=value``, or else ``group``, the
-    folder that an image lies in. In both, slides are cut into tiles. ``slides`` cuts all files, with the factor
-    ``slide``. Tissue is where the saturation of a small picture of the slide is above Otsu's threshold; tiles lie on a
+    text. ``folder`` reads images below a folder, with factors from folder names ``key=value``, or else with the factor
+    ``group``, the folder of an image. Both cut slides into tiles. ``slides`` cuts all files, with the factor ``slide``.
+    Tissue is detected on a small overview of the slide, where the saturation is above Otsu's threshold; tiles lie on a
     grid without overlap.
 
     ``midog`` gives crops around the annotations of MIDOG 2021, with scanner, slide and label. ``camelyon16`` gives
-    tiles of slides with centre, slide and kind; if the XML files of the outlines are there, a label tells whether the
-    middle of a tile is tumor.
+    tiles of slides with centre, slide and kind; if XML outlines are present, a label says whether the middle of a tile
+    is tumor.
 
     Examples
     --------

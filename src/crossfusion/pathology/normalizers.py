@@ -14,16 +14,16 @@ NETWORKS = {"onnx": networks.load_onnx, "torchscript": networks.load_torchscript
 
 
 class Normalizer:
-    """A function from image to image; those without tissue come back as they are, and are counted.
+    """A function from image to image. Images without tissue are returned unchanged and counted.
 
     Parameters
     ----------
     name : str
-        As it was asked for.
+        Its name.
     apply : callable
-        From an RGB image to one of the same shape, or to None where there is nothing to normalize.
+        Maps an RGB image to one of the same shape, or to None if there is nothing to normalize.
     tag : str, optional
-        What tells this normalizer from others of the same name, such as a digest of its reference.
+        Distinguishes normalizers of the same name, such as a digest of the reference.
 
     Examples
     --------
@@ -43,11 +43,11 @@ class Normalizer:
         self.seen = self.unchanged = 0
 
     def __call__(self, image: Any) -> Image:
-        """The image normalized."""
+        """Return the normalized image."""
         return self.apply(image)[0]
 
     def apply(self, image: Any) -> tuple[Image, bool]:
-        """The image normalized, and whether it was left as it is for want of tissue.
+        """Normalize an image, and say whether it was left unchanged because it has too little tissue.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class Normalizer:
         Returns
         -------
         tuple
-            The image, and True if nothing was done to it.
+            The image, and True if it was left unchanged.
         """
         given = as_image(image)
         found = self._apply(given)
@@ -78,26 +78,26 @@ class Normalizer:
 
 
 def normalizer(name: str, reference: Any = None, *, values: str | None = None, device: str = "auto") -> Normalizer:
-    """A stain normalizer by name.
+    """Create a stain normalizer by name.
 
     Parameters
     ----------
     name : str
-        ``none``; ``reinhard`` or ``macenko``, which match an image with a reference; ``onnx:FILE`` or
+        ``none``; ``reinhard`` or ``macenko``, which match an image to a reference; ``onnx:FILE`` or
         ``torchscript:FILE``, any network from image to image, n × 3 × height × width. A TorchScript file is a program:
         load only files whose origin you trust.
     reference : path, array or Tile, optional
-        What images are to look like, for Reinhard and Macenko; see :func:`choose_reference`.
+        The reference image for Reinhard and Macenko; see :func:`choose_reference`.
     values : {"0..1", "-1..1", "0..255"}, optional
-        The numbers that a network takes and gives; or end its name with them: ``onnx:FILE@-1..1``.
+        The range of values that a network takes and returns; or append it to the name: ``onnx:FILE@-1..1``.
     device : str
         Where a network runs: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
 
     Returns
     -------
     Normalizer
-        A function from an RGB image (uint8) to one of the same size. Images of which less than 2 % is stained, and
-        those with fewer than two stains, come back as they are; ``unchanged`` counts them.
+        A function from an RGB image (uint8) to one of the same size. Images with less than 2% stained pixels or
+        fewer than two stains are returned unchanged; ``unchanged`` counts them.
 
     References
     ----------

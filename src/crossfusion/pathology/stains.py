@@ -104,20 +104,20 @@ def as_reference(reference: Any, name: str) -> Image:
 
 
 def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
-    """The most ordinary of some tiles, to normalize others to.
+    """Choose the most typical tile as the reference for normalization.
 
     Parameters
     ----------
     tiles : sequence of Tile
-        Tiles of the domain that the others are to look like.
+        Tiles of the domain that other domains should look like.
     sample : int
-        How many tiles to look at, evenly over the sequence.
+        Number of tiles to examine, spread evenly over the sequence.
 
     Returns
     -------
     Tile
         The tile whose optical densities (mean and spread of each channel over stained pixels) are nearest to the
-        medians over all tiles, each measured in median absolute deviations. Tiles without tissue do not take part.
+        medians over all tiles, each measured in median absolute deviations. Tiles without tissue are ignored.
 
     Examples
     --------

@@ -18,20 +18,20 @@ MOST_OPEN_FILES = 2  # files that a thread keeps open: tiles of one follow each 
 
 @dataclass(frozen=True)
 class Tile:
-    """A square or whole image to encode: where it is, and the factors that are known of it.
+    """A square of a slide, or a whole image, to encode, with its factors.
 
     Parameters
     ----------
     file : str
         Path of the image or slide.
     key : str
-        Unique within a data set: names the tile in tables and when work is resumed.
+        Unique name of the tile within a data set, used in tables and to resume work.
     factors : mapping of str to str
-        Such as scanner, slide and label; all tiles of a data set have the same names.
+        Factors such as scanner, slide and label; all tiles of a data set have the same factors.
     box : tuple of int, optional
         Left, top, width and height in pixels of the full resolution; None is the whole image.
     size : tuple of int, optional
-        Width and height in pixels after scaling; None leaves it as it is.
+        Width and height in pixels after scaling; None keeps the original size.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Tile:
     size: tuple[int, int] | None = None
 
     def read(self) -> NDArray[np.uint8]:
-        """The pixels; where the box reaches over the edge, the picture is mirrored there.
+        """Read the pixels; a box that reaches beyond the edge is filled by mirroring.
 
         Returns
         -------

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -> "Figure":
-    """Distances of nested levels, each bar from where the one above it ends, and their sum.
+    """Draw the distances of nested levels as a waterfall, with their sum.
 
     Parameters
     ----------
     names : sequence of str
-        The levels, from the outermost.
+        Names of the levels, from the outermost.
     values : sequence of float
         Their distances.
     axes : matplotlib.axes.Axes, optional
@@ -64,18 +64,18 @@ def _annotate_bar(axes: Any, end: float, place: int, text: str) -> None:
 def contributions(
     labels: Sequence[Hashable], shares: FloatArray, *, over: str, of: int | None = None, axes: Any = None
 ) -> "Figure":
-    """Shares of the variance between groups, which may be negative.
+    """Draw contributions to the variance between groups, which may be negative.
 
     Parameters
     ----------
     labels : sequence
-        What contributes, in the order of the lines.
+        Names of the contributors, in drawing order.
     shares : array
         Their shares.
     over : str
-        What the labels are, such as "features".
+        What the labels denote, such as "features".
     of : int, optional
-        How many there are in all, where only some are shown.
+        Total number, if only some are shown.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -116,18 +116,18 @@ def parts(
     limits: Sequence[float] | None = None,
     axes: Any = None,
 ) -> "Figure":
-    """Two parts of a whole as one bar.
+    """Draw two shares of a total as one bar.
 
     Parameters
     ----------
     names : sequence of str
-        What the two parts are.
+        Names of the two shares.
     values : sequence of float
-        How large they are.
+        Their sizes.
     title : str
-        What is above the figure.
+        Title of the figure.
     limits : sequence of float, optional
-        Lower and upper limit of the share of the first part.
+        Lower and upper limit of the first share.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

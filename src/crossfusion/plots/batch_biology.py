@@ -1,4 +1,4 @@
-"""Batch versus biology: what a correction brings down, and what it keeps."""
+"""Batch versus biology: what a correction removes and what it keeps."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,18 +26,18 @@ def plane(
     up: str = "biology: strata apart",
     axes: Any = None,
 ) -> "Figure":
-    """Methods on the plane of two distances: better is to the left and up.
+    """Draw corrections on the plane of two distances; the upper left is best.
 
     Parameters
     ----------
     names : sequence
-        The methods.
+        Names of the corrections.
     batch, biology : array
-        Distance of the groups that should be fused, and of those that should stay apart, for each method.
+        Distance between groups that should be fused, and between groups that should stay separated, per correction.
     batch_limits, biology_limits : array of shape (2, methods), optional
         Lower and upper limits.
     across, up : str
-        What the axes are.
+        Labels of the axes.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 def panels(titles: Mapping[str, str], corrections: Mapping[str, Sequence[Mapping[str, float]]], *, up: str) -> "Figure":
-    """Figure of every directed pair: distance against degradation, one panel per distance, one color per correction.
+    """Draw distance against degradation for every directed pair, one panel per distance, one color per correction.
 
     Parameters
     ----------
     titles : mapping
-        The distances, each with what is above its panel.
+        Titles of the panels by distance.
     corrections : mapping
-        The corrections, each with its points: the distances by name, and "cddr", "lower" and "upper".
+        Points by correction: the distances by name, and "cddr", "lower" and "upper".
     up : str
-        What the points lie up by.
+        Label of the vertical axis.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The panels, wider than a column.
+        The figure, wider than one column.
 
     Examples
     --------

@@ -26,26 +26,26 @@ def series(
     time: str = "period",
     axes: Any = None,
 ) -> "Figure":
-    """Distance of each window to the reference.
+    """Draw the distance of each window from the reference.
 
     Parameters
     ----------
     periods : sequence
-        The windows, in time.
+        Names of the windows, in order of time.
     distance : array
         Their distances.
     alarm : array of bool, optional
-        Which of them are alarms.
+        Which windows raise an alarm.
     limits : array of shape (2, windows), optional
         Lower and upper limits.
     threshold : array, optional
-        The distance from which on there is an alarm.
+        The distance above which a window raises an alarm.
     rate : float, optional
-        The rate of false alarms.
+        The false alarm rate.
     change : int, optional
-        The window before which the series breaks.
+        The first window after the change point.
     time : str
-        What the periods are.
+        Name of the time factor.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

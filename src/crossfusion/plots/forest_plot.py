@@ -25,22 +25,22 @@ def forest(
     title: str = "",
     axes: Any = None,
 ) -> "Figure":
-    """Values with their intervals, one line each in the order given; filled where the interval leaves out 0.
+    """Draw values with their intervals, one per line; markers are filled if the interval excludes 0.
 
-    Beyond `plots.LINES` values the first ones are drawn.
+    Only the first `plots.LINES` values are drawn.
 
     Parameters
     ----------
     names : sequence
-        What each line is; a tuple of two is a pair.
+        Names of the lines; a tuple of two is a pair.
     values : array
         The values; NaN leaves a line empty.
     lower, upper : array, optional
         Ends of the intervals.
     what : str
-        What the values are.
+        Label of the values.
     title : str
-        What is above the figure.
+        Title of the figure.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

@@ -20,16 +20,16 @@ DARK_SHARE = 0.55  # share of the largest distance from which on numbers are whi
 def matrix(
     labels: Sequence[Hashable], values: FloatArray, *, what: str = "Cross-Fusion Distance", axes: Any = None
 ) -> "Figure":
-    """Distances of all pairs of groups.
+    """Draw the distances between all pairs of groups as a heatmap.
 
     Parameters
     ----------
     labels : sequence
         Names of the groups.
     values : array of shape (groups, groups)
-        Their distances; NaN, for a pair that cannot be compared, is left gray.
+        Their distances; pairs that cannot be compared are NaN and drawn in gray.
     what : str
-        What the values are.
+        Label of the values.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

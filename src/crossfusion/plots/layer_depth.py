@@ -21,16 +21,16 @@ def depth(
     *,
     axes: Any = None,
 ) -> "Figure":
-    """Distances of layers, in the order in which they are called.
+    """Draw distances against the layers of a model, in call order.
 
     Parameters
     ----------
     names : sequence of str
-        The layers.
+        Names of the layers.
     values : mapping
-        Lines by name, a value a layer.
+        Lines by name, with one value per layer.
     limits : mapping, optional
-        Of some of these lines, lower and upper limits, as an array of shape (2, layers).
+        Lower and upper limits of some lines, as arrays of shape (2, layers).
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

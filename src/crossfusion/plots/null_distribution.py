@@ -1,4 +1,4 @@
-"""What chance would do, and what was found."""
+"""The null distribution of a permutation test."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +14,16 @@ MOST_BINS = 40
 
 
 def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = None) -> "Figure":
-    """The statistic of a test among those of rearranged labels.
+    """Draw the statistic of a permutation test within its null distribution.
 
     Parameters
     ----------
     statistic : float
-        Of the groups as they are.
+        The statistic of the observed groups.
     by_chance : array
-        Of each rearrangement.
+        The statistic of each permutation.
     pvalue : float
-        The test's.
+        The p-value of the test.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

@@ -25,22 +25,22 @@ def cloud(
     second: str = "between",
     axes: Any = None,
 ) -> "Figure":
-    """Means of groups on a plane, and if there are some, rows.
+    """Draw the means of groups, and optionally rows, on a plane.
 
     Parameters
     ----------
     labels : sequence
-        The groups.
+        Names of the groups.
     means : array of shape (groups, 2)
-        Where their means are.
+        Coordinates of the means.
     points : array of shape (rows, 2), optional
-        Where rows are.
+        Coordinates of rows.
     codes : array of int, optional
         The group of each of these rows.
     shown : float, optional
-        Share of the variance between the groups that the plane shows.
+        Share of the variance between groups that lies in the plane.
     second : str
-        What the second direction separates: "between" the groups, or else it is one of large variance.
+        "between" if the second direction separates groups; otherwise it is a direction of large variance.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 

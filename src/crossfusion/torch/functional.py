@@ -21,7 +21,7 @@ def cfd(
     unbiased: bool = False,
     eps: float = 0.0,
 ) -> Tensor:
-    r"""Cross-Fusion Distance between the groups of a batch, as a tensor with a gradient.
+    r"""Cross-Fusion Distance between the groups of a batch, as a differentiable tensor.
 
     .. math:: \mathrm{CFD} = \log\Bigl(1 + \frac{B}{W + \varepsilon}\Bigr)
 
@@ -30,29 +30,29 @@ def cfd(
     Parameters
     ----------
     x : tensor of shape (rows, dim)
-        Floating point, on any device. Narrower types than float32 are added up in float32.
+        Floating point, on any device. Types narrower than float32 are accumulated in float32.
     labels : tensor of shape (rows,)
-        The group of each row as a whole number. Rows with a negative label are left out.
+        The group of each row as an integer. Rows with a negative label are left out.
     given : tensor of shape (rows,), optional
         The stratum of each row: groups are compared within strata. Rows with a negative stratum are left out.
     num_groups, num_given : int, optional
-        How many groups and strata there are, numbered from 0. Then nothing is counted, so that
-        :func:`torch.compile` makes one graph. Without it any whole numbers will do.
+        Number of groups and of strata, numbered from 0. If given, nothing has to be counted and
+        :func:`torch.compile` makes one graph. Without them, any integers are accepted.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Take off what B has from sampling alone, about (groups - 1) / rows of W: a fair value for small batches. It may
-        be negative. A group of one row does not show its variance: that of the other rows is taken for it.
+        Subtract the part of B that is due to sampling, about (groups - 1) / rows of W, so that small batches are not
+        biased. The result may be negative. A group with one row borrows the variance of the other rows.
     eps : float
-        A variance that is added to W, in units of `x` squared. With 0, the distance of groups that have no variance
-        within is infinite, with a gradient of 0 (where rounding leaves a trace of variance, very large); any positive
-        value makes it finite, with a gradient that pulls.
+        A variance added to W, in units of `x` squared. With 0, the distance between groups without variance is
+        infinite and its gradient 0 (or very large, if rounding leaves a trace of variance). Any positive value makes
+        it finite, with a useful gradient.
 
     Returns
     -------
     tensor
-        One number, in the type of `x` or float32, whichever is wider. Groups without a row in the batch do not count;
-        fewer than two give 0. A row that is not finite makes it NaN, unless its label is negative.
+        A scalar of the type of `x` or float32, whichever is wider. Groups without rows in the batch are ignored; fewer
+        than two groups give 0. A row with NaN or infinity makes the result NaN, unless its label is negative.
 
     Examples
     --------

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layers(Result):
-    """How far groups are apart in each layer of a model, in the order in which the layers are called.
+    """Distances between groups in each layer of a model, in the order in which the layers are called.
 
     Parameters
     ----------
     names : tuple of str
-        The layers. One that is called again in a pass is there again: "relu", "relu:2".
+        The layers. A layer that is called again in a pass is listed again: "relu", "relu:2".
     dims : tuple of int
         Number of features of each.
     fusions : tuple of Fusion
@@ -29,9 +29,9 @@ class Layers(Result):
     strata : tuple of Fusion, optional
         Distance between the strata given the groups; None without ``given``.
     between, given : str
-        What groups and strata are called.
+        Names of the factors of groups and strata.
     skipped : tuple of str
-        Layers that were found but do not give one vector for each row of every batch.
+        Layers that do not return one vector per row of every batch.
 
     Notes
     -----

@@ -49,32 +49,32 @@ def layerwise_cfd(
     Parameters
     ----------
     model : torch.nn.Module
-        Any model. It runs in evaluation mode and without gradients, and is left as it was.
+        Any model. It runs in evaluation mode without gradients; its state is restored afterwards.
     loader : iterable of batches
-        Such as a ``DataLoader``; batches are tuples, dicts, or whatever the functions below understand.
+        Such as a ``DataLoader``; batches are tuples, dicts, or anything that the functions below accept.
     between : str, int or callable
-        The group of each row: a key or a position of the batches, or a function of a batch. Numbers or strings.
+        The group of each row, as numbers or strings: a key or position in the batches, or a function of a batch.
     given : str, int or callable, optional
         The stratum of each row: groups are compared within strata, and strata within groups.
     units : str, int or callable, optional
-        What is independent, such as the patient of each row: `unbiased` and intervals count these.
+        The unit of each row, such as its patient: `unbiased` and intervals count units.
     inputs : str, int, callable or list of str, optional
-        What the model is called with: the first entry of a tuple if it is left out. A mapping is passed as keywords,
-        a tuple as positions; a list of keys stands for a mapping of these.
+        The input of the model; by default the first entry of a tuple. A mapping is passed as keyword arguments, a tuple
+        as positional arguments; a list of keys stands for a mapping of these.
     layers : str or list of str, optional
         Names of layers as in ``model.named_modules()``, or patterns such as ``"blocks.*"``, where a star is one step of
-        the path. All layers that have none inside, if left out.
+        the path. By default all layers without children.
     pool : {"mean", "flatten"} or callable
-        How an activation becomes one vector per row: (rows, channels, height, width) is averaged over places,
-        (rows, tokens, features) over tokens; or it is laid out flat; or what a function of the tensor gives.
+        How an activation becomes one vector per row: (rows, channels, height, width) is averaged over positions,
+        (rows, tokens, features) over tokens; or it is flattened; or a function of the tensor is applied.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     level : float, optional
-        Confidence level of the intervals to give with the distances; needs `units`.
+        Confidence level of intervals for the distances; needs `units`.
     nan : {"raise", "drop"}
-        What to do about vectors with NaN or infinite values.
+        How to handle vectors with NaN or infinite values.
     progress : callable, optional
-        Told the number of rows after each batch.
+        Called with the number of rows after each batch.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def layerwise_cfd(
 
     Notes
     -----
-    Activations become moments as soon as they are there, so memory grows with layers × groups × features and not with
-    the rows. Of a layer that gives a tuple or a dict the first tensor counts. A layer that is called several times in
-    a pass is several layers.
+    Activations are reduced to moments at once, so memory grows with layers × groups × features, not with rows. If a
+    layer returns a tuple or a dict, its first tensor counts. A layer that is called several times in a pass counts as
+    several layers.
 
     Examples
     --------

@@ -29,10 +29,10 @@ STAGES = ("train", "val")
 
 
 class CrossFusionCallback(Callback):  # type: ignore[misc]
-    """Logs the Cross-Fusion Distance between domains of named layers at the end of each epoch.
+    """Log the Cross-Fusion Distance between domains in chosen layers at the end of each epoch.
 
     The values are ``val_cfd/<layer>`` and ``train_cfd/<layer>``, in ``trainer.callback_metrics`` and in every logger.
-    Under several processes they are those of all rows together.
+    With several processes they are computed from the rows of all processes.
 
     Parameters
     ----------
@@ -40,26 +40,26 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         Names of layers as in ``module.named_modules()``, or patterns such as ``"encoder.blocks.*"``, where a star is
         one step of the path.
     between : str, int or callable
-        The group of each row as a whole number: a key or a position of the batches, or a function of a batch.
+        The group of each row as an integer: a key or position in the batches, or a function of a batch.
     num_groups : int
-        How many groups there are, numbered from 0.
+        Number of groups, numbered from 0.
     given : str, int or callable, optional
-        The stratum of each row, in the same ways: groups are compared within strata.
+        The stratum of each row, given in the same way: groups are compared within strata.
     num_given : int, optional
-        How many strata there are, numbered from 0.
+        Number of strata, numbered from 0.
     stages : str or list of str
-        "val", "train", or both. Activations of training are those of the model as it changes.
+        "val", "train", or both. Training activations come from the model while it changes.
     pool : {"mean", "flatten"} or callable
         How an activation becomes one vector per row; see :func:`crossfusion.torch.layerwise_cfd`.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
+        Subtract the part of the distance that is due to sampling; see :func:`crossfusion.torch.cfd`.
 
     Notes
     -----
-    Of a layer that is called several times for a batch each call is a value of its own: "relu", "relu:2".
-    What a trainer does before training, to find errors in validation, is not logged.
+    If a layer is called several times for a batch, each call is logged separately: "relu", "relu:2". The sanity check
+    of validation before training is not logged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A loss that pulls groups together, or apart."""
+"""A loss that fuses or separates groups."""
 
 from typing import Any
 
@@ -18,47 +18,48 @@ MODES = ("fuse", "separate")
 class CrossFusionLoss(nn.Module):
     r"""Cross-Fusion Distance as a loss: fuse domains given the class, or separate classes.
 
-    Called with a batch and the factors by their names: ``loss(x, domain=domain, label=label)``.
+    Call it with a batch and the factors by name: ``loss(x, domain=domain, label=label)``.
 
     Parameters
     ----------
     between : str
         The factor whose groups are compared.
     given : str, optional
-        The factor within whose strata they are compared: ``CrossFusionLoss("domain", given="label")`` fuses domains
-        without fusing the classes that they have in unlike shares.
+        The factor to adjust for: ``CrossFusionLoss("domain", given="label")`` fuses domains without fusing classes that
+        domains hold in different shares.
     mode : {"fuse", "separate"}
-        The loss is CFD, which is 0 where the means are equal; or the score CFS = exp(-CFD), the share of the variance
-        that lies within groups: from 1 where they are fused to 0 where they are apart, so it has an end.
+        "fuse" minimizes CFD, which is 0 if the means are equal. "separate" minimizes the score CFS = exp(-CFD), the
+        share of the variance within groups, which is bounded: 1 if groups are fused, 0 if they are separated.
     num_groups, num_given : int, optional
-        How many groups and strata there are, numbered from 0. Needed for `memory`, for several processes, and for
+        Number of groups and of strata, numbered from 0. Needed for `memory`, for several processes, and for
         :func:`torch.compile` to make one graph.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Take off what the distance has from sampling alone; see :func:`crossfusion.torch.cfd`.
+        Subtract the part of the distance that is due to sampling; see :func:`crossfusion.torch.cfd`.
     eps : float
-        A variance that is added to that within the groups, in units of `x` squared. It bounds the gradient where groups
-        have none, and should be far below what they have: a loss that notices it can fall by shrinking `x`.
+        A variance added to the variance within groups, in units of `x` squared. It bounds the gradient if groups have
+        no variance. Keep it far below the variance of the groups: otherwise shrinking `x` lowers the loss.
     memory : float
-        Share of the weight of past batches that is left after each further one, from 0 (none is remembered) up to, but
-        not including, 1. Rows count as 1 / (1 - memory) times as many.
+        Share of the weight of past batches that remains after each batch, from 0 (no memory) to below 1. The effective
+        number of rows is 1 / (1 - memory) times that of a batch.
     sync : bool
-        Whether rows of all processes of ``torch.distributed`` make one batch.
+        Whether the rows of all processes of ``torch.distributed`` form one batch.
 
     Notes
     -----
-    *Memory.* The moments (count, mean, sum of squares) of each group are kept, in the state of the module, and merged
-    with those of the batch. Past rows have no gradient. That of the batch is multiplied by all rows over its own, as if
-    past rows moved like these, so that `memory` changes the bias of the loss but not its strength. Means of the past
-    lag behind: keep 1 / (1 - memory) batches short against the time in which the network changes.
+    *Memory.* The moments (count, mean, sum of squares) of each group are kept in the state of the module and merged
+    with those of the batch. Past rows have no gradient. The gradient of the batch is multiplied by the number of all
+    rows over its own, as if past rows moved in the same way, so `memory` changes the bias of the loss but not its
+    strength. Past means lag behind: keep 1 / (1 - memory) batches short compared with the time in which the network
+    changes.
 
-    *Several processes.* Moments are added up over processes, with their gradient. Each process has the loss of the
-    whole batch, and the average of gradients over processes, which DistributedDataParallel makes, is the gradient of
-    the whole batch. Who does without it averages the gradients, and does not add them up. All processes have to call
-    the loss, and backward; one may have no rows.
+    *Several processes.* Moments and their gradients are summed over processes. Each process returns the loss of the
+    whole batch, and the mean of gradients over processes, as DistributedDataParallel computes it, is the gradient of
+    the whole batch. Without DistributedDataParallel, average the gradients; do not sum them. All processes must call
+    the loss and backward; a process may have no rows.
 
-    *Evaluation.* After ``eval()`` the loss is that of the rows at hand: nothing is remembered, and no process waits.
+    *Evaluation.* After ``eval()`` the loss uses only the rows passed in: nothing is remembered, and no process waits.
 
     Examples
     --------

@@ -21,34 +21,34 @@ MERGE_REMEDY = "merge metrics of the same groups, strata and features"
 
 
 class CrossFusionDistance(Metric):  # type: ignore[misc]
-    r"""Cross-Fusion Distance between the groups of all batches, and of all processes.
+    r"""Cross-Fusion Distance between groups, accumulated over all batches and processes.
 
     The state is one tensor of groups × (dim + 2) numbers, with strata as a first axis: count, centered sum of squares
-    and mean of each cell. It adds up exactly, so neither the cut into batches nor the number of processes changes the
-    result.
+    and mean of each cell. It adds up exactly, so neither the split into batches nor the number of processes changes
+    the result.
 
     Parameters
     ----------
     num_groups : int
-        How many groups there are, numbered from 0.
+        Number of groups, numbered from 0.
     dim : int
         Number of features.
     num_given : int, optional
-        How many strata there are, numbered from 0: groups are compared within them, and `update` takes `given`. With 0
-        `given` may be passed and is not used, for a collection that holds metrics of both kinds.
+        Number of strata, numbered from 0: groups are compared within strata, and `update` takes `given`. With 0,
+        `given` is accepted and ignored, for collections that hold metrics of both kinds.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Take off what sampling alone puts between the groups; see :func:`crossfusion.torch.cfd`.
+        Subtract the part of the distance that is due to sampling; see :func:`crossfusion.torch.cfd`.
     eps : float
-        A variance that is added to that within the groups; see :func:`crossfusion.torch.cfd`.
+        A variance added to the variance within groups; see :func:`crossfusion.torch.cfd`.
     **kwargs : Any
-        What every metric takes, such as ``process_group`` and ``sync_on_compute``.
+        Arguments of every metric, such as ``process_group`` and ``sync_on_compute``.
 
     Notes
     -----
     The state is float64 whatever the type of the rows. On devices without float64 call ``set_dtype(torch.float32)``
-    before the metric moves there. Narrower types are not taken: they stop counting at a few thousand rows.
+    before the metric moves there. Narrower types are not used: they cannot count beyond a few thousand rows.
 
     As with other metrics, ``persistent(True)`` puts the state into ``state_dict()``, and a value of ``forward`` has a
     gradient.
@@ -93,16 +93,16 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         self.add_state("moments", torch.zeros(*shape, dim + 2, dtype=torch.float64), dist_reduce_fx=add_packed)
 
     def update(self, x: Tensor, labels: Tensor, given: Tensor | None = None) -> None:
-        """Take in a batch.
+        """Add a batch.
 
         Parameters
         ----------
         x : tensor of shape (rows, dim)
             Floating point.
         labels : tensor of shape (rows,)
-            The group of each row as a whole number. Rows with a negative label are left out.
+            The group of each row as an integer. Rows with a negative label are left out.
         given : tensor of shape (rows,), optional
-            The stratum of each row, where `num_given` says how many there are.
+            The stratum of each row, if `num_given` is positive.
         """
         self._check_given(given)
         check_rows(x)
@@ -134,17 +134,17 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
             )
 
     def compute(self) -> Tensor:
-        """Distance of all rows seen, by all processes.
+        """Return the distance over all rows seen by all processes.
 
         Returns
         -------
         tensor
-            One number. Groups without a row do not count; fewer than two give 0.
+            A scalar. Groups without rows are ignored; fewer than two groups give 0.
         """
         return compute_distance(unpack(self.moments), self.num_given or 1, self.weights, self.unbiased, self.eps)
 
     def merge_state(self, incoming_state: "dict[str, Any] | CrossFusionDistance") -> None:
-        """Add what another metric has seen.
+        """Add the state of another metric.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         Parameters
         ----------
         val : tensor or sequence of tensors, optional
-            Values of `forward` or `compute`; what `compute` gives if they are left out.
+            Values of `forward` or `compute`; by default the value of `compute`.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
 

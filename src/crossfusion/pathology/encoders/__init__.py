@@ -25,7 +25,7 @@ def encoder(
     batch: int = 32,
     pretrained: bool = True,
 ) -> Encoder:
-    """An encoder by name.
+    """Create an encoder by name.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def encoder(
         weights). From the Hugging Face hub: ``virchow``, ``virchow2`` (2560: class token beside the mean of the
         patches' tokens), ``uni`` (1024), any ``timm:NAME``. From a folder with config.json and the weights:
         ``virchow:DIR``, ``virchow2:DIR``, ``uni:DIR``, or ``folder:DIR`` for any other model of timm.
-        ``onnx:FILE@VALUES``, where VALUES are the numbers that the network takes: ``imagenet``, ``0..1``, ``-1..1`` or
+        ``onnx:FILE@VALUES``, where VALUES is the range of the network's input: ``imagenet``, ``0..1``, ``-1..1`` or
         ``0..255``.
     device : str
         ``auto`` (cuda, else mps, else cpu), ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
     precision : {"auto", "float32", "float16", "bfloat16"}
-        Of the layers that bear less than float32; ``auto`` is float16 on cuda and float32 elsewhere.
+        Precision of layers that tolerate less than float32; ``auto`` is float16 on cuda and float32 elsewhere.
     batch : int
-        Images that go through the network at once when the encoder is called.
+        Number of images per forward pass.
     pretrained : bool
-        False leaves a model of ``timm:NAME`` without its weights, so that nothing is fetched: its layers are random.
+        If False, a model ``timm:NAME`` keeps random weights, so that nothing is downloaded.
 
     Returns
     -------

@@ -16,24 +16,24 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Encoder:
-    """A function from RGB images to vectors.
+    """A function from RGB images to embeddings.
 
     Parameters
     ----------
     name : str
-        As it was asked for.
+        Its name.
     dim : int
-        Features of a vector.
+        Number of features.
     size : tuple of int
         Width and height in pixels that the network sees.
     prepare : callable
-        From an image (uint8, any size) to what the network takes, 3 × height × width of float32. Runs on many threads.
+        Maps an image (uint8, any size) to the network's input, 3 × height × width of float32. Runs on several threads.
     forward : callable
-        From prepared images, n × 3 × height × width, to n × dim of float32.
+        Maps prepared images, n × 3 × height × width, to n × dim of float32.
     tag : str
-        What tells this encoder from others of the same name: a digest of its weights, its precision.
+        Distinguishes encoders of the same name: a digest of the weights, and the precision.
     batch : int
-        How many images go through the network at once, when it is called.
+        Number of images per forward pass.
 
     Examples
     --------
@@ -58,23 +58,23 @@ class Encoder:
     batch: int = 32
 
     def __call__(self, images: Iterable[Any]) -> Array:
-        """Vectors of images, n × dim."""
+        """Encode images; returns n × dim."""
         ready = [self.prepare(as_image(image, f"images[{k}]")) for k, image in enumerate(images)]
         found = [self.encode(np.stack(ready[k : k + self.batch])) for k in range(0, len(ready), self.batch)]
         return np.concatenate([np.empty((0, self.dim), np.float32), *found])
 
     def encode(self, batch: Array) -> Array:
-        """Vectors of prepared images, checked.
+        """Encode prepared images, and check the shape of the result.
 
         Parameters
         ----------
         batch : array of float32
-            What ``prepare`` gave, stacked.
+            Stacked results of ``prepare``.
 
         Returns
         -------
         array of float32
-            A row an image.
+            One row per image.
         """
         found = np.asarray(self.forward(batch), np.float32)
         if found.shape != (len(batch), self.dim):

@@ -60,7 +60,7 @@ class Message:
 
     def _say(self, subject: Argument | str | None, problem: str, remedy: str) -> None:
         if not problem:
-            raise TypeError(f"{type(self).__name__} needs a problem: say what is wrong with {subject}")
+            raise TypeError(f"{type(self).__name__} needs a problem: say what is wrong")
         first: tuple[Part, ...] = (subject,) if isinstance(subject, Argument) else parse_marks(subject or "")
         self._parts = first, parse_marks(problem), parse_marks(remedy)
 

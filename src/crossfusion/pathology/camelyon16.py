@@ -90,7 +90,11 @@ def _find_files(data: str, endings: Sequence[str], what: str | None = None) -> d
                         paths.show_path(first), f"and {paths.show_path(path)} are of one slide", "keep one of them"
                     )
     if what and not found:
-        raise FileError(paths.show_path(data), f"has no {what} called normal_001.tif, tumor_001.tif and so on below it")
+        raise FileError(
+            paths.show_path(data),
+            f"has no {what} called normal_001.tif, tumor_001.tif and so on below it",
+            "check the path",
+        )
     return dict(sorted(found.items()))
 
 

@@ -157,7 +157,9 @@ def _stat_file(name: str) -> tuple[int, int]:
     try:
         found = os.stat(name)
     except OSError as problem:
-        raise FileError(name, f"cannot be read: {problem.strerror or problem}") from problem
+        raise FileError(
+            name, f"cannot be read ({problem.strerror or problem})", "check the path and the rights to read it"
+        ) from problem
     return found.st_size, found.st_mtime_ns
 
 

@@ -62,7 +62,9 @@ def digest_file(path: Path) -> str:
             piece for file in (path, beside) if file == path or file.exists() for piece in _read_chunks(file)
         )
     except OSError as problem:
-        raise FileError(path, f"cannot be read: {problem.strerror or problem}") from problem
+        raise FileError(
+            path, f"cannot be read ({problem.strerror or problem})", "check the path and the rights to read it"
+        ) from problem
 
 
 def _read_chunks(path: Path) -> Iterator[bytes]:

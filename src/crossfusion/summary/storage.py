@@ -106,7 +106,10 @@ def _read_schema(path: str | os.PathLike[str]) -> "pa.Schema":
 
     if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for ever
         raise FileError(path, "is not a plain file, as a summary is", "check the path")
-    with _explain_errors(path, "is not a readable Parquet file"), open(path, "rb") as file:
+    with (
+        _explain_errors(path, "is not a readable Parquet file", "check the file, or write it again"),
+        open(path, "rb") as file,
+    ):
         return pq.read_schema(file)
 
 
@@ -121,7 +124,7 @@ def _explain_errors(path: str | os.PathLike[str], trouble: str, remedy: str = ""
         raise FileError(path, "does not exist", "check the path") from problem
     except Exception as problem:
         if ran_short(problem):
-            raise FileError(path, f"{RAN_SHORT} ({first_line(problem)})") from problem
+            raise FileError(path, f"{RAN_SHORT} ({first_line(problem)})", "free some, or check the file") from problem
         raise FileError(path, f"{trouble} ({first_line(problem)})", remedy) from problem
 
 

@@ -43,7 +43,10 @@ def _read_chunks(batches: Batches, by: Sequence[str], columns: Sequence[str], na
     try:
         yield from rechunk(_read_batches(batches, by, columns, name), name)
     except list_stream_errors() as problem:
-        raise InputError(problem=f"{name} cannot be read ({first_line(problem)})") from problem
+        raise InputError(
+            problem=f"{name} cannot be read ({first_line(problem)})",
+            remedy="fix the query or the table, and pass it again",
+        ) from problem
 
 
 def _read_batches(batches: Batches, by: Sequence[str], columns: Sequence[str], name: str) -> Iterator[Chunk]:
@@ -185,7 +188,9 @@ def _open_lazy_frame(frame: Any) -> Stream:
     try:
         schema = pa.table(polars.DataFrame(schema=frame.collect_schema())).schema
     except list_stream_errors() as problem:
-        raise InputError(problem=f"the lazy frame cannot be run ({first_line(problem)})") from problem
+        raise InputError(
+            problem=f"the lazy frame cannot be run ({first_line(problem)})", remedy="fix its query, or collect it first"
+        ) from problem
     return Stream(schema, partial(_collect_batches, frame, schema))
 
 
@@ -227,7 +232,8 @@ def _import_reader(source: Any) -> "pa.RecordBatchReader":
         return pa.RecordBatchReader.from_stream(source)
     except (pa.ArrowException, OSError, RuntimeError, TypeError, ValueError) as problem:
         raise InputError(
-            problem=f"{type(source).__name__} cannot be read as a table ({first_line(problem)})"
+            problem=f"{type(source).__name__} cannot be read as a table ({first_line(problem)})",
+            remedy="pass a pandas, Polars or PyArrow table",
         ) from problem
 
 

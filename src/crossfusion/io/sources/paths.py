@@ -208,9 +208,12 @@ def translate_errors(path: str, trouble: str = "cannot be read") -> Iterator[Non
         found = "cannot be reached or does not exist" if is_remote(path) else "does not exist"
         raise FileError(show_path(path), found, "check the path") from problem
     except Exception as problem:
-        found = "cannot be read" if is_remote(path) else trouble  # the way may be damaged, and not the file
-        found = RAN_SHORT if ran_short(problem) else found
-        raise FileError(show_path(path), f"{found} ({describe_error(problem)})") from problem
+        found, remedy = trouble, "check the file, or write it again"
+        if is_remote(path):  # the way may be damaged, and not the file
+            found, remedy = "cannot be read", "check the connection and the file"
+        if ran_short(problem):
+            found, remedy = RAN_SHORT, "free some, or check the file"
+        raise FileError(show_path(path), f"{found} ({describe_error(problem)})", remedy) from problem
 
 
 def describe_error(problem: BaseException) -> str:

@@ -191,7 +191,7 @@ def test_two_do_not_make_the_same_output_at_once(tiles, tmp_path, refuses):
     tried = []
 
     def again(done):
-        with refuses("another process makes the same output", cf.FileError):
+        with refuses("another process that makes the same output", cf.FileError):
             embed(tiles, tmp_path / "out.parquet", encoder=colour(), batch=4)
         tried.append(done)
 
@@ -270,7 +270,7 @@ def test_command_refuses_in_one_line(manifest, tmp_path):
 
 
 def test_references_of_the_command(tiles, tmp_path, refuses):
-    with refuses("--reference goes with"):
+    with refuses("reference goes with"):
         choose_normalizer("none", "a.png", tiles, "cpu")
     with refuses("does not exist", cf.FileError):
         choose_normalizer("macenko", "a.png", tiles, "cpu")

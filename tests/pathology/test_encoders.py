@@ -280,16 +280,16 @@ def test_less_precision_is_near_and_told():
 def test_devices(refuses, monkeypatch):
     assert devices.choose_device("cpu") == "cpu"
     for device in ("gpu", "cpu:1", "cuda:x", ""):
-        with refuses(f"device='{device}' is none"):
+        with refuses(f"device='{device}' is not a known device"):
             encoder("random", device=device)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with refuses("device='cuda' is not there"):
+    with refuses("device='cuda' is not available"):
         encoder("random", device="cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert devices.choose_device("auto") == "cuda"
     assert devices.choose_precision("auto", "cuda:1") == "float16"
-    with refuses("device='cuda:2' is not there"):
+    with refuses("device='cuda:2' is not available"):
         devices.choose_device("cuda:2")
     with refuses("needs an accelerator"):
         encoder("random", device="cpu", precision="float16")

@@ -221,9 +221,9 @@ def test_networks_that_cannot_serve_are_refused(files, refuses, tmp_path):
         normalizer(f"torchscript:{tmp_path / 'text.onnx'}@0..1")
     with refuses("use a network that keeps both"):
         normalizer(f"torchscript:{files / 'half.pt'}@0..1")(stained(1))
-    with refuses("device='tpu' is none"):
+    with refuses("device='tpu' is not a known device"):
         normalizer(f"torchscript:{files / 'half.pt'}@0..1", device="tpu")
-    with refuses("device='tpu' is none"):
+    with refuses("device='tpu' is not a known device"):
         normalizer(f"onnx:{files / 'channels.onnx'}@0..1", device="tpu")
 
 

@@ -105,14 +105,14 @@ def parse_named_files(entries: Sequence[str]) -> dict[str, str]:
 def plot_option(what: str) -> Decorator:
     """Option of a figure; its ending, and whether it can be drawn, are checked before any work."""
 
-    def checked(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    def check(_context: Any, _parameter: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
             saving.check_ending(path)
             style.load_matplotlib()
         return path
 
     return click.option(
-        "--plot", type=PATH, callback=checked, metavar="FILE", help=f"Also draw {what}: .png, .svg or .pdf."
+        "--plot", type=PATH, callback=check, metavar="FILE", help=f"Also draw {what}: .png, .svg or .pdf."
     )
 
 

@@ -170,7 +170,7 @@ def _round_values(values: FloatArray) -> list[Any]:
 
 
 def _convert_test(tested: TestOutcome) -> dict[str, Any]:
-    """The outcome of a test; the rearrangements in the units of the distance, plug-in, which grows with F."""
+    """The outcome of a test; the permutations in the units of the plug-in distance, which grows with F."""
     test = tested.result
     finite = 0 < test.distance < np.inf
     freedom = test.statistic / np.expm1(test.distance) if finite else np.nan

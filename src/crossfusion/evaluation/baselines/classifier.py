@@ -1,4 +1,4 @@
-"""How well a linear classifier tells two clouds apart."""
+"""How well a linear classifier tells two groups apart."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from crossfusion._base import InputError, as_row_pair, check_seed, check_whole, 
 
 
 def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
-    r"""Proxy A-distance: what a cross-validated linear classifier makes of the clouds.
+    r"""Proxy A-distance: how well a cross-validated linear classifier separates the groups.
 
     .. math:: 2\,(1 - 2\,\mathrm{err})
 
@@ -24,13 +24,14 @@ def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
     Returns
     -------
     float
-        2 if the clouds are told apart without error, about 0 if not at all; small negative values are expected.
+        2 if the groups are classified without error, about 0 if they cannot be distinguished; small negative values are
+        expected.
 
     Notes
     -----
-    The classifier is a standardized logistic regression; its error is averaged over both clouds alike, so imbalance
-    does not pass for separation. Costs `folds` fits, each linear in rows and features. Saturates: clouds that are told
-    apart without error are all at distance 2. Blind, as a linear rule is, to clouds of equal mean and different shape.
+    The classifier is a standardized logistic regression; both groups have the same weight in its error, so imbalance
+    does not look like separation. Costs `folds` fits, each linear in rows and features. Saturates at 2 once the groups
+    are classified without error. Blind, like any linear rule, to differences in shape between groups of equal mean.
 
     References
     ----------

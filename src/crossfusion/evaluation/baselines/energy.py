@@ -10,7 +10,7 @@ from crossfusion.evaluation.baselines.pair_distances import ROUNDING, map_pairs
 
 
 def energy(a: Any, b: Any) -> float:
-    r"""Energy distance, the root of its square.
+    r"""Energy distance (the square root).
 
     .. math:: \bigl(2\,E\lVert X-Y\rVert - E\lVert X-X'\rVert - E\lVert Y-Y'\rVert\bigr)^{1/2}
 
@@ -22,13 +22,13 @@ def energy(a: Any, b: Any) -> float:
     Returns
     -------
     float
-        The root; its square is what other libraries call the energy distance of two samples.
+        The square root; other libraries call its square the energy distance of two samples.
 
     Notes
     -----
     O((n_a + n_b)² d), in memory linear in the rows. It is zero only for equal distributions, so blind to nothing in
-    principle; in many dimensions a shift outweighs every difference in shape. Its square grows with the scale of the
-    features, and two samples of the same cloud are at a distance of about n^(-1/2) times the root of that scale.
+    principle; in high dimensions a shift outweighs any difference in shape. Its square grows with the scale of the
+    features, and two samples of the same distribution are at a distance of about n^(-1/2) times the root of that scale.
 
     References
     ----------

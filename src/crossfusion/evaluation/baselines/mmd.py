@@ -11,7 +11,7 @@ from crossfusion.evaluation.baselines.pair_distances import ROUNDING, map_pairs
 
 
 def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
-    r"""Maximum mean discrepancy, the root of its biased square.
+    r"""Maximum mean discrepancy (the square root of the biased estimate).
 
     .. math:: \Bigl(\frac1{n_A^2}\sum_{ij} k(a_i,a_j) + \frac1{n_B^2}\sum_{ij} k(b_i,b_j)
               - \frac2{n_A n_B}\sum_{ij} k(a_i,b_j)\Bigr)^{1/2}, \qquad k(x,y) = e^{-\lVert x-y\rVert^2/2h^2}
@@ -21,17 +21,18 @@ def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     a, b : array of shape (rows, dim)
         The two groups of rows.
     bandwidth : float, optional
-        The kernel's h; by default the median of the distances between all pairs of pooled rows, exact.
+        The kernel's h; by default the exact median of the distances between all pairs of pooled rows.
 
     Returns
     -------
     float
-        The root, between 0 and √2; two samples of the same cloud are at about √((1 - E k)(1/n_A + 1/n_B)).
+        The square root, between 0 and √2; two samples of the same distribution are at about √((1 - E k)(1/n_A +
+        1/n_B)).
 
     Notes
     -----
-    O((n_a + n_b)² d), twice without a `bandwidth`, in memory linear in the rows. Saturates once the clouds are several
-    bandwidths apart; blind to structure much finer or much coarser than h, and in many dimensions, where all distances
+    O((n_a + n_b)² d), twice without a `bandwidth`, in memory linear in the rows. Saturates once the groups are several
+    bandwidths apart. Blind to structure much finer or much coarser than h, and in high dimensions, where all distances
     are about h, to most differences other than a shift.
 
     References
@@ -43,11 +44,11 @@ def mmd(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     between, within_a, within_b = _sum_kernel(a, b, bandwidth)
     mean_a, mean_b = ((len(rows) + 2 * part) / len(rows) ** 2 for rows, part in ((a, within_a), (b, within_b)))
     square = mean_a + mean_b - 2 * between / (len(a) * len(b))
-    return math.sqrt(square) if square > ROUNDING else 0.0  # equal clouds: what is left is rounding, of either sign
+    return math.sqrt(square) if square > ROUNDING else 0.0  # equal groups: what is left is rounding, of either sign
 
 
 def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
-    r"""Squared maximum mean discrepancy without bias; small negative values are expected.
+    r"""Unbiased estimate of the squared maximum mean discrepancy; small negative values are expected.
 
     .. math:: \frac1{n_A(n_A-1)}\sum_{i\ne j} k(a_i,a_j) + \frac1{n_B(n_B-1)}\sum_{i\ne j} k(b_i,b_j)
               - \frac2{n_A n_B}\sum_{ij} k(a_i,b_j)
@@ -62,11 +63,11 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     Returns
     -------
     float
-        The square, whose mean is 0 over samples of the same cloud.
+        The squared discrepancy; its expectation is 0 for samples of the same distribution.
 
     Notes
     -----
-    O((n_a + n_b)² d) in linear memory, and blind to the same as ``mmd``.
+    O((n_a + n_b)² d) in linear memory. Blind to the same differences as ``mmd``.
 
     References
     ----------
@@ -84,7 +85,7 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
 
 
 def _sum_kernel(a: FloatArray, b: FloatArray, bandwidth: float | None) -> tuple[float, ...]:
-    """Sums of the kernel over the pairs between the clouds and the pairs i < j within each."""
+    """Sums of the kernel over the pairs between the groups and the pairs i < j within each."""
     if bandwidth is None:
         bandwidth = _choose_bandwidth(a, b)
     check_positive(bandwidth, "bandwidth")

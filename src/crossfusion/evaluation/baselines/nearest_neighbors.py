@@ -1,4 +1,4 @@
-"""Distances made of nearest neighbors: the worst of them, and their average."""
+"""Distances based on nearest neighbors: the largest (Hausdorff) and the average (Chamfer)."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ LEAST_PARALLEL_PAIRS = 2**22  # pairs from which more threads are worth their st
 
 
 def hausdorff(a: Any, b: Any) -> float:
-    r"""Hausdorff distance: how far the loneliest row of either cloud is from the other cloud.
+    r"""Hausdorff distance: the largest distance from a row of one group to the other group.
 
     .. math:: \max\Bigl(\max_i \min_j \lVert a_i-b_j\rVert,\; \max_j \min_i \lVert a_i-b_j\rVert\Bigr)
 
@@ -36,8 +36,8 @@ def hausdorff(a: Any, b: Any) -> float:
 
     Notes
     -----
-    O(n_a n_b d) at worst. Mostly far less: a row is let go as soon as one row of the other cloud is closer to it than
-    the largest nearest distance known so far. One outlier decides alone: blind to everything else.
+    O(n_a n_b d) at worst, usually far less: a row is discarded as soon as a row of the other group is closer to it than
+    the largest nearest distance found so far. A single outlier determines it: blind to everything else.
 
     References
     ----------
@@ -87,7 +87,7 @@ def _visit(squares: SquaredDistances, left: IndexArray, right: IndexArray, neare
 
 
 def chamfer(a: Any, b: Any) -> float:
-    r"""Chamfer distance: how far a row is from the other cloud, on average.
+    r"""Chamfer distance: the mean distance from a row to the other group.
 
     .. math:: \frac12\Bigl(\frac1{n_A}\sum_i \min_j \lVert a_i-b_j\rVert
               + \frac1{n_B}\sum_j \min_i \lVert a_i-b_j\rVert\Bigr)
@@ -104,9 +104,9 @@ def chamfer(a: Any, b: Any) -> float:
 
     Notes
     -----
-    O(n_a n_b d), in memory linear in the rows; one pass serves both directions. Blind to how many rows there are where:
-    a cloud and any subset that keeps its outline are close. In many dimensions two samples of the same cloud are far
-    apart, and less so the more rows there are.
+    O(n_a n_b d), in memory linear in the rows; one pass serves both directions. Blind to density:
+    a group and any subset that keeps its outline are close. In many dimensions two samples of the same distribution are
+    far apart, and less so the more rows there are.
 
     References
     ----------

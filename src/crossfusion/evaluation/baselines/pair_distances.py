@@ -24,7 +24,7 @@ Block = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class SquaredDistances:
-    """Squared distances between the rows of two clouds, any block of them.
+    """Squared distances between the rows of two groups, any block of them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class SquaredDistances:
         return cls(a, b, left, right, left[:, -2], right[:, -1])
 
     def flip(self) -> "SquaredDistances":
-        """The same with the clouds exchanged."""
+        """The same with the groups exchanged."""
         return SquaredDistances(self.b, self.a, self.right, self.left, self.norm_b, self.norm_a)
 
     def multiply(self, rows: Any, columns: Any, out: FloatArray | None = None) -> FloatArray:
@@ -87,7 +87,7 @@ def _recompute(squares: FloatArray, a: FloatArray, b: FloatArray, pairs: Any) ->
 
 
 def compute_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Squared distances between all rows of two clouds, as one matrix."""
+    """Squared distances between all rows of two groups, as one matrix."""
     whole = np.empty((len(a), len(b)))
 
     def keep(squares: FloatArray, rows: slice, columns: slice) -> None:
@@ -98,7 +98,7 @@ def compute_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def map_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b: FloatArray) -> list[Any]:
-    """Results of ``work(squares, rows, columns)`` for blocks that cover all pairs of a row of each cloud.
+    """Results of ``work(squares, rows, columns)`` for blocks that cover all pairs of a row of each group.
 
     `squares` may be overwritten, and does not outlive the call.
     """
@@ -111,9 +111,9 @@ def map_blocks(work: Callable[[FloatArray, slice, slice], Any], a: FloatArray, b
 
 
 def map_pairs(work: Callable[[FloatArray], Any], a: FloatArray, b: FloatArray) -> tuple[list[Any], ...]:
-    """Results of ``work(squares)`` for parts of all pairs between the clouds, within `a` and within `b`.
+    """Results of ``work(squares)`` for parts of all pairs between the groups, within `a` and within `b`.
 
-    Within a cloud each pair counts once, and no row pairs with itself. `squares` may be overwritten, and does not
+    Within a group each pair counts once, and no row pairs with itself. `squares` may be overwritten, and does not
     outlive the call.
     """
     between = map_blocks(lambda squares, *_: work(squares), a, b)

@@ -35,7 +35,7 @@ class Solution:
 
 
 def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, max_iterations: int = 1000) -> float:
-    r"""Transport cost of the entropic plan, as a root.
+    r"""Square root of the transport cost of the entropic plan.
 
     .. math:: \langle\pi_\varepsilon, C\rangle^{1/2},\qquad
               \pi_\varepsilon = \arg\min_{\pi\in\Pi(A,B)}\ \langle\pi, C\rangle
@@ -55,15 +55,14 @@ def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, m
     Returns
     -------
     float
-        The root of the cost.
+        The square root of the cost.
 
     Notes
     -----
-    Memory and time of one step are quadratic in rows; some twenty to fifty steps are usual, hardly more for a small
-    epsilon. What the plan's marginals lack within the tolerance is sent too, in proportion to what is lacking on either
-    side, so that the cost is that of a whole plan, and no row is left out for being far away. The entropy blurs: the
-    value is at least that of ``wasserstein``, also for two equal clouds, where it is not zero (``sinkhorn_divergence``
-    is). Blind to what ``wasserstein`` is blind to.
+    Memory and time of a step are quadratic in rows; 20 to 50 steps are usual, also for small epsilon. Mass that the
+    marginals lack within the tolerance is added in proportion to the deficits, so the cost is that of a complete plan
+    and distant rows are not left out. The entropy blurs the plan: the value is at least that of ``wasserstein``, and
+    not zero for equal groups (``sinkhorn_divergence`` is). Blind to the same differences as ``wasserstein``.
 
     References
     ----------
@@ -81,7 +80,7 @@ def sinkhorn(a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-2, m
 def sinkhorn_divergence(
     a: Any, b: Any, *, epsilon: float = 0.1, tolerance: float = 1e-3, max_iterations: int = 1000
 ) -> float:
-    r"""Debiased entropic transport, as a root.
+    r"""Square root of the debiased entropic transport cost.
 
     .. math:: S_\varepsilon = \mathrm{OT}_\varepsilon(A,B)
               - \tfrac12\mathrm{OT}_\varepsilon(A,A) - \tfrac12\mathrm{OT}_\varepsilon(B,B)
@@ -100,13 +99,13 @@ def sinkhorn_divergence(
     Returns
     -------
     float
-        The root of the divergence. A divergence below zero, which only an error within the tolerance can cause, gives
-        minus the root of its size.
+        The square root of the divergence. If errors within the tolerance make the divergence negative, minus the square
+        root of its absolute value.
 
     Notes
     -----
-    Three problems of ``sinkhorn``. Zero for equal clouds; between the Wasserstein distance (small epsilon) and the
-    distance of the means (large epsilon), so epsilon decides what it is blind to.
+    Three problems of ``sinkhorn``. Zero for equal groups; it lies between the Wasserstein distance (small epsilon) and
+    the distance of the means (large epsilon), so epsilon decides what it is blind to.
 
     References
     ----------
@@ -120,7 +119,7 @@ def sinkhorn_divergence(
 
 
 def solve_sinkhorn(a: Any, b: Any, *, epsilon: float, tolerance: float, max_iterations: int = 1000) -> Solution:
-    """Entropic plan between two clouds, with its cost and its marginal error."""
+    """Entropic plan between two groups, with its cost and its marginal error."""
     check_positive(epsilon, "epsilon")
     check_positive(tolerance, "tolerance")
     squares = compute_squared_distances(*as_row_pair(a, b))

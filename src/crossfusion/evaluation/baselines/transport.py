@@ -57,13 +57,13 @@ def wasserstein(a: Any, b: Any) -> float:
 
 
 def _compute_cost(a: FloatArray, b: FloatArray) -> float:
-    """Smallest mean squared distance that takes one cloud to the other."""
+    """Smallest mean squared distance that takes one group to the other."""
     plan, squares = solve_transport(a, b)
     return float(np.sum(plan * squares))
 
 
 def solve_transport(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Optimal plan between two clouds, and the squared distances that it pays."""
+    """Optimal plan between two groups, and the squared distances that it pays."""
     lp = optional.load("ot.lp", "POT", "distances", "the distance 'wasserstein'")
     squares = compute_squared_distances(a, b)
     scaled = squares / (squares.max() or 1.0)  # the simplex has tolerances of its own, which are absolute

@@ -79,23 +79,23 @@ def correlate(
 ) -> Correlation:
     """A correlation with its interval and p-value."""
 
-    def of(distance: FloatArray, rate: FloatArray) -> float:
+    def compute(distance: FloatArray, rate: FloatArray) -> float:
         return statistic(*points(distance, rate))
 
-    value = of(distance, rate)
-    lower, upper = _jackknife(value, distance, rate, of, level)
-    return Correlation(value, lower, upper, _compute_pvalue(value, distance, rate, of, permutations))
+    value = compute(distance, rate)
+    lower, upper = _jackknife(value, distance, rate, compute, level)
+    return Correlation(value, lower, upper, _compute_pvalue(value, distance, rate, compute, permutations))
 
 
 def _jackknife(
-    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, level: float
+    value: float, distance: FloatArray, rate: FloatArray, statistic: Statistic, level: float
 ) -> tuple[float | None, float | None]:
     """Limits from leaving out one domain at a time, on Fisher's scale; none where that gives no error."""
     domains = distance.shape[1]
     if domains < LEAST_DOMAINS:
         return None, None
     left = [np.delete(np.arange(domains), k) for k in range(domains)]
-    values = np.array([value, *(of(distance[:, keep][:, :, keep], rate[:, keep][:, :, keep]) for keep in left)])
+    values = np.array([value, *(statistic(distance[:, keep][:, :, keep], rate[:, keep][:, :, keep]) for keep in left)])
     if not np.all(np.abs(values) < 1 - 1e-12):  # NaN too
         return None, None
     scale = np.arctanh(values)
@@ -134,13 +134,13 @@ class Permutations:
 
 
 def _compute_pvalue(
-    value: float, distance: FloatArray, rate: FloatArray, of: Statistic, permutations: Permutations
+    value: float, distance: FloatArray, rate: FloatArray, statistic: Statistic, permutations: Permutations
 ) -> float | None:
     """Share of permutations of the distances that correlate at least as strongly (one-sided)."""
     if np.isnan(value):
         return None
     exact, orders = permutations.list_orders(distance.shape)
-    found = np.array([of(distance[c][:, d][:, :, d], rate) for c, d in orders])
+    found = np.array([statistic(distance[c][:, d][:, :, d], rate) for c, d in orders])
     if len(found) < 2:
         return None
     as_strong = np.sum(found >= value - 1e-12)
@@ -173,8 +173,8 @@ def correlate_distances(
     for over, correction, part, points, relabelings in sets:
         entries = {
             name: [
-                correlate(cells[part], rate[part], of, points, level=level, permutations=relabelings)
-                for of in (pearson, spearman)
+                correlate(cells[part], rate[part], correlation, points, level=level, permutations=relabelings)
+                for correlation in (pearson, spearman)
             ]
             for name, cells in distances.items()
         }

@@ -26,14 +26,14 @@ class LabeledRows:
 
 @dataclass(frozen=True)
 class Measure:
-    """A distance of two clouds.
+    """A distance of two groups.
 
     Parameters
     ----------
     name : str
         What it is called.
     call : function
-        Of two clouds.
+        Of two groups.
     order : {1, 2}
         2 if it grows with the square of a small shift, else 1.
     """
@@ -44,13 +44,13 @@ class Measure:
 
 
 def _compare_within_labels(a: LabeledRows, b: LabeledRows, *, unbiased: bool) -> float:
-    """CFD between two clouds within labels; NaN if they share none."""
+    """CFD between two groups within labels; NaN if they share none."""
     shared = np.intersect1d(a.labels, b.labels)
-    kept = [(np.isin(cloud.labels, shared), cloud) for cloud in (a, b)]
+    kept = [(np.isin(group.labels, shared), group) for group in (a, b)]
     if not len(shared):
         return float("nan")
-    rows = np.concatenate([cloud.rows[keep] for keep, cloud in kept])
-    labels = np.concatenate([cloud.labels[keep] for keep, cloud in kept])
+    rows = np.concatenate([group.rows[keep] for keep, group in kept])
+    labels = np.concatenate([group.labels[keep] for keep, group in kept])
     side = np.repeat([0, 1], [int(keep.sum()) for keep, _ in kept])
     found = cfd(rows, labels=side, given=labels)
     value = found.unbiased if unbiased else found.distance

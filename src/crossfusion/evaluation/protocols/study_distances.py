@@ -55,8 +55,8 @@ def measure_pairs(
         sampled = []
         for _ in range(1 if whole else repeats):
             rows = [draw.choice(found.rows(k), size, replace=False) for k in (a, b)]
-            clouds = [LabeledRows(found.x[own], label[own]) for own in rows]
-            sampled.append([zero_if_rounding(measure.name, measure.call(*clouds)) for measure in measures])
+            groups = [LabeledRows(found.x[own], label[own]) for own in rows]
+            sampled.append([zero_if_rounding(measure.name, measure.call(*groups)) for measure in measures])
         means = np.mean(sampled, axis=0).tolist()
         values[frozenset((a, b))] = dict(zip((measure.name for measure in measures), means, strict=True))
     return values

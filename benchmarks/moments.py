@@ -1,11 +1,7 @@
 """The kernel against the machine's read bandwidth and against what else people use."""
 
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +50,6 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     del rows
     _growth(ratios)
     _matrix(ratios, repeats)
-    _start(ratios, repeats)
     title = f"{number:,} × {dim} float32 ({gigabytes:g} GB), {thread_count()} threads, best of {repeats}"
     return {"title": title, "rows": number, "dim": dim, "threads": thread_count(), "ratios": ratios}
 
@@ -189,29 +184,4 @@ def _matrix(ratios: dict[str, Any], repeats: int) -> None:
     ratios["1000-group, 1024-dim pairwise matrix, in matrix products"] = {
         "value": best["pairwise"] / best["product"],
         "aim": "≤ 10",
-    }
-
-
-def _start(ratios: dict[str, Any], repeats: int) -> None:
-    """Time that fresh processes need beyond importing NumPy, in seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("a.npy", "b.npy"):
-            np.save(Path(folder) / name, np.random.default_rng(0).standard_normal((100, 16)))
-
-        def process(*arguments: str) -> Callable[[], Any]:
-            return lambda: subprocess.run(
-                [sys.executable, *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL
-            )
-
-        command = "from crossfusion.cli import main; main(['compare', 'a.npy', 'b.npy'])"
-        sides = {
-            "numpy": process("-c", "import numpy"),
-            "import": process("-c", "import crossfusion"),
-            "compare": process("-c", command),
-        }
-        best = best_times(sides, repeats)
-    ratios["import crossfusion beyond import numpy, s"] = {"value": best["import"] - best["numpy"], "aim": "≤ 0.1"}
-    ratios["crossfusion compare of small files beyond that, s"] = {
-        "value": best["compare"] - best["import"],
-        "aim": "≤ 0.5",
     }

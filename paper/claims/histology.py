@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion.study import published
-from crossfusion.study.published import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
+from paper import printed
 from paper.claims.evidence import Evidence, span
 from paper.claims.model import Finding, check, decide
 from paper.claims.outcomes import STABLE, share
+from paper.printed import ACROSS, CDDR, COLUMNS, CORRELATION, DISTANCES, F1, MEASURES, METHODS
 
 BASELINES = MEASURES[1:]
 MARGIN = 0.05
@@ -24,14 +24,14 @@ FOUR = "four points"
 )
 def rdr_entries(_: Evidence) -> Finding:
     """Printed against recomputed."""
-    found = published.ratios()
-    off = {(m, c): abs(published.RDR[m][k] - found[m, c]) for m in MEASURES for k, c in enumerate(COLUMNS)}
-    inside = {key: gap <= published.ratio_slack(*key) for key, gap in off.items()}
+    found = printed.ratios()
+    off = {(m, c): abs(printed.RDR[m][k] - found[m, c]) for m in MEASURES for k, c in enumerate(COLUMNS)}
+    inside = {key: gap <= printed.ratio_slack(*key) for key, gap in off.items()}
     outcomes = {m: all(inside[m, c] for c in COLUMNS) for m in MEASURES}
     worst = max(off, key=lambda key: off[key])
     figure = (
         f"{share(inside.values())} within rounding; largest difference {off[worst]:.1e}, {worst[0]} of {worst[1]}"
-        f" ({published.RDR[worst[0]][COLUMNS.index(worst[1])]:.4f} printed, {found[worst]:.4f} recomputed)"
+        f" ({printed.RDR[worst[0]][COLUMNS.index(worst[1])]:.4f} printed, {found[worst]:.4f} recomputed)"
     )
     return decide(outcomes, figure)
 
@@ -44,9 +44,9 @@ def rdr_entries(_: Evidence) -> Finding:
 )
 def rdr_near_zero(_: Evidence) -> Finding:
     """Printed entries."""
-    own = published.RDR["CFD"]
+    own = printed.RDR["CFD"]
     outcomes = {column: 0.5e-3 <= ratio <= 5e-3 for column, ratio in zip(COLUMNS, own, strict=True)}
-    rows = [1 / entry["CFD"].mean for entry in published.WITHIN.values()]
+    rows = [1 / entry["CFD"].mean for entry in printed.WITHIN.values()]
     figure = f"{span(own, '.4f')}; the numerators would be the bias 1/N alone for N of {span(rows, '.0f')} rows"
     return decide(outcomes, figure)
 
@@ -59,7 +59,7 @@ def rdr_near_zero(_: Evidence) -> Finding:
 )
 def rdr_orders(_: Evidence) -> Finding:
     """Entry over CFD's entry."""
-    times = {m: [r / own for r, own in zip(published.RDR[m], published.RDR["CFD"], strict=True)] for m in BASELINES}
+    times = {m: [r / own for r, own in zip(printed.RDR[m], printed.RDR["CFD"], strict=True)] for m in BASELINES}
     outcomes = {m: min(found) >= 100 for m, found in times.items()}
     return decide(outcomes, ", ".join(f"{m} {span(found, '.0f')} times" for m, found in times.items()))
 
@@ -73,7 +73,7 @@ def rdr_orders(_: Evidence) -> Finding:
 )
 def rdr_not_scale(_: Evidence) -> Finding:
     """MMD squared beside CFD, and the root of CFD beside MMD."""
-    plain, squares, roots = published.ratios(), published.ratios(2), published.ratios(0.5)
+    plain, squares, roots = printed.ratios(), printed.ratios(2), printed.ratios(0.5)
     outcomes = {c: squares["MMD", c] >= 10 * plain["CFD", c] for c in COLUMNS}
     figure = (
         f"MMD² {span((squares['MMD', c] for c in COLUMNS), '.4f')} beside CFD"
@@ -107,8 +107,8 @@ def averages(_: Evidence) -> Finding:
 )
 def correlations(_: Evidence) -> Finding:
     """Printed against recomputed, as printed and exchanged."""
-    as_printed = {m: published.pearson(DISTANCES[m], CDDR) for m in MEASURES}
-    other = {m: published.pearson(values, CDDR) for m, values in published.swap_macenko().items()}
+    as_printed = {m: printed.pearson(DISTANCES[m], CDDR) for m in MEASURES}
+    other = {m: printed.pearson(values, CDDR) for m, values in printed.swap_macenko().items()}
     outcomes = {m: abs(as_printed[m] - CORRELATION[m]) <= 0.005 for m in MEASURES}
     figure = ", ".join(f"{m} {as_printed[m]:.4f} (printed {CORRELATION[m]:.4f})" for m in MEASURES)
     mend = f"with the two entries exchanged Hausdorff {other['Hausdorff']:.4f}, Chamfer {other['Chamfer']:.4f}"
@@ -126,8 +126,8 @@ def correlations(_: Evidence) -> Finding:
 def correlation_highest(_: Evidence) -> Finding:
     """Lead of CFD in both readings."""
     outcomes, parts = {}, []
-    for reading, columns in (("entries as printed", DISTANCES), ("entries exchanged", published.swap_macenko())):
-        found = {m: published.pearson(columns[m], CDDR) for m in MEASURES}
+    for reading, columns in (("entries as printed", DISTANCES), ("entries exchanged", printed.swap_macenko())):
+        found = {m: printed.pearson(columns[m], CDDR) for m in MEASURES}
         second = max(BASELINES, key=lambda m: found[m])
         outcomes[reading] = found["CFD"] - found[second] >= MARGIN
         parts.append(f"{reading}: CFD {found['CFD']:.4f}, next {second} {found[second]:.4f}")
@@ -142,7 +142,7 @@ def correlation_highest(_: Evidence) -> Finding:
 )
 def correlation_evidence(_: Evidence) -> Finding:
     """All orders of four points."""
-    p = published.exact_pvalue(DISTANCES["CFD"], CDDR)
+    p = printed.exact_pvalue(DISTANCES["CFD"], CDDR)
     figure = f"p = {p:.3f}, {round(p * 24)} of the 24 orders of {FOUR} do as well; the least possible is 0.042"
     return decide({"CFD": p <= 0.05}, figure)
 
@@ -171,7 +171,7 @@ def degradation_monotone(_: Evidence) -> Finding:
 def distances_decrease(_: Evidence) -> Finding:
     """Steps of each column."""
     rises = {m: _largest_rise(values) for m, values in DISTANCES.items()}
-    other = {m: _largest_rise(values) for m, values in published.swap_macenko().items()}
+    other = {m: _largest_rise(values) for m, values in printed.swap_macenko().items()}
     outcomes = {m: rise <= STABLE for m, rise in rises.items()}
     figure = f"largest step upwards: {', '.join(f'{m} {max(rise, 0):.0%}' for m, rise in rises.items())}"
     mend = ", ".join(f"{m} {max(other[m], 0):.0%}" for m in MEASURES if rises[m] > STABLE)
@@ -190,7 +190,7 @@ def _largest_rise(values: Sequence[float]) -> float:
 )
 def ordering(_: Evidence) -> Finding:
     """Ranks."""
-    found = {m: published.spearman(published.swap_macenko()[m], CDDR) for m in MEASURES}
+    found = {m: printed.spearman(printed.swap_macenko()[m], CDDR) for m in MEASURES}
     figure = f"Spearman {', '.join(f'{m} {value:.1f}' for m, value in found.items())} (Macenko entries exchanged)"
     return decide({"CFD": found["CFD"] > 0.999}, f"{figure}; {FOUR}")
 

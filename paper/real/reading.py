@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossfusion import Study
-from crossfusion.study import Association, Evaluation, PageTable, published
+from crossfusion.study import Association, Evaluation, PageTable
+from paper import printed
 from paper.real import questions
 from paper.real.overview import NONE, mean_ratio, over_pairs, rates, select_studies
 
@@ -158,7 +159,7 @@ def _versions(name: str, study: Study) -> str:
     """Two domains: as many points as corrections."""
     entry = next(a for a in study.associations if (a.over, a.distance) == ("corrections", "cfd"))
     lost = ", ".join(f"{version} {loss:.1%}" for version, loss in rates(study).items())
-    four = published.exact_pvalue(published.DISTANCES["CFD"], published.CDDR)
+    four = printed.exact_pvalue(printed.DISTANCES["CFD"], printed.CDDR)
     ways = [[o for o in study.outcomes if o.train == domain] for domain in study.domains]
     limits = [{o.correction: (o.lower, o.upper) for o in way} for way in ways]
     apart = [version for version in study.corrections if any(_are_apart(way[NONE], way[version]) for way in limits)]
@@ -178,7 +179,7 @@ def _with_intervals(table: PageTable) -> str:
 
 
 def _orders() -> range:
-    return range(int(np.prod(range(1, len(published.METHODS) + 1))))
+    return range(int(np.prod(range(1, len(printed.METHODS) + 1))))
 
 
 def _scale(found: Sequence[Evaluation]) -> list[str]:

@@ -15,6 +15,7 @@ import crossfusion as cf
 from crossfusion.evaluation.protocols import association, study_figure
 from crossfusion.io.sources.all_rows import Rows
 from crossfusion.study import published, published_tables
+from paper import printed
 from tests.helpers.command_line import fails, run, run_json
 
 QUICK = {"folds": 3, "draws": 20, "repeats": 2}
@@ -253,20 +254,20 @@ def test_printed_tables_say_where_they_stand():
     assert tables["rdr"]["where"] == "table 2, section 5.1"
     assert all(tables[name]["where"] and tables[name]["what"] for name in ("rdr", "degradation", "within", "across"))
     assert published.RDR["CFD"][0] == 0.0021
-    assert published.WITHIN["UNI"]["Hausdorff"] == published.Printed(43.3893, 2.25711, 5)
+    assert printed.WITHIN["UNI"]["Hausdorff"] == printed.Printed(43.3893, 2.25711, 5)
 
 
 def test_our_tables_stand_beside_the_papers(study):
     x, _, domain = sites()
     found = cf.rdr(x, domain, distances=["cfd", "energy"], repeats=3, pairs=[("S0", "S3")])
-    lines = published_tables.rdr_table(found).splitlines()
+    lines = published_tables.markdown_table(*published_tables.rdr_cells(found)).splitlines()
     assert lines[0].startswith("| distance | S0 in S0–S3 | S3 in S0–S3 | paper: RAD in RAD–UNI |")
     assert lines[2].endswith("| 0.0021 | 0.0019 | 0.0020 | 0.0013 | 0.0030 | 0.0033 |")
     assert lines[3].endswith("| – | – | – | – | – | – |")  # the paper has no energy distance
-    appendix = published_tables.distances_table(found)
+    appendix = published_tables.markdown_table(*published_tables.distances_cells(found))
     assert "| paper: within RAD | 0.00027 ± 0.00005 | – |" in appendix
     assert "| across S0–S3 |" in appendix
-    table = published_tables.study_table(study).splitlines()
+    table = published_tables.markdown_table(*published_tables.study_cells(study)).splitlines()
     assert "| paper: Macenko | 0.2243 | 0.4981 | 35.3897 | 0.4820 | 0.1204 |" in table
     assert table[-1].startswith("| paper: correlation with CDDR, four points | 0.8868 | 0.8142 | 0.6130 |")
     assert len({line.count("|") for line in table}) == 1

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 import crossfusion as cf
-from crossfusion.study import published
-from paper import claims, runtime, synthetic
+from paper import claims, printed, runtime, synthetic
 from paper.claims import CONDITIONS, FAILS, HOLDS, UNDECIDED, Evidence, Trials, copies, files, ledger
 from paper.claims.curve import Curve, estimate
 from paper.claims.model import decide, decide_across, decide_jointly
@@ -217,21 +216,19 @@ def test_arithmetic_of_the_experiments(fair):
 
 
 def test_printed_tables_recomputed():
-    found = {name: published.pearson(values, published.CDDR) for name, values in published.DISTANCES.items()}
+    found = {name: printed.pearson(values, printed.CDDR) for name, values in printed.DISTANCES.items()}
     expected = {"CFD": 0.8827, "Wasserstein": 0.7992, "MMD": 0.8148, "Hausdorff": 0.8825, "Chamfer": 0.2259}
     assert found == pytest.approx(expected, abs=5e-5)
-    other = published.swap_macenko()
-    assert published.pearson(other["Hausdorff"], published.CDDR) == pytest.approx(0.6977, abs=5e-5)
-    assert published.pearson(other["Chamfer"], published.CDDR) == pytest.approx(0.6148, abs=5e-5)
-    assert published.spearman(published.DISTANCES["CFD"], published.CDDR) == pytest.approx(0.8)
-    ratios = published.ratios()
-    gaps = [
-        abs(published.RDR[m][k] - ratios[m, c]) for m in published.MEASURES for k, c in enumerate(published.COLUMNS)
-    ]
+    other = printed.swap_macenko()
+    assert printed.pearson(other["Hausdorff"], printed.CDDR) == pytest.approx(0.6977, abs=5e-5)
+    assert printed.pearson(other["Chamfer"], printed.CDDR) == pytest.approx(0.6148, abs=5e-5)
+    assert printed.spearman(printed.DISTANCES["CFD"], printed.CDDR) == pytest.approx(0.8)
+    ratios = printed.ratios()
+    gaps = [abs(printed.RDR[m][k] - ratios[m, c]) for m in printed.MEASURES for k, c in enumerate(printed.COLUMNS)]
     assert max(gaps) < 5e-4
-    squares = [published.ratios(2)["MMD", column] for column in published.COLUMNS]
+    squares = [printed.ratios(2)["MMD", column] for column in printed.COLUMNS]
     assert (min(squares), max(squares)) == pytest.approx((0.0022, 0.0046), abs=5e-5)
-    assert published.exact_pvalue(published.DISTANCES["CFD"], published.CDDR) == pytest.approx(3 / 24)
+    assert printed.exact_pvalue(printed.DISTANCES["CFD"], printed.CDDR) == pytest.approx(3 / 24)
 
 
 @pytest.mark.parametrize(

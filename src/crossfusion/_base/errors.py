@@ -13,16 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from crossfusion._base.messages import (
-    NO_VALUE,
-    Argument,
-    Part,
-    Spelling,
-    arg,
-    parse_marks,
-    render_parts,
-    show_value,
-)
+from crossfusion._base.messages import NO_VALUE, Argument, Part, Spelling, arg, parse_marks, render_parts, show_value
 
 SHORTAGES = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 SHORTAGE_TEXTS = (

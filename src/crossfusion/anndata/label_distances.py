@@ -32,14 +32,7 @@ class WithinLabel(Record):
 
 
 def compare_within_labels(
-    embedding: str,
-    summary: Summary,
-    batch: str,
-    label: str,
-    *,
-    units: str | None,
-    weights: str,
-    level: float | None,
+    embedding: str, summary: Summary, batch: str, label: str, *, units: str | None, weights: str, level: float | None
 ) -> list[WithinLabel]:
     """Distance between batches among the cells of each label, in the order of the labels."""
     rows = []

@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossfusion._base import (
-    FloatArray,
-    label_text,
-    number_text,
-)
+from crossfusion._base import FloatArray, label_text, number_text
 from crossfusion.anndata.label_distances import WithinLabel
 from crossfusion.fusion import Content, Fusion, TextTable, data_frame
 from crossfusion.summary import VersionRanking, fusion_columns

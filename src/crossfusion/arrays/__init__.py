@@ -5,12 +5,3 @@ from crossfusion.arrays.dispersion import dispersion_test
 from crossfusion.arrays.distance import cfd
 from crossfusion.arrays.pair_inference import count_pairs, infer_pairs
 from crossfusion.arrays.permutation import permutation_test
-
-__all__ = [
-    "cfd",
-    "count_pairs",
-    "dispersion_test",
-    "distance",
-    "infer_pairs",
-    "permutation_test",
-]

@@ -103,15 +103,7 @@ def end_output() -> None:
 
 
 def fail(message: str, code: int = 2) -> None:
-    """Print one line to standard error and exit.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong and the way out.
-    code : int
-        Exit code.
-    """
+    """Print one line to standard error and exit."""
     print(f"crossfusion: {escape_unprintable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)
 

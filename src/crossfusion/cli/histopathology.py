@@ -42,8 +42,7 @@ OPTIONS = (
     ),
     encoder_option,
     names_option(
-        "--normalizer",
-        "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]",
+        "--normalizer", "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]"
     ),
     stain_option,
     correction_option("[default: none]"),

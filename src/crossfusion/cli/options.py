@@ -22,9 +22,7 @@ def split_names(_context: Any, parameter: click.Parameter, values: Sequence[str]
     names = [name.strip() for value in values for name in value.split(",")]
     if not all(names):
         raise InputError(
-            parameter.name,
-            problem=f"has an empty name in {', '.join(map(repr, values))}",
-            remedy="leave out the comma",
+            parameter.name, problem=f"has an empty name in {', '.join(map(repr, values))}", remedy="leave out the comma"
         )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

@@ -143,12 +143,7 @@ def cddr(
     options: dict[str, Any] = {"metric": metric, "folds": folds, "level": level, "seed": seed}
     with output.show_steps("training") as progress:
         found = measure_cddr(
-            rows.x,
-            rows.values(label),
-            rows.values(between),
-            units=rows.values(units),
-            progress=progress,
-            **options,
+            rows.x, rows.values(label), rows.values(between), units=rows.values(units), progress=progress, **options
         )
     output.write_plot(plot, found.plot)
     if as_json:

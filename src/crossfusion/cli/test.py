@@ -100,8 +100,7 @@ def _test_units(
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, **chance)
     fusion = _choose_estimate(
-        lambda: summary.cfd(between, given=given, units=units, level=level),
-        lambda: summary.cfd(between, given=given),
+        lambda: summary.cfd(between, given=given, units=units, level=level), lambda: summary.cfd(between, given=given)
     )
     return result, fusion, describe_exchange(summary, between, units)
 
@@ -113,8 +112,7 @@ def _test_rows(
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
     result = permutation_test(rows.x, labels, strata=strata, **chance)
     fusion = _choose_estimate(
-        lambda: cfd(rows.x, labels=labels, given=strata, level=level),
-        lambda: cfd(rows.x, labels=labels, given=strata),
+        lambda: cfd(rows.x, labels=labels, given=strata, level=level), lambda: cfd(rows.x, labels=labels, given=strata)
     )
     return result, fusion, "single rows"
 

@@ -27,13 +27,7 @@ TILE_OPTIONS = (
     ),
     click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 of slides]"),
     click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of files that do not tell theirs."),
-    click.option(
-        "--size",
-        default=224,
-        show_default=True,
-        metavar="PIXELS",
-        help="Sides of a tile of a slide.",
-    ),
+    click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Sides of a tile of a slide."),
     click.option(
         "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in such a tile."
     ),

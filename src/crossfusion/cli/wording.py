@@ -25,20 +25,7 @@ TYPED = {("alarm", "None"): "0"}  # values that are typed otherwise
 
 
 def words_of(command: click.Command, typed: Sequence[str] = ()) -> Callable[[Argument | Spelling], str]:
-    """How messages name arguments where a command was called: by its options.
-
-    Parameters
-    ----------
-    command : click.Command
-        The command that was called, which knows its options.
-    typed : list of str
-        What was typed after its name: lists of values are shown as they were.
-
-    Returns
-    -------
-    callable
-        Takes an argument of a message, such as `level` with the value 2, and returns "--level 2".
-    """
+    """How messages name arguments where a command was called: by its options."""
     options = {str(each.name): each for each in command.params if isinstance(each, click.Option)}
     options |= {name: options[here] for name, here in INSTEAD.items() if here in options and name not in options}
 

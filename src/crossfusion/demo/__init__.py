@@ -55,19 +55,7 @@ def run(
     echo: Callable[[str], None] = print,
     command: Callable[[list[str]], None],
 ) -> None:
-    """Make a data set, ask about it on the command line, up to a report, show what is true, and leave the files.
-
-    Parameters
-    ----------
-    folder : path
-        Where the files go; made if it does not exist.
-    rows, seed : int
-        Size of the data set, and the seed of everything random in it.
-    echo : function
-        Shows text.
-    command : function
-        Runs the command line with arguments such as ``["matrix", "summary.parquet", "--between", "site"]``.
-    """
+    """Make a data set, ask about it on the command line, up to a report, show what is true, and leave the files."""
     if rows < LEAST_ROWS:
         raise InputError("rows", rows, "is too few for the groups of the demo", f"take {LEAST_ROWS:,} or more")
     check_seed(seed)
@@ -85,20 +73,7 @@ def run(
 
 
 def measure_answers(summary: Summary, truth: Truth) -> list[Answer]:
-    """Distances measured from a summary, beside those of the population.
-
-    Parameters
-    ----------
-    summary : Summary
-        Of the rows.
-    truth : Truth
-        What they were drawn from.
-
-    Returns
-    -------
-    list of Answer
-        One a question.
-    """
+    """Distances measured from a summary, beside those of the population."""
     true = truth.population
     found = []
     for text, between, given, weights in QUESTIONS:

@@ -78,20 +78,6 @@ class Truth:
 def make_population(seed: int = 0, *, rows: int = 40_000) -> tuple["pa.Table", Truth]:
     """Draw a population, and rows from it.
 
-    Parameters
-    ----------
-    seed : int
-        Of everything random; the same seed gives the same data.
-    rows : int
-        Number of embeddings.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        Columns embedding (a list of float32), site, scanner, label and patient.
-    truth : Truth
-        The population.
-
     Examples
     --------
     >>> from crossfusion.demo import make

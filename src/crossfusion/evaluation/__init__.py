@@ -14,34 +14,3 @@ from crossfusion.evaluation.protocols.relative_ratio import rdr
 from crossfusion.evaluation.protocols.study import DEFAULT_CORRECTIONS, DEFAULT_DISTANCES, degradation_study
 from crossfusion.evaluation.protocols.study_figure import save_study_figure
 from crossfusion.evaluation.protocols.study_result import Association, Outcome, Study
-
-__all__ = [
-    "DEFAULT_CORRECTIONS",
-    "DEFAULT_DISTANCES",
-    "SCORE_NAMES",
-    "WITHIN_LABELS",
-    "Association",
-    "Cddr",
-    "Decomposition",
-    "Outcome",
-    "Ratio",
-    "Rdr",
-    "Study",
-    "as_measures",
-    "cddr",
-    "check_cddr_options",
-    "compute_squared_distances",
-    "correct",
-    "corrections",
-    "correlate_distances",
-    "degradation_study",
-    "distance",
-    "distances",
-    "pair_text",
-    "rdr",
-    "respell_correction",
-    "save_study_figure",
-    "solve_sinkhorn",
-    "solve_transport",
-    "wasserstein_decomposition",
-]

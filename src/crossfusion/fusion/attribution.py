@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import (
-    MAX_LISTED_GROUPS,
-    FloatArray,
-    check_whole,
-    label_text,
-    number_text,
-)
+from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, check_whole, label_text, number_text
 from crossfusion.fusion.design import Codes, Design, between_by_feature, compute_stratum_means
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import check_overlap, log_ratio

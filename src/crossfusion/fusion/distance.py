@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import (
-    MAX_LISTED_GROUPS,
-    FloatArray,
-    arg,
-    field_values,
-    interval_text,
-    label_text,
-    shorten,
-    warn,
-)
+from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, arg, field_values, interval_text, label_text, shorten, warn
 from crossfusion.fusion.cautions import caution_about_spread
 from crossfusion.fusion.design import Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts

@@ -5,17 +5,3 @@ from crossfusion.moments.columnwise import FEATURES_AT_ONCE, ColumnwiseRows
 from crossfusion.moments.influence import PRODUCTS, sum_influences
 from crossfusion.moments.moments import Moments, concat, reduce_groups, squared_distance_to_mean
 from crossfusion.moments.transpose import transpose, transpose_lazily
-
-__all__ = [
-    "FEATURES_AT_ONCE",
-    "PRODUCTS",
-    "ColumnwiseRows",
-    "Moments",
-    "concat",
-    "kernel",
-    "reduce_groups",
-    "squared_distance_to_mean",
-    "sum_influences",
-    "transpose",
-    "transpose_lazily",
-]

@@ -14,12 +14,7 @@ PRODUCTS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))  # p
 
 
 def sum_influences(
-    rows: NDArray[Any],
-    codes: CodeArray,
-    mean: FloatArray,
-    direction: FloatArray,
-    dispersion: FloatArray,
-    unit: float,
+    rows: NDArray[Any], codes: CodeArray, mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
 ) -> FloatArray:
     """Sum `PRODUCTS` over the rows of each group; a negative code leaves a row out.
 

@@ -210,13 +210,7 @@ def concat(several: Sequence[Moments]) -> Moments:
 
 
 def reduce_groups(
-    rows: Any,
-    codes: CodeArray | None,
-    groups: int,
-    *,
-    name: str,
-    threads: int | None = None,
-    large: bool = False,
+    rows: Any, codes: CodeArray | None, groups: int, *, name: str, threads: int | None = None, large: bool = False
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Compute the moments of the finite rows of each group, and which rows are finite, if not all."""
     total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))

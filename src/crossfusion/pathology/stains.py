@@ -152,20 +152,7 @@ def choose_reference(tiles: Sequence[Tile], *, sample: int = 200) -> Tile:
 
 
 def find_reference(asked: str | None, tiles: Sequence[Tile]) -> Path | Tile:
-    """A reference as the command line names it: a file, or the most ordinary tile of a domain or of all tiles.
-
-    Parameters
-    ----------
-    asked : str, optional
-        A path, or ``FACTOR=VALUE``.
-    tiles : sequence of Tile
-        What a tile is chosen from.
-
-    Returns
-    -------
-    Path or Tile
-        What :func:`normalizer` takes.
-    """
+    """A reference as the command line names it: a file, or the most ordinary tile of a domain or of all tiles."""
     if asked is None:
         return choose_reference(tiles)
     if Path(asked).is_file():

@@ -5,17 +5,3 @@ from crossfusion.report.html.document import make_document
 from crossfusion.report.html.markup import PageTable, escape, make_element, make_table
 from crossfusion.report.question import Question, make_question
 from crossfusion.report.report import Report, check_page
-
-__all__ = [
-    "PageTable",
-    "Question",
-    "Report",
-    "ReportData",
-    "check_page",
-    "escape",
-    "make_document",
-    "make_element",
-    "make_question",
-    "make_table",
-    "summarize_and_sample",
-]

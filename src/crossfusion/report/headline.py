@@ -63,12 +63,7 @@ def _has_single_rows(fusion: Fusion) -> bool:
 
 
 def write_headline(
-    question: Question,
-    plain: Fusion,
-    adjusted: Fusion | None,
-    pairs: Pairwise,
-    tested: TestOutcome | None,
-    rows: int,
+    question: Question, plain: Fusion, adjusted: Fusion | None, pairs: Pairwise, tested: TestOutcome | None, rows: int
 ) -> list[str]:
     """Which groups are apart and by how much, given the label, beyond chance, by which units."""
     return [

@@ -152,13 +152,7 @@ SECTIONS = (
     Section("levels", "Levels", "Where the variance lies", _explain_levels),
     Section("plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: bool(found["plane"])),
     Section("cloud", "Cloud", "The fused cloud", _explain_cloud),
-    Section(
-        "drift",
-        "Drift",
-        "Over time",
-        _explain_drift,
-        lambda found: found["drift"] is not None,
-    ),
+    Section("drift", "Drift", "Over time", _explain_drift, lambda found: found["drift"] is not None),
     Section("attribution", "Attribution", "What separates the groups", _explain_features),
     Section("null", "Chance", "Could it be chance?", _explain_null, lambda found: found["test"] is not None),
     Section(

@@ -17,12 +17,7 @@ Found = Mapping[str, Any]
 
 
 def evaluate(
-    data: Dataset,
-    out: Path,
-    plan: Plan,
-    *,
-    workers: int | None = None,
-    progress: Callable[[str], None] | None = None,
+    data: Dataset, out: Path, plan: Plan, *, workers: int | None = None, progress: Callable[[str], None] | None = None
 ) -> Evaluation:
     """Find ratios, degradation and correlations of one data set, and write them to a folder of its name.
 

@@ -18,33 +18,15 @@ POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
-def rdr_table(found: Rdr, what: str = "ratio") -> str:
-    """Relative distance ratios, ours and those of the paper's table 2.
-
-    Parameters
-    ----------
-    found : Rdr
-        Ours.
-    what : str
-        A column of ours, such as ``ratio_squared``.
-
-    Returns
-    -------
-    str
-        A Markdown table: distances by sides of pairs, ours first.
-    """
-    return markdown_table(*rdr_cells(found, what))
-
-
 def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
-    """Header and rows of `rdr_table`."""
+    """Header and rows: relative distance ratios, ours and those of the paper's table 2."""
     header, rows = found.table(what)
     both = [*header, *(f"paper: {column}" for column in published.COLUMNS)]
     return both, [[*row, *_printed_ratios(found, row[0], what)] for row in rows]
 
 
 def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
-    """The same with a column a distance and a row a side, for many pairs."""
+    """The same with one column per distance and one row per side, for many pairs."""
     header, rows = found.table(what)
     own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
     columns = [_printed_ratios(found, name, what) for name in found.distances]
@@ -52,24 +34,8 @@ def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
     return ["side", *found.distances], [*own, *theirs]
 
 
-def distances_table(found: Rdr) -> str:
-    """Distances within and across domains, ours and those of the paper's appendix C.
-
-    Parameters
-    ----------
-    found : Rdr
-        Ours.
-
-    Returns
-    -------
-    str
-        A Markdown table: a row for what was compared, ours first; mean ± standard deviation.
-    """
-    return markdown_table(*distances_cells(found))
-
-
 def distances_cells(found: Rdr) -> Cells:
-    """Header and rows of `distances_table`."""
+    """Header and rows: distances within and across domains, ours and those of the paper's appendix C."""
     header = ["", *found.distances]
     rows = []
     for pair, domain in found.sides:
@@ -87,24 +53,8 @@ def distances_cells(found: Rdr) -> Cells:
     return header, rows
 
 
-def study_table(found: Study) -> str:
-    """Distances, scores, degradation and their correlation, ours and those of the paper's table 3.
-
-    Parameters
-    ----------
-    found : Study
-        Ours.
-
-    Returns
-    -------
-    str
-        A Markdown table: a row a correction, ours first, each part ending in its correlations.
-    """
-    return markdown_table(*study_cells(found))
-
-
 def study_cells(found: Study) -> Cells:
-    """Header and rows of `study_table`."""
+    """Header and rows: distances, scores, degradation and correlation, ours and those of the paper's table 3."""
     header, rows = found.table()
     paper = published.tables()["degradation"]
     cross = [paper["f1"] if found.metric == "f1_macro" else None, paper["cddr"]]

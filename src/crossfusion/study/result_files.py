@@ -9,13 +9,7 @@ from crossfusion.study.dataset import Evaluation
 
 
 def write_files(found: Evaluation) -> None:
-    """Write ``rdr.md``, ``appendix.md``, ``results.json``, and where there is a study its tables and figure.
-
-    Parameters
-    ----------
-    found : Evaluation
-        What was found, and its folder.
-    """
+    """Write ``rdr.md``, ``appendix.md``, ``results.json``, and where there is a study its tables and figure."""
     folder = make_folder(found.folder)
     texts = {"rdr": tables.ratio_tables(found), "appendix": tables.within_tables(found)}
     if found.study is not None:

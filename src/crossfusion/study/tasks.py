@@ -24,30 +24,14 @@ USED = {  # settings that the numbers of a task depend on
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """One version of a data set, to find ratios of or to study.
+    """One version of a data set, to find ratios of or to study."""
 
-    Parameters
-    ----------
-    kind : {"rdr", "study"}
-        What to find.
-    version : str
-        The version's name.
-    value : array or str
-        Its rows, or the correction that makes them.
-    data : Dataset
-        Domains, labels and units, and the rows as they are.
-    plan : Plan
-        The settings.
-    first : int
-        Of ratios, the first of the distances: halves do not depend on them, so each task draws the same.
-    """
-
-    kind: str
-    version: str
-    value: Rows | str
-    data: Dataset
-    plan: Plan
-    first: int = 0
+    kind: str  # what to find
+    version: str  # the version's name
+    value: Rows | str  # its rows, or the correction that makes them
+    data: Dataset  # domains, labels and units, and the rows as they are
+    plan: Plan  # the settings
+    first: int = 0  # of ratios, the first of the distances: halves do not depend on them, so each task draws the same
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To a worker goes what it needs: of all versions, the rows of its own."""

@@ -18,32 +18,3 @@ from crossfusion.summary.storage import METADATA_KEY
 from crossfusion.summary.summary import Summary, combine, read_summary
 from crossfusion.summary.suppression import SMALL_OPTIONS, suppress_small
 from crossfusion.summary.version_ranking import VersionRanking, fusion_columns
-
-__all__ = [
-    "METADATA_KEY",
-    "MIN_CROSSED_SHARE",
-    "SMALL_OPTIONS",
-    "WAIT_SECONDS",
-    "Change",
-    "CorrectionComparison",
-    "Drift",
-    "Factors",
-    "Summary",
-    "VersionRanking",
-    "append_summary",
-    "check_appendable",
-    "combine",
-    "compare_corrections",
-    "compare_summaries",
-    "count_exchangeable_units",
-    "describe_exchange",
-    "fusion_columns",
-    "has_crossed_units",
-    "list_periods",
-    "merge_summaries",
-    "parse_reference",
-    "periods",
-    "read_summary",
-    "storage",
-    "suppress_small",
-]

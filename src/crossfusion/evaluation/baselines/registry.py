@@ -12,11 +12,7 @@ from crossfusion.evaluation.baselines.energy import energy
 from crossfusion.evaluation.baselines.mmd import mmd, mmd2_unbiased
 from crossfusion.evaluation.baselines.nearest_neighbors import chamfer, hausdorff
 from crossfusion.evaluation.baselines.sinkhorn import sinkhorn, sinkhorn_divergence
-from crossfusion.evaluation.baselines.transport import (
-    gaussian_wasserstein,
-    sliced_wasserstein,
-    wasserstein,
-)
+from crossfusion.evaluation.baselines.transport import gaussian_wasserstein, sliced_wasserstein, wasserstein
 
 _DISTANCES: tuple[Callable[..., float], ...] = (
     cfd,

@@ -14,27 +14,15 @@ PURPOSE = "training a model"
 
 @dataclass(frozen=True)
 class Task:
-    """Rows, what is to be predicted of them, and how.
+    """Rows, what is to be predicted of them, and how."""
 
-    Parameters
-    ----------
-    x : array of shape (rows, dim)
-        Features.
-    domain, label, unit : array of int
-        Codes of each row's domain, label and unit; a row is a unit of its own where there are none.
-    domains, labels : tuple
-        What the codes stand for.
-    grouped : bool
-        Whether units hold several rows.
-    """
-
-    x: FloatArray
-    domain: CodeArray
-    label: CodeArray
-    unit: CodeArray
-    domains: tuple[Any, ...]
-    labels: tuple[Any, ...]
-    grouped: bool
+    x: FloatArray  # features
+    domain: CodeArray  # codes of each row's domain, label and unit; a row is a unit of its own where there are none
+    label: CodeArray  # codes of each row's domain, label and unit; a row is a unit of its own where there are none
+    unit: CodeArray  # codes of each row's domain, label and unit; a row is a unit of its own where there are none
+    domains: tuple[Any, ...]  # what the codes stand for
+    labels: tuple[Any, ...]  # what the codes stand for
+    grouped: bool  # whether units hold several rows
 
     def find_rows(self, domain: int, classes: Sequence[int]) -> Any:
         """Rows of a domain with one of these labels."""
@@ -47,27 +35,13 @@ class Task:
 
 @dataclass
 class Trainer:
-    """Models of the folds of each domain, trained once however many domains they are tested on.
+    """Models of the folds of each domain, trained once however many domains they are tested on."""
 
-    Parameters
-    ----------
-    task : Task
-        What to train on.
-    model : scikit-learn classifier, optional
-        A fresh copy is trained for each fold; a standardized logistic regression by default.
-    folds : int
-        Parts of each domain.
-    seed : int
-        Seed of the folds.
-    scores : bool
-        Whether how strongly each class is said is needed.
-    """
-
-    task: Task
-    model: Any
-    folds: int
-    seed: int
-    scores: bool
+    task: Task  # what to train on
+    model: Any  # a fresh copy is trained for each fold; a standardized logistic regression by default
+    folds: int  # parts of each domain
+    seed: int  # seed of the folds
+    scores: bool  # whether how strongly each class is said is needed
     _trained: dict[Any, Any] = field(default_factory=dict)
 
     def predict_pair(self, source: int, target: int, classes: tuple[int, ...]) -> tuple[Predictions, Predictions]:

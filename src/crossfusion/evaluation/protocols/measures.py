@@ -26,21 +26,11 @@ class LabeledRows:
 
 @dataclass(frozen=True)
 class Measure:
-    """A distance of two groups.
+    """A distance of two groups."""
 
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    call : function
-        Of two groups.
-    order : {1, 2}
-        2 if it grows with the square of a small shift, else 1.
-    """
-
-    name: str
-    call: Callable[[LabeledRows, LabeledRows], float]
-    order: int
+    name: str  # what it is called
+    call: Callable[[LabeledRows, LabeledRows], float]  # of two groups
+    order: int  # 2 if it grows with the square of a small shift, else 1
 
 
 def _compare_within_labels(a: LabeledRows, b: LabeledRows, *, unbiased: bool) -> float:

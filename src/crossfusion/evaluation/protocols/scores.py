@@ -15,25 +15,13 @@ from crossfusion._base import FloatArray
 
 @dataclass(frozen=True)
 class Predictions:
-    """What models said about rows that they were not trained on.
+    """What models said about rows that they were not trained on."""
 
-    Parameters
-    ----------
-    unit : array of int
-        Place of each row's unit among those that are resampled.
-    truth, guess : array of int
-        Class of each row, and what was said.
-    fold : array of int
-        Which model said it.
-    score : array of shape (rows, classes), optional
-        How strongly each class was said.
-    """
-
-    unit: Any
-    truth: Any
-    guess: Any
-    fold: Any
-    score: FloatArray | None = None
+    unit: Any  # place of each row's unit among those that are resampled
+    truth: Any  # class of each row, and what was said
+    guess: Any  # class of each row, and what was said
+    fold: Any  # which model said it
+    score: FloatArray | None = None  # how strongly each class was said
 
 
 def count_confusion(said: Predictions, classes: int, times: FloatArray) -> FloatArray:

@@ -7,14 +7,6 @@ from crossfusion.plots import saving, style
 
 
 def save_study_figure(study: Study, path: Path) -> None:
-    """Write the figure, whole or not at all; with very many panels, fewer dots per inch.
-
-    Parameters
-    ----------
-    study : Study
-        What ``degradation_study`` found.
-    path : path
-        Ends in .png, .svg or .pdf.
-    """
+    """Write the figure, whole or not at all; with very many panels, fewer dots per inch."""
     saving.check_ending(path)
     saving.write_figure(study.plot(), path, 150 if len(study.distances) <= style.MANY_PANELS else 90)

@@ -10,14 +10,7 @@ from crossfusion.io.engines.recognition import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduction
 
-__all__ = [
-    "ENGINES",
-    "choose_engine",
-    "is_collection",
-    "is_frame",
-    "open_distributed",
-    "run",
-]
+__all__ = ["ENGINES", "choose_engine", "is_collection", "is_frame", "open_distributed", "run"]
 
 ENGINES = ("auto", "local", "dask", "spark")
 OTHER_ENGINES = Spelling(

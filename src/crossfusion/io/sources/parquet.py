@@ -144,12 +144,7 @@ def _decode_lazily(
 
 
 def _decode_vectors(
-    opened: ParquetFile,
-    column: str,
-    groups: Sequence[int],
-    first: int,
-    size: int,
-    shape: tuple[int, int],
+    opened: ParquetFile, column: str, groups: Sequence[int], first: int, size: int, shape: tuple[int, int]
 ) -> Iterator[NDArray[Any]]:
     (number, dim), start, name = shape, first, paths.show_path(opened.path)
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:

@@ -18,12 +18,7 @@ INPUT_RANGES = networks.IMAGENET | networks.VALUE_RANGES
 
 
 def encoder(
-    name: str,
-    *,
-    device: str = "auto",
-    precision: str = "auto",
-    batch: int = 32,
-    pretrained: bool = True,
+    name: str, *, device: str = "auto", precision: str = "auto", batch: int = 32, pretrained: bool = True
 ) -> Encoder:
     """Create an encoder by name.
 

@@ -24,35 +24,14 @@ KNOWN: Mapping[str, Mapping[str, Sequence[str]]] = {  # of each layout the first
 
 @dataclass(frozen=True)
 class Design:
-    """Factors that a study goes by.
+    """Factors that a study goes by."""
 
-    Parameters
-    ----------
-    between : tuple of str
-        Factors whose combinations are the domains.
-    label : tuple of str
-        What a model predicts; without any, there is no model.
-    units : tuple of str
-        What is independent; without any, each tile is.
-    """
-
-    between: tuple[str, ...]
-    label: tuple[str, ...]
-    units: tuple[str, ...]
+    between: tuple[str, ...]  # factors whose combinations are the domains
+    label: tuple[str, ...]  # what a model predicts; without any, there is no model
+    units: tuple[str, ...]  # what is independent; without any, each tile is
 
     def values(self, tiles: Sequence[Tile]) -> dict[str, list[str] | None]:
-        """Domain, label and unit of each tile, as text; None where there is no such factor.
-
-        Parameters
-        ----------
-        tiles : sequence of Tile
-            All tiles.
-
-        Returns
-        -------
-        dict
-            By the names domain, label and units.
-        """
+        """Domain, label and unit of each tile, as text; None where there is no such factor."""
         named = {"domain": self.between, "label": self.label, "units": self.units}
         return {what: _join_factors(tiles, names) if names else None for what, names in named.items()}
 
@@ -73,22 +52,7 @@ def find_design(
     label: Sequence[str] = (),
     units: Sequence[str] = (),
 ) -> Design:
-    """The factors of a study: those that are asked for, else those that the layout is known to have.
-
-    Parameters
-    ----------
-    layout : str
-        Of the data.
-    tiles : sequence of Tile
-        All tiles.
-    between, label, units : sequence of str
-        Factors; ``none`` for a label or units that there are not.
-
-    Returns
-    -------
-    Design
-        Checked against the tiles.
-    """
+    """The factors of a study: those that are asked for, else those that the layout is known to have."""
     there = list(tiles[0].factors)
     found = {}
     for what, asked in {"between": between, "label": label, "units": units}.items():
@@ -116,13 +80,7 @@ def _default_factors(layout: str, what: str, there: Sequence[str]) -> tuple[str,
 
 
 def check_plan(plan: Plan) -> None:
-    """Refuse settings of an evaluation that are none.
-
-    Parameters
-    ----------
-    plan : Plan
-        The settings.
-    """
+    """Refuse settings of an evaluation that are none."""
     as_measures(plan.distances)
     check_cddr_options(plan.metric, plan.folds, plan.level, plan.draws, plan.seed)
     check_whole(plan.rows, "rows", 2)
@@ -130,17 +88,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def rehearse(design: Design, tiles: Sequence[Tile], plan: Plan) -> None:
-    """Go through the protocols with made-up rows, so that what they refuse is refused before any tile is encoded.
-
-    Parameters
-    ----------
-    design : Design
-        The factors.
-    tiles : sequence of Tile
-        All tiles.
-    plan : Plan
-        The settings.
-    """
+    """Go through the protocols with made-up rows, so that what they refuse is refused before any tile is encoded."""
     values: dict[str, Any] = design.values(tiles)
     for what, names in {"domain": design.between, "label": design.label}.items():
         _check_two(values[what], names, what)

@@ -16,20 +16,7 @@ LONGEST = 18  # letters of a name beside or above pictures, on one line
 
 
 def choose_examples(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, Tile]:
-    """The most ordinary tile of each domain, of the first few domains.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        All tiles.
-    domain : sequence of str
-        The domain of each.
-
-    Returns
-    -------
-    dict
-        Domain to tile.
-    """
+    """The most ordinary tile of each domain, of the first few domains."""
     found = {}
     for name in sorted(set(domain))[:MOST]:
         own = [tile for tile, value in zip(tiles, domain, strict=True) if value == name]
@@ -41,22 +28,7 @@ def choose_examples(tiles: Sequence[Tile], domain: Sequence[str]) -> dict[str, T
 
 
 def draw_examples(path: Path, shown: Mapping[str, Tile], normalizers: Mapping[str, Normalizer]) -> Path:
-    """Draw a tile a row, a normaliser a column.
-
-    Parameters
-    ----------
-    path : Path
-        The PNG file to write, whole or not at all.
-    shown : mapping of str to Tile
-        Rows by name.
-    normalizers : mapping of str to Normalizer
-        Columns by name.
-
-    Returns
-    -------
-    Path
-        The same.
-    """
+    """Draw a tile a row, a normaliser a column."""
     with figure_style(axes_grid=False, axes_titlelocation="center"):
         drawn = figure(SIDE * len(normalizers) + 0.6, (SIDE + 0.12) * len(shown) + 0.3)
         grid = drawn.subplots(len(shown), len(normalizers), squeeze=False)

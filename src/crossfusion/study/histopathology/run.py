@@ -39,33 +39,15 @@ ABBREVIATED = {  # by the layout of the data
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that encoding takes, checked.
+    """Everything that encoding takes, checked."""
 
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        What is encoded.
-    design : Design
-        The factors of the study.
-    encoder : Encoder
-        One for all versions.
-    normalizers : mapping of str to Normalizer
-        By name.
-    embeddings : mapping of str to array
-        Ready-made vectors, in the order of the tiles.
-    reference : str, optional
-        What Reinhard and Macenko match.
-    pictures : Path
-        What the normalisers make of an ordinary tile of each domain.
-    """
-
-    tiles: Sequence[Tile]
-    design: Design
-    encoder: Encoder
-    normalizers: Mapping[str, Normalizer]
-    embeddings: Mapping[str, Rows]
-    reference: str | None
-    pictures: Path
+    tiles: Sequence[Tile]  # what is encoded
+    design: Design  # the factors of the study
+    encoder: Encoder  # one for all versions
+    normalizers: Mapping[str, Normalizer]  # by name
+    embeddings: Mapping[str, Rows]  # ready-made vectors, in the order of the tiles
+    reference: str | None  # what Reinhard and Macenko match
+    pictures: Path  # what the normalisers make of an ordinary tile of each domain
 
 
 @dataclass(frozen=True)
@@ -88,33 +70,9 @@ class Embeddings:
 
 
 def prepare(
-    tiles: Sequence[Tile],
-    out: Path,
-    choices: Choices,
-    plan: Plan,
-    *,
-    tell: Callable[[str], None] | None = None,
+    tiles: Sequence[Tile], out: Path, choices: Choices, plan: Plan, *, tell: Callable[[str], None] | None = None
 ) -> Setup:
-    """Check everything that can be checked before a tile is encoded.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        What ``read_layout`` gave.
-    out : Path
-        Folder of the study.
-    choices : Choices
-        What is asked for.
-    plan : Plan
-        Settings of the evaluation to come, for which there must be units and labels enough.
-    tell : callable, optional
-        Shown a line about each step.
-
-    Returns
-    -------
-    Ready
-        With the encoder loaded, and a picture of what the normalisers do.
-    """
+    """Check everything that can be checked before a tile is encoded."""
     say = tell or (lambda _: None)
     specs = choices.specs()
     design = find_design(choices.layout, tiles, between=choices.between, label=choices.label, units=choices.units)
@@ -140,33 +98,9 @@ def _describe_reference(reference: Path | Tile | None, design: Design) -> str | 
 
 
 def encode(
-    ready: Setup,
-    out: Path,
-    choices: Choices,
-    *,
-    bar: Bar = hide_progress,
-    tell: Callable[[str], None] | None = None,
+    ready: Setup, out: Path, choices: Choices, *, bar: Bar = hide_progress, tell: Callable[[str], None] | None = None
 ) -> Embeddings:
-    """Encode tiles after each normalisation; files of the same work are taken over.
-
-    Parameters
-    ----------
-    ready : Ready
-        What ``prepare`` gave.
-    out : Path
-        Folder of the study.
-    choices : Choices
-        What is asked for.
-    bar : callable
-        Context of a bar, given its text and the number of tiles.
-    tell : callable, optional
-        Shown a line about each file.
-
-    Returns
-    -------
-    Encoded
-        Everything that is evaluated.
-    """
+    """Encode tiles after each normalisation; files of the same work are taken over."""
     options: dict[str, Any] = {"batch": choices.batch, "workers": choices.workers, "bar": bar, "tell": tell}
     made = embed_versions(
         ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
@@ -185,28 +119,7 @@ def evaluate(
     workers: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
-    """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them.
-
-    Parameters
-    ----------
-    encoded : Encoded
-        The versions.
-    out : Path
-        Folder of the study; each part has one of its own in it.
-    name : str
-        Of the data set.
-    plan : Plan
-        Settings of the evaluation.
-    workers : int, optional
-        Processes; by default one a core.
-    tell : callable, optional
-        Shown a line about each task.
-
-    Returns
-    -------
-    list of Evaluation
-        By units; and where there are units, ratios once more by tiles.
-    """
+    """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them."""
     values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
     x: Any = encoded.versions[PLAIN]
     tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design, name)), plan)]

@@ -41,18 +41,7 @@ def hide_progress(_what: str, _total: int) -> AbstractContextManager[None]:
 
 
 def parse_normalizers(specs: Sequence[str]) -> dict[str, str]:
-    """Normalisers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own.
-
-    Parameters
-    ----------
-    specs : sequence of str
-        Such as ``macenko``, ``onnx:gan.onnx@-1..1`` or ``stainfuser=onnx:sf.onnx@0..1``.
-
-    Returns
-    -------
-    dict
-        Name to SPEC; ``none`` is always there, and first.
-    """
+    """Normalisers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own."""
     found = {PLAIN: PLAIN}
     for text in specs:
         name, spec = _split_spec(text)
@@ -96,30 +85,7 @@ def embed_versions(
     bar: Bar = hide_progress,
     tell: Callable[[str], None] | None = None,
 ) -> list[EmbeddingFile]:
-    """Encode the tiles after each normalisation; files of the same work are taken over.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        What to encode.
-    folder : Path
-        Where the files go, ``NAME.parquet`` each.
-    encoder : Encoder
-        One for all.
-    normalizers : mapping of str to Normalizer
-        By name.
-    batch, workers
-        As in ``embed``.
-    bar : callable
-        Context of a bar, given its text and the number of tiles.
-    tell : callable, optional
-        Shown a line about each file when it is there.
-
-    Returns
-    -------
-    list of Made
-        In the same order.
-    """
+    """Encode the tiles after each normalisation; files of the same work are taken over."""
     make_folder(folder)
     paths = {name: folder / f"{name}.parquet" for name in normalizers}
     for path in paths.values():
@@ -138,20 +104,7 @@ def embed_versions(
 
 
 def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
-    """Vectors of a file in the order of the tiles, by their keys.
-
-    Parameters
-    ----------
-    path : Path
-        A Parquet file with the columns key and embedding.
-    tiles : sequence of Tile
-        Those that are wanted.
-
-    Returns
-    -------
-    array of float32
-        A row a tile.
-    """
+    """Vectors of a file in the order of the tiles, by their keys."""
     import pyarrow.parquet as pq
 
     with places.translate_errors(str(path), "cannot be read as Parquet"):

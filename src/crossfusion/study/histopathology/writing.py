@@ -29,26 +29,7 @@ SAMPLES = "The most ordinary tile of each domain, after each normalisation of th
 
 
 def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Evaluation], *, command: str) -> list[Path]:
-    """Write the page, the tables and the numbers, each whole or not at all.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of the study.
-    choices : Choices
-        What was asked for.
-    encoded : Encoded
-        What was encoded.
-    found : sequence of Evaluation
-        What was found, the part with the units first.
-    command : str
-        What makes all of it again.
-
-    Returns
-    -------
-    list of Path
-        The files for people, the page first.
-    """
+    """Write the page, the tables and the numbers, each whole or not at all."""
     lead = _lead(choices, encoded)
     about = [_encoded_table(encoded), _tiles_table(encoded)]
     own = _as_printed(choices.layout, found[0])
@@ -114,20 +95,7 @@ def _tiles_table(encoded: Embeddings) -> PageTable:
 
 
 def paper_pairs(study: Study, pivot: str) -> Study | None:
-    """A study over the pairs of one domain only, as the paper averages them; None if there are no such pairs.
-
-    Parameters
-    ----------
-    study : Study
-        Over all pairs.
-    pivot : str
-        The domain.
-
-    Returns
-    -------
-    Study or None
-        The same outcomes, fewer of them; correlations over those.
-    """
+    """A study over the pairs of one domain only, as the paper averages them; None if there are no such pairs."""
     own = tuple(outcome for outcome in study.outcomes if pivot in (outcome.train, outcome.test))
     if not own:
         return None

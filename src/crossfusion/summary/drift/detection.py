@@ -126,11 +126,7 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
 
 
 def _find_alarms(
-    request: Request,
-    series: Series,
-    windows: list[Window],
-    reference: tuple[int, ...] | None,
-    fusions: list[Fusion],
+    request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None, fusions: list[Fusion]
 ) -> tuple[FloatArray | None, FloatArray | None, Flags]:
     """Compute the p-values of the windows, the alarm thresholds, and the alarms."""
     if request.rate is None:

@@ -1,16 +1,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
+RUNTIME := .venv/.runtime
 STAMP := .venv/.installed
 DIST := .venv-dist/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
+.PHONY: demo test quick lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
 	example-report example-plots example-readme test-min test-new golden sbom dist check-dist clean
 
-demo: $(STAMP) ## run the main job on built-in data and leave a report
+demo: $(RUNTIME) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
 
 test: lint types layers tests ## everything that must hold
+
+quick: lint types layers ## lint, types, layers and the tests of the core, in about two minutes
+	$(BIN)/pytest -n 2 $(CORE)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -107,8 +111,12 @@ example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, s
 	mkdir -p docs/examples
 	cp examples/out/scanners_table.md examples/out/staingan_table.md examples/out/scanners.png docs/examples
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt # what the package needs, without optional libraries
 	$(PYTHON) -m venv .venv
+	$(BIN)/python $(INSTALL) -c constraints.txt -e .
+	touch $@
+
+$(STAMP): $(RUNTIME) # the rest: tests, docs and every optional library
 	$(BIN)/python $(INSTALL) -c constraints.txt torch
 	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[test,docs]'
 	touch $@

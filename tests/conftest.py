@@ -13,10 +13,16 @@ from hypothesis import settings
 
 import crossfusion as cf
 from crossfusion.moments import kernel
-from tests.helpers import PATIENCE
+from tests.helpers import PATIENCE, ROOT
 
 settings.register_profile("suite", deadline=None, derandomize=True, database=None, max_examples=100)
 settings.load_profile("suite")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels before processes that run tests side by side begin."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        subprocess.run([sys.executable, "-m", "tests.helpers.compile_kernels"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(params=["numpy", "compiled"])

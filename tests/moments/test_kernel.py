@@ -204,7 +204,8 @@ print("numba" in sys.modules)
 BIG_JOB = """
 import sys, numpy as np, crossfusion as cf
 from crossfusion.moments import kernel as kernels
-kernels.SMALL = 0
+assert kernels.NUMPY_MAX_BYTES
+kernels.NUMPY_MAX_BYTES = 0
 x = np.random.default_rng(0).normal(size=(2000, 16))
 print(cf.__file__, repr(cf.cfd(x[:900], x[900:]).distance), "numba" in sys.modules)
 """

@@ -260,7 +260,7 @@ def test_traced_labels_need_the_number_of_groups(refuses):
     x, labels, given = drawn()
     with refuses("labels are traced.*pass num_groups"):
         jax.jit(cfd)(x, labels)
-    with refuses("given are traced.*pass num_given="):
+    with refuses("given are traced.*pass num_given"):
         jax.jit(partial(cfd, num_groups=3))(x, labels, given)
 
 

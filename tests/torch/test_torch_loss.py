@@ -347,7 +347,7 @@ def test_processes_that_do_not_wait_and_groups_that_are_not_numbered(two_process
         torch.testing.assert_close(found["alone"]["quiet"], own)
         torch.testing.assert_close(found["alone"]["rested"], own)
         assert found["alone"]["refusal"] == (
-            "a loss of several processes needs num_groups=, so that all processes number the groups alike: pass how"
+            "a loss of several processes needs num_groups, so that all processes number the groups alike: pass how"
             " many there are"
         )
 
@@ -384,11 +384,11 @@ def test_bad_options_are_refused_in_one_sentence(refuses):
     for memory in (1.0, -0.1, True, "long", math.nan):
         with refuses("memory=.* must be a share from 0"):
             CrossFusionLoss(memory=memory)
-    with refuses("memory=0.9 needs num_groups="):
+    with refuses("memory=0.9 needs num_groups"):
         CrossFusionLoss(memory=0.9)
     kept = CrossFusionLoss(num_groups=2, memory=np.float32(0.5)).past
     assert kept is not None
-    with refuses("memory=0.9 needs num_given="):
+    with refuses("memory=0.9 needs num_given"):
         CrossFusionLoss(given="label", num_groups=2, memory=0.9)
 
 

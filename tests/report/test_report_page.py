@@ -309,7 +309,7 @@ def test_periods_and_alarms_are_those_of_the_summary(show, pages):
     assert "3 of 14 periods are alarms against the first 6, from week 18 on" in seen.locator("header").inner_text()
 
 
-def test_the_cloud_is_coloured_by_any_factor(show, pages):
+def test_the_cloud_is_colored_by_any_factor(show, pages):
     path, found = pages["plain"]
     seen = show(path).page
 
@@ -319,7 +319,7 @@ def test_the_cloud_is_coloured_by_any_factor(show, pages):
 
     codes = found["projection"]["points"]["codes"]
     assert dots() == {f"c{k}": count for k, count in enumerate(np.bincount(codes["site"]).tolist())}
-    seen.get_by_label("Colour by").select_option(label="label")
+    seen.get_by_label("Color by").select_option(label="label")
     assert dots() == {f"c{k}": count for k, count in enumerate(np.bincount(codes["label"]).tolist())}
     seen.locator(".keys button").nth(1).click()
     sizes = np.bincount(codes["label"]).tolist()
@@ -502,7 +502,7 @@ def test_names_of_means_side_by_side_do_not_meet(show, tmp_path):
     assert show(tmp_path / "near.html").page.evaluate(LAYOUT) == []
 
 
-def test_a_level_has_one_colour(show, pages):
+def test_a_level_has_one_color(show, pages):
     swatches = show(pages["plain"][0]).page.evaluate("""() => [...document.querySelectorAll('#levels table')].map(
       table => Object.fromEntries([...table.querySelectorAll('.swatch')].map(
         mark => [mark.parentElement.textContent, mark.className])))""")

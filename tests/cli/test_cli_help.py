@@ -120,7 +120,7 @@ def files(tmp_path_factory):
         "week": order // 20 + 1,
         "month": order // 24 + 1,
         "day": (np.datetime64("2024-01-01") + np.arange(ROWS) // 2).astype("datetime64[D]"),
-        "normaliser": np.array(["none", "macenko"])[order // 120],
+        "normalizer": np.array(["none", "macenko"])[order // 120],
     }
     x = rng.normal(size=(ROWS, 4)) + label[:, None]
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 4)

@@ -358,7 +358,7 @@ def test_what_has_no_interval_is_refused(refuses):
     with refuses("trim does not go with level"):
         cf.cfd(x, labels=labels, level=0.95, trim=0.1)
     for few in (1, 2):
-        with refuses("3 rows or more"):
+        with refuses("at least 3 rows per group"):
             cf.cfd(x, labels=[*([0] * (50 - few)), *([1] * few)], level=0.95)
     with refuses("units has missing values"):
         cf.cfd(x, labels=labels, units=[None, *range(49)], level=0.95)

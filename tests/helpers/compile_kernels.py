@@ -1,5 +1,8 @@
 """Compile all kernels once, before tests run side by side: none of them pays for it, and no two compile at once."""
 
+from contextlib import suppress
+from importlib import import_module
+
 import numpy as np
 
 from crossfusion.moments import compiled, compiled_columnwise
@@ -13,6 +16,8 @@ def compile_all() -> None:
         compiled.compile_influence_sums(dtype)
         compiled_columnwise.compile_accumulate_strip(dtype)
         compiled_columnwise.compile_interleave(dtype)
+    with suppress(ImportError):
+        import_module("dcor")  # compiles as it is imported; two processes that do so at once abort in LLVM
 
 
 if __name__ == "__main__":

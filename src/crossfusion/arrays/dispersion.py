@@ -1,4 +1,4 @@
-"""Permutation test of the spread of groups, the companion of the test of their position."""
+"""Permutation test for a difference in spread between groups, the companion of the test of their means."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def dispersion_test(
     Returns
     -------
     TestResult
-        Statistic, p-value, and the statistic under each permutation; `distance` is that of z, not of the rows.
+        Statistic, p-value, and the statistic under each permutation; `distance` is the CFD of z, not of the rows.
 
     Notes
     -----
@@ -49,10 +49,10 @@ def dispersion_test(
     of `permutation_test`: report both tests.
 
     The distances z are permuted, not the rows, so that a difference in position has no effect. Rows are closer to their
-    estimated centroid than to the true one, especially in small groups and many dimensions. The factor √(1 − 1/n) (or
+    estimated centroid than to the true one, especially in small groups with many features. The factor √(1 − 1/n) (or
     its estimate from units) is removed before permuting and reapplied for the new group. The level is approximate:
     slightly above nominal if groups have fewer than about thirty rows or units. The cost of reading the rows is linear
-    in rows × dim; the permutations need z only.
+    in rows × dim; the permutations need only z.
 
     References
     ----------
@@ -88,7 +88,7 @@ def dispersion_test(
 def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
     """Estimate by what factor the rows of each cell are closer to the estimated centroid than to the true one.
 
-    With the cell's variance σ² and V the squared error of its mean, √(σ² / (σ² + V)); of n independent rows √(1 − 1/n).
+    It is √(σ² / (σ² + V)), for variance σ² and squared error V of the mean: √(1 − 1/n) for n independent rows.
     """
     if unit is None:
         number, error = moments.count, 1 / np.maximum(moments.count - 1, 1)

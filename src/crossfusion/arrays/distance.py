@@ -72,7 +72,7 @@ def cfd(
     nan : {"raise", "drop"}
         Whether rows with NaN or infinite values raise an error or are dropped.
     level : float, optional
-        Confidence level of the interval, such as 0.95. Without it there is no interval.
+        Confidence level of the interval, such as 0.95. By default, no interval is computed.
     units : array of shape (rows,), or a pair of arrays for `a` and `b`, optional
         The unit of each row, such as the patient, if rows of the same unit are dependent: `unbiased` and the interval
         then count units instead of rows. A unit may have rows in several groups.
@@ -80,20 +80,20 @@ def cfd(
     Returns
     -------
     Fusion
-        Plug-in and unbiased distance with the variances they are computed from, and the interval if `level` is given.
+        Plug-in and unbiased CFD with the variances they are computed from, and the interval if `level` is given.
 
     Notes
     -----
     The rows are read once. CFD compares means relative to the spread within groups; it does not detect differences in
-    shape. Without any shift the plug-in distance is still about (groups - 1) / rows; ``unbiased`` is about 0.
+    shape. Without any shift, the plug-in CFD is still about (groups - 1) / rows; ``unbiased`` is about 0.
 
-    The interval reads the rows once more. It inverts a test of each possible distance, so it stays valid near zero,
-    where its lower limit is 0. Without `units` it assumes independent rows; for tiles of a few slides it is then far
-    too narrow. It holds for the distance at the observed group weights. Units take about five times the memory of their
-    moments: 40 bytes × units × dim for each group they are in.
+    The interval reads the rows once more. It inverts a test of each possible CFD, so it stays valid near zero, where
+    its lower limit is 0. Without `units`, it assumes independent rows; for tiles of a few slides, it is then far too
+    narrow. It holds for the CFD at the observed group weights. Units take about five times the memory of their moments:
+    40 bytes × units × dim for each group they are in.
 
-    Trimming reads the rows three times. It removes spread as well as outliers, so the distance between clean groups
-    grows: slightly in many dimensions, more in few. Compare trimmed distances with trimmed ones only.
+    Trimming reads the rows three times. It removes spread as well as outliers, so the CFD of groups without outliers
+    grows: slightly with many features, more with few. Compare trimmed values only with trimmed values.
 
     References
     ----------
@@ -267,7 +267,7 @@ def _reduce_trimmed(
 
 
 def _trim_farthest(codes: CodeArray, distance: FloatArray, count: FloatArray, trim: float) -> CodeArray:
-    """Set the codes of the farthest share of each group's rows, rounded down, to -1; of equals, the later."""
+    """Set the codes of the farthest share of each group's rows, rounded down, to -1; among ties, the later rows."""
     order = np.lexsort((distance, codes))
     order = order[codes[order] >= 0]
     sorted_codes = codes[order]

@@ -29,9 +29,9 @@ def permutation_test(
               = \frac{\sum_k n_k \lVert\mu_k - \mu\rVert^2 / (K - 1)}
                      {\sum_k n_k \sigma_k^2 / (N - K)}
 
-    for N rows in K groups: the pseudo-F of PERMANOVA on Euclidean distances [1]_. With `strata` the distance is
-    CFD(labels | strata), N − K becomes rows − cells, and K − 1 becomes cells − strata, where cells are the observed
-    combinations of labels and strata.
+    for N rows in K groups: the pseudo-F of PERMANOVA on Euclidean distances [1]_. With `strata`, CFD is
+    CFD(labels | strata), N − K becomes N − C, and K − 1 becomes C − S, for S strata and C observed combinations of
+    labels and strata.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def permutation_test(
     If b of m random permutations give at least the observed statistic (up to a relative 1e-12), the p-value is
     (b + 1) / (m + 1), which is never zero and keeps its level [2]_. If all permutations are used, it is their share.
 
-    Rows of one patient or slide are not exchangeable individually: without `units` or `pairs` the test rejects far too
+    Rows of one patient or slide are not individually exchangeable: without `units` or `pairs`, the test rejects far too
     often. Pass independent units as `pairs`: the slide rather than positions on it, if its positions are dependent.
 
     The cost is one matrix product of permutations × rows × dim × (groups − 1) multiplications, with units instead of

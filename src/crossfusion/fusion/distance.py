@@ -34,10 +34,10 @@ class Fusion(Result):
     Parameters
     ----------
     distance : float
-        Plug-in Cross-Fusion Distance, ``log(total / within)``: 0 for equal means, inf if rows do not vary within
+        Plug-in CFD, ``log(total / within)``: 0 for equal means, inf if the means differ and rows do not vary within
         groups.
     unbiased : float or None
-        Cross-Fusion Distance from unbiased variance estimates; may be slightly negative. None if a cell has one row.
+        CFD from unbiased variance estimates; may be slightly negative. None if a group has one row in its stratum.
     score : float
         Cross-Fusion Score ``within / total``, the share of the variance within groups.
     within, between, total : float
@@ -49,13 +49,13 @@ class Fusion(Result):
     dropped : int
         Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Warning that the groups differ more in spread or shape than in position, so that a distance of means is
-        misleading. Spread is checked from the moments. Shape is checked by the energy distance of sampled rows, if
+        Warning that the groups differ more in spread or shape than in position, so that a distance between means is
+        misleading. Spread is checked from the moments; shape is checked by the energy distance between sampled rows, if
         `level` is given and rows are available.
     level : float, optional
         Confidence level of `interval`, if requested.
     interval : tuple of float, optional
-        Lower and upper confidence limits of the distance, around `unbiased`.
+        Lower and upper confidence limits of CFD, around `unbiased`.
     stderr : float, optional
         Standard error of `unbiased`.
     statistic, pvalue, permutations : optional

@@ -40,20 +40,20 @@ class Pairwise(Result):
     labels : tuple
         The groups, in the order of rows and columns.
     distance, unbiased : array of shape (groups, groups)
-        Plug-in and unbiased distance of each pair; `unbiased` is NaN for a pair with a cell of one row.
+        Plug-in and unbiased CFD of each pair; `unbiased` is NaN if either group has one row in a stratum.
     overlap : array of shape (groups, groups)
-        Share of a pair's weight in strata with both groups; 1 without ``given``. If it is 0, the two groups share no
-        stratum, and their distance of 0 does not mean that they are fused.
+        Share of a pair's weight in strata that contain both groups; 1 without ``given``. If it is 0, the two groups
+        share no stratum, and their distance of 0 does not mean that they are fused.
     level : float, optional
         Confidence level of the limits, if requested.
     lower, upper : array of shape (groups, groups), optional
         Confidence limits of each distance; NaN for a pair with too few rows or units.
     stderr : array of shape (groups, groups), optional
-        Standard error of each unbiased distance.
+        Standard error of each unbiased CFD.
     statistic, pvalue, adjusted : array of shape (groups, groups), optional
         Pseudo-F, p-value, and p-value adjusted for the number of pairs of each pair's permutation test, if requested.
     permutations : int, optional
-        Number of permutations that was requested.
+        Requested number of permutations.
     adjust : str, optional
         Method that adjusted the p-values.
 
@@ -120,7 +120,7 @@ class Pairwise(Result):
         return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
 
     def plot_forest(self, *, axes: Any = None) -> "Figure":
-        """Draw the unbiased distance of each pair, the farthest first, with its interval if there is one.
+        """Draw the unbiased CFD of each pair, farthest first, with its interval if there is one.
 
         Parameters
         ----------

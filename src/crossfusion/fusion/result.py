@@ -1,4 +1,4 @@
-"""The base class of all results: plain values, a table for pandas, a figure, and how it all reads."""
+"""The base class of all results: plain values, a pandas table, a figure, text and HTML."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -15,40 +15,40 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """A dataclass that turns into plain values."""
+    """A dataclass that can be converted to plain values."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON.
+        """Return the fields by name, ready for JSON.
 
         Returns
         -------
         dict
-            Plain Python values: infinity is "inf", an undefined number None, a date its ISO form.
+            Plain Python values; infinity becomes "inf", an undefined number None, and a date its ISO form.
         """
         return {name: plain_value(value) for name, value in self._values().items()}
 
     def _values(self) -> dict[str, Any]:
-        """What `to_dict` holds, as it is."""
+        """Return the values of `to_dict` before conversion."""
         return field_values(self)
 
 
 class Result(Record, DisplayMixin):
-    """What was found: a dataclass that says in `_contents` how it reads, and how `_columns` and `_draw` show it."""
+    """A dataclass that defines its text in `_contents`, its table in `_columns` and its figure in `_draw`."""
 
     _has_panels: ClassVar[bool] = False
 
     def to_frame(self) -> "pd.DataFrame":
-        """The result as a table.
+        """Return the result as a table.
 
         Returns
         -------
         pandas.DataFrame
-            The columns that the class describes; without a description, one row with all single values.
+            The columns listed in the notes of the class; by default, one row with all scalar fields.
         """
         return data_frame(self._columns())
 
     def _columns(self) -> dict[str, Any]:
-        """Columns of `to_frame`."""
+        """Return the columns of `to_frame`."""
         single = {name: value for name, value in self._values().items() if not isinstance(value, Mapping)}
         return {name: [value] for name, value in single.items() if np.ndim(value) == 0}
 
@@ -58,29 +58,29 @@ class Result(Record, DisplayMixin):
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, one column wide, if it is left out.
+            Axes to draw on; by default a new figure, one column wide.
 
         Returns
         -------
         matplotlib.figure.Figure
-            What was drawn on; write it with ``savefig``.
+            The figure; save it with ``savefig``.
         """
         if axes is not None and self._has_panels:
             raise InputError("axes", problem="holds one panel, and this figure has several", remedy="leave it out")
         return self._draw(axes)
 
     def _draw(self, axes: Any) -> "Figure":
-        """Draw on these axes, or in a new figure where they are None."""
+        """Draw on these axes, or in a new figure if they are None."""
         raise NotImplementedError
 
 
 def record_columns(kind: type[Any], records: Iterable[Any]) -> dict[str, list[Any]]:
-    """Columns of a table with one row per record: the fields of their class."""
+    """Return the fields of records as columns, with one row per record."""
     rows = list(records)
     return {field.name: [getattr(row, field.name) for row in rows] for field in fields(kind)}
 
 
 def data_frame(columns: Mapping[str, Any]) -> "pd.DataFrame":
-    """Columns as a pandas DataFrame."""
+    """Return columns as a pandas DataFrame."""
     frame: pd.DataFrame = load("pandas", "pandas", "pandas", "to_frame()").DataFrame(dict(columns))
     return frame

@@ -33,28 +33,28 @@ def summarize(
     Parameters
     ----------
     source : array, path, list of paths, table, or loader
-        An array of rows × features; files, folders, patterns such as ``"lake/*.parquet"``, or URLs; a table of pandas,
-        Polars, PyArrow, DuckDB and others; a Dask or Spark collection; a Hugging Face dataset; or a PyTorch DataLoader.
+        An array of rows × features; files, folders, patterns such as ``"lake/*.parquet"``, or URLs; a pandas, Polars,
+        PyArrow, DuckDB or similar table; a Dask or Spark collection; a Hugging Face dataset; or a PyTorch DataLoader.
     by : mapping or names
         The factors that define the groups: arrays of values by name, or names of columns. A missing value is its own
         group. Groups are sorted by value: the order of an ordered categorical is not kept. For a DataLoader, a mapping
         from factor names to the names or positions of entries of its batches.
     vectors : str, int or list of str, optional
-        The column that holds the embeddings, or a pattern of numeric columns such as ``"dim_*"``. By default the only
+        The column that holds the embeddings, or a pattern of numeric columns such as ``"dim_*"``. By default, the only
         list column or, in text files, all numeric columns not in `by`. For a DataLoader, the name or position of the
         entry of its batches.
     manifest : path or table, optional
         A separate table with factors of `by`, matched to the rows by key, by file, or by position.
     on : str, optional
         The column of the manifest with the key, matched to the column of the same name in the source or, if there is
-        none, to file names. Without it rows are matched by position.
+        none, to file names. Without it, rows are matched by position.
     engine : {"auto", "local", "dask", "spark"} or distributed.Client
-        Where the rows are read and reduced: on threads of this process, with Dask, or with Spark. "auto" uses Dask for
+        Where the rows are read and reduced: in threads of this process, on Dask, or on Spark. "auto" uses Dask for
         Dask collections, Spark for Spark DataFrames, and threads otherwise.
     nan : {"raise", "drop"}
         Whether rows with NaN or infinite values raise an error or are dropped.
     min_count : int
-        Minimum number of rows of a group. Smaller groups are dropped or merged, with a warning that names them.
+        Minimum number of rows per group. Smaller groups are dropped or merged, with a warning that names them.
     small : {"drop", "merge"}
         Whether small groups are dropped or merged; see `merge_summaries`.
     tags : mapping of str to str, optional
@@ -90,7 +90,7 @@ def summarize(
 def open_sources(
     source: Any, by: Any, vectors: Any, manifest: Any = None, on: str | None = None, engine: Any = "local"
 ) -> tuple[Sequence[Any], ManifestJoin | None]:
-    """Sources of whatever a user passes, with the factors that they have or that a manifest has for them."""
+    """Open the sources that a user passed, with factors from the sources themselves or from a manifest."""
     if manifest is not None:
         if is_collection(source) or is_frame(source):
             raise InputError(
@@ -114,9 +114,9 @@ def reduce_sources(
     joined: ManifestJoin | None = None,
     keeper: Checkpoint | None = None,
 ) -> Summary:
-    """Summary of some sources, which a manifest may have joined; `progress` is told rows as they are done.
+    """Summarize sources, which may be joined to a manifest; `progress` is called with the number of rows done.
 
-    `keeper` keeps what is done, so that the same work can go on after it was interrupted.
+    `keeper` saves completed work, so that an interrupted run can be resumed.
     """
     check_option(nan, NAN_OPTIONS, "nan")
     found = engines.run(sources, engine, nan, progress, keeper)

@@ -29,14 +29,14 @@ class Report(DisplayMixin):
     Parameters
     ----------
     source : array, path, list of paths, table, or Summary
-        Rows, as `summarize` reads them, or a summary, or its file. A summary answers everything except what needs
-        rows; the page says what is missing.
+        Rows in any form that `summarize` reads, a summary, or the file of a summary. With a summary, sections that need
+        rows are left out, and the page lists them.
     between : str or list of str
         The factors whose groups are compared, such as the scanner.
     given : str or list of str, optional
-        The factors to adjust for, such as the tissue: groups are compared within its strata.
+        The factors to adjust for, such as the tissue: groups are compared within strata of these factors.
     units : str or list of str, optional
-        The factors that identify a unit, such as the patient. Intervals and tests count units instead of rows.
+        The factors that identify units, such as the patient. Intervals and tests count units instead of rows.
     time : str, optional
         A factor of periods, such as the week. The report compares each period with the first third of the periods and
         raises an alarm on drift.
@@ -46,9 +46,9 @@ class Report(DisplayMixin):
     reference : str, optional
         The version that the others are compared with; the first by default.
     levels : list of str, optional
-        Nested factors over which the variance is split, from the outermost; by default `between`, then `units`.
+        Nested factors by which the variance is decomposed, from the outermost; by default `between`, then `units`.
     weights : {"pooled", "balanced"}
-        Weight groups by their rows, or all equally.
+        "pooled" weights groups by their number of rows, "balanced" equally.
     level : float
         Confidence level of the intervals.
     permutations : int
@@ -64,8 +64,8 @@ class Report(DisplayMixin):
 
     Notes
     -----
-    Rows are read once and sampled on the way, so memory does not grow with the number of rows. The same source and
-    seed give the same page.
+    Rows are read once and sampled in the same pass, so memory does not grow with the number of rows. The same source
+    and seed give the same page.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Report(DisplayMixin):
 
     @classmethod
     def _from_data(cls, data: ReportData, title: str | None, command: str) -> "Report":
-        """A report on what was read elsewhere, by a command."""
+        """Create a report from data that a command has already read."""
         report = cls.__new__(cls)
         report._finish(data, title, command)
         return report
@@ -159,13 +159,13 @@ class Report(DisplayMixin):
         return [strip_marks(sentence) for sentence in self._found["headline"]]
 
     def _repr_html_(self) -> str:
-        """The page in a frame of the notebook, which its script cannot leave."""
+        """Return the page in a sandboxed frame for notebooks."""
         page, title = (html.escape(text, quote=True) for text in (self.to_html(), self._title))
         return f'<iframe srcdoc="{page}" title="{title}" sandbox="{SANDBOX}" style="{FRAME}"></iframe>'
 
 
 def check_page(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work, a name that is not that of a page, so that no data are replaced by one."""
+    """Reject a file name without an HTML ending before any work, so that no data file is overwritten by a page."""
     if not os.fspath(path).lower().endswith(PAGE_ENDINGS):
         raise FileError(os.fspath(path), "has an ending that does not fit a page", f"use {' or '.join(PAGE_ENDINGS)}")
     files.check_folder(path)
@@ -174,7 +174,7 @@ def check_page(path: str | os.PathLike[str]) -> None:
 
 
 def _format_call(question: Question) -> str:
-    """The call that made a report, as far as the question goes."""
+    """Format the call that creates a report with this question."""
     default = make_question(question.between, None, None, None, None, None, None, "pooled", 0.95, 999, 0)
     found = question.to_dict()
     if found["levels"] == [*question.between, *question.units]:

@@ -1,4 +1,4 @@
-"""Queries of a table of moments, which need no rows."""
+"""Queries on a table of moments, which do not need the rows."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -72,17 +72,16 @@ class Queries(MomentTable):
         weights : {"pooled", "balanced"}
             "pooled" weights groups by their number of rows, "balanced" equally.
         level : float, optional
-            Confidence level of the interval, such as 0.95; needs `units`.
+            Confidence level of the interval, such as 0.95; requires `units`.
 
         Returns
         -------
         Fusion
-            Plug-in and unbiased distance with the variances they are computed from, and the interval if `level` is
-            given.
+            Plug-in and unbiased CFD with the variances they are computed from, and the interval if `level` is given.
 
         Notes
         -----
-        With pooled weights the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
+        With pooled weights, the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
         """
         check_level(level)
         design = self._make_design(between, given)
@@ -104,7 +103,7 @@ class Queries(MomentTable):
         seed: int = 0,
         adjust: str = "holm",
     ) -> Pairwise:
-        """Compute the distance of each pair of groups, which equals `cfd` of the two groups alone.
+        """Compute the distance between the groups of each pair, which equals `cfd` of the two groups alone.
 
         Parameters
         ----------
@@ -118,9 +117,9 @@ class Queries(MomentTable):
         weights : {"pooled", "balanced"}
             "pooled" weights groups by their number of rows, "balanced" equally.
         level : float, optional
-            Confidence level of the limits of each distance, such as 0.95; needs `units`.
+            Confidence level of the limits of each distance, such as 0.95; requires `units`.
         permutations : int, optional
-            Number of permutations of a permutation test of each pair; needs `units`.
+            Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested.
         seed : int
             Seed of the permutations.
         adjust : {"holm", "bh"}
@@ -133,8 +132,8 @@ class Queries(MomentTable):
 
         Notes
         -----
-        Limits and tests are computed pair by pair, limits in one or two milliseconds each: with hundreds of groups,
-        select some first. The limits hold for each distance separately, not for all of them jointly.
+        Limits and tests are computed pair by pair, and the limits of a pair take one or two milliseconds: with hundreds
+        of groups, select some first. The limits hold for each distance separately, not for all of them jointly.
         """
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")
@@ -329,8 +328,8 @@ class Queries(MomentTable):
         Returns
         -------
         array of shape (draws,)
-            Distance of each resample, corrected for the bias due to units and resampling, so that the values scatter
-            around `unbiased`. Their standard deviation approximates its standard error; near zero it is larger.
+            CFD of each resample, corrected for the bias due to units and resampling, so that the values scatter around
+            `unbiased`. Their standard deviation approximates its standard error; near zero, it is larger.
 
         Notes
         -----
@@ -359,7 +358,7 @@ class Queries(MomentTable):
         over: Factors = FEATURES,
         seed: int = 0,
     ) -> Drift:
-        """Compare each period with a reference, and raise alarms at a stated false-alarm rate.
+        """Compare each period with a reference, and raise alarms at a given false-alarm rate.
 
         Parameters
         ----------
@@ -370,8 +369,8 @@ class Queries(MomentTable):
             The reference periods: "first:4" (the first four), a list of periods, a pair of the first and the last, or
             "previous" to compare each window with the one before it. An alarm needs at least three.
         given : str or list of str, optional
-            The factors to adjust for, such as the label: the distance is then the shift within strata, and the effect
-            of changed strata is reported separately.
+            The factors to adjust for, such as the label: the distance then measures the shift within strata, and the
+            effect of a changed mix of strata is reported separately.
         units : str or list of str, optional
             The factors that identify independent units, such as the patient, for intervals.
         alarm : float, optional
@@ -379,15 +378,15 @@ class Queries(MomentTable):
         adjust : {"holm", "bh"}, optional
             Adjust p-values for the number of windows: with "holm", `alarm` is the probability of any false alarm.
         window, step : int
-            Number of periods per window, and from one window's start to the next. With `step` 1 windows slide; with
-            `step` = `window` they do not overlap, and the newest periods wait until a window is full.
+            Number of periods per window, and from one window's start to the next. With `step` = 1, windows slide; with
+            `step` = `window`, they do not overlap, and the newest periods wait until a window is full.
         weights : {"pooled", "balanced"}
             "pooled" weights the two sides by their number of rows, "balanced" equally, which makes windows of different
             sizes comparable. Alarms do not depend on it.
         level : float, optional
-            Confidence level of the intervals, which need `units`.
+            Confidence level of the intervals, which require `units`.
         over : str or list of str
-            What the largest deviation is attributed to: "features", and factors such as the site.
+            What to attribute the first alarm to, or the largest deviation if there is none: "features", or factors.
         seed : int
             Seed of the simulated series that give the p-value of the change.
 
@@ -400,7 +399,7 @@ class Queries(MomentTable):
         Notes
         -----
         The alarm counts periods, not rows: normal variation is estimated from the reference periods, and consecutive
-        periods may be correlated. With few reference periods the alarm is conservative. If consecutive periods are
+        periods may be correlated. With few reference periods, the alarm is conservative. If consecutive periods are
         strongly correlated (0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Queries):
-    """Moments of the groups that factors define, from which all distances are computed without the rows.
+    """Moments of the groups that factors define, from which distances are computed without the rows.
 
     Created by `summarize` or `read_summary`. The sum of summaries of disjoint sets of rows is the summary of all rows.
 
@@ -38,7 +38,7 @@ class Summary(Queries):
     tags : mapping of str to str
         Properties of all rows, such as ``{"encoder": "virchow"}``; only summaries with equal tags can be added.
     batches : tuple of str
-        Digests of the summaries that `append_summary` and `merge_summaries` added up, so that no rows are added twice.
+        Digests of the summaries that `append_summary` and `merge_summaries` added, so that no rows are added twice.
 
     Examples
     --------

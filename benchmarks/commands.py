@@ -310,7 +310,7 @@ def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
 @number_option("--repeats", 7, "Rounds, in which the sides alternate.")
 @json_option
 def bench_startup(repeats: int, as_json: bool) -> None:
-    """Time the import, the help and a small comparison, beyond NumPy.
+    """Time the import, the help and a small comparison.
 
     \b
     Examples:

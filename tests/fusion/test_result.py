@@ -17,7 +17,6 @@ from tests.helpers.browser import HOSTILE
 PACKAGES = (
     "crossfusion",
     "crossfusion.anndata",
-    "crossfusion.evaluation",
     "crossfusion.pathology",
     "crossfusion.torch",
 )

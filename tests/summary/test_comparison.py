@@ -132,13 +132,13 @@ def test_what_cannot_be_compared_is_refused(refuses):
         cf.compare_corrections({"raw": methods["raw"]}, **ASKED)
     with refuses("must map names to summaries"):
         cf.compare_corrections([methods["raw"]], **ASKED)
-    with refuses("no method 'row': did you mean 'raw'"):
+    with refuses("no correction 'row': did you mean 'raw'"):
         cf.compare_corrections(methods, **ASKED, reference="row")
-    with refuses("method 'raw' has no factor 'sites'"):
+    with refuses("correction 'raw' has no factor 'sites'"):
         cf.compare_corrections(methods, between="sites")
     with refuses("level=None"):
         cf.compare_corrections(methods, **ASKED, level=None)
-    with refuses("method 'half' has no factor 'patient'"):
+    with refuses("correction 'half' has no factor 'patient'"):
         cf.compare_corrections(methods | {"half": methods["half"].rollup(["site", "label"])}, **ASKED)
     with refuses("level=3"):
         cf.compare_corrections(methods, **ASKED, level=3)

@@ -123,7 +123,7 @@ def cfd(
         )
     if (b is None) == (labels is None):
         raise InputError(
-            problem="there is nothing to compare",
+            problem="there is nothing to compare" if b is None else "b and labels do not go together",
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:

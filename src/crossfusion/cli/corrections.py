@@ -30,7 +30,7 @@ from crossfusion.summary import compare_corrections
 @between_option
 @given_option
 @units_option("intervals count these")
-@reference_option("The method")
+@reference_option("The correction")
 @weights_option
 @level_option
 @number_option("--draws", 999, "Resamples of the units, for the stability of ranks.")

@@ -263,10 +263,10 @@ def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
             "methods", problem="must map names to summaries, such as {'raw': summarize(...), 'corrected': ...}"
         )
     if len(methods) < 2:
-        raise InputError(problem=f"there is {len(methods) or 'nothing'} to compare", remedy="name at least two methods")
+        raise InputError(problem=f"there is {len(methods) or 'nothing'} to compare", remedy="name at least two")
     names = tuple(methods)
     if reference is not None:
-        check_known([reference], names, "method", "methods")
+        check_known([reference], names, "correction", "the comparison")
     return names
 
 
@@ -275,17 +275,17 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
     first = next(iter(methods))
     seen: list[Any] = []
     for name, summary in methods.items():
-        check_known(by, summary.factors, "factor", f"method {name!r}")
+        check_known(by, summary.factors, "factor", f"correction {name!r}")
         fine = summary.rollup(by)
         seen.append((factors.list_labels(fine.keys.select(by)), fine.moments.count))
         if seen[-1][0] != seen[0][0]:
             raise InputError(
-                problem=f"methods {first!r} and {name!r} have different units or groups",
+                problem=f"corrections {first!r} and {name!r} have different units or groups",
                 remedy="compare corrections of the same rows",
             )
         if not np.array_equal(seen[-1][1], seen[0][1]):
             warn(
-                f"methods {first!r} and {name!r} have different numbers of rows in the same groups, so that their"
+                f"corrections {first!r} and {name!r} have different numbers of rows in the same groups, so that their"
                 " difference is also one of rows",
                 "compare corrections of the same rows",
             )

@@ -1,5 +1,6 @@
 """What a start costs beyond NumPy: the import, the help, a comparison of two small files."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -64,4 +65,6 @@ def _commands(folder: Path) -> dict[str, list[str]]:
 
 
 def _call(arguments: list[str]) -> str:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True).stdout
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, env=kept)
+    return done.stdout

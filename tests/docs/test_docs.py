@@ -136,4 +136,4 @@ def test_speed_of_the_readme_is_what_was_measured(theme):
     drawn = (ROOT / "docs" / "readme" / f"speed-{theme}.svg").read_text()
     for _, label, *where in script["BARS"]:
         assert f">{label}<" in drawn
-        assert f">× {script['ratio'](*where):,.0f}<" in drawn, f"{label}: run make example-readme"
+        assert f">× {script['read_ratio'](*where):,.0f}<" in drawn, f"{label}: run make example-readme"

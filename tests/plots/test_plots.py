@@ -274,7 +274,7 @@ def test_rows_of_no_group_are_refused(refuses):
         summary.project("site", rows=np.ones((2, 6)))
     with refuses("labels has 1 entry for 2 rows"):
         summary.project("site", rows=np.ones((2, 6)), labels=["A"])
-    with refuses("labels has 'Z', which is no group"):
+    with refuses("labels has 'Z', which is not a group"):
         summary.project("site", rows=np.ones((1, 6)), labels=["Z"])
     with refuses("6"):
         summary.project("site", rows=np.ones((1, 5)), labels=["A"])

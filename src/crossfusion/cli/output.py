@@ -110,7 +110,7 @@ def _split_cell(cell: str) -> list[str]:
 def share_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
     """Widths of columns: what each needs, or an equal share of what the others leave.
 
-    >>> shared_widths({0: 5, 1: 30, 2: 60}, 65)
+    >>> share_widths({0: 5, 1: 30, 2: 60}, 65)
     {0: 5, 1: 30, 2: 30}
     """
     widths: dict[int, int] = {}

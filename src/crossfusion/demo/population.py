@@ -80,8 +80,8 @@ def make_population(seed: int = 0, *, rows: int = 40_000) -> tuple["pa.Table", T
 
     Examples
     --------
-    >>> from crossfusion.demo import make
-    >>> table, truth = make(rows=1000)
+    >>> from crossfusion.demo import make_population
+    >>> table, truth = make_population(rows=1000)
     >>> table.num_rows, truth.population.dim
     (1000, 256)
     >>> round(truth.population.cfd("site", given="label").distance, 3)

@@ -491,7 +491,7 @@ def test_odd_groups_make_a_page_too(name, units, show, tmp_path):
     words = seen.page.inner_text("body").replace("(", " ").replace(")", " ").split()
     assert not {"nan", "NaN", "None", "inf", "undefined", "null"} & set(words)
     if name == "confounded" and not units:
-        assert "cannot be told" in seen.page.inner_text(".lead")
+        assert "cannot be determined" in seen.page.inner_text(".lead")
 
 
 def test_names_of_means_side_by_side_do_not_meet(show, tmp_path):

@@ -80,19 +80,20 @@ def test_the_headline_says_what_the_numbers_say(whole):
     main = found["distances"]["adjusted"]
     assert f"{main['unbiased']:.4f}" in said
     assert f"{main['interval'][0]:.4f} to {main['interval'][1]:.4f}" in said
-    assert "clearly apart with label held fixed" in said
-    assert "Chance alone would hardly" in said
-    assert "Counted by 24 patient units, not by the 1,500 rows." in said
+    assert "Significant separation between the 3 site groups, adjusted for label: site explains" in said
+    assert "of the variance within each label (CFD" in said
+    assert "Unlikely by chance (p = 0.001, 999 random permutations of patient)." in said
+    assert "Intervals and tests count 24 patient units, not 1,500 rows." in said
     assert said == "\n".join(strip_marks(text) for text in found["headline"])
 
 
 def test_what_was_not_judged_is_not_said_to_be_counted():
     x, by = study()
     bare = repr(cf.Report(cf.summarize(x, by=by), between="site"))
-    assert "Neither an interval nor a test could be had, so chance is not ruled out" in bare
+    assert "Neither an interval nor a test could be computed, so chance is not ruled out" in bare
     assert "count as independent" not in bare
     patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
-    assert "Counted by" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
+    assert "Intervals and tests count" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
 
 
 def test_rows_without_a_value_are_told():
@@ -109,8 +110,8 @@ def test_groups_that_chance_would_separate_as_far_are_not_called_apart():
     x, by = study(shift=0.0)
     report = cf.Report(x, by=by, between="site", units="patient")
     assert report.to_dict()["test"]["pvalue"] > 0.05
-    assert "together, as far as one can tell" in repr(report)
-    assert "Chance could have done that" in repr(report)
+    assert "No significant separation" in repr(report)
+    assert "Compatible with chance" in repr(report)
 
 
 def crossed(stray=0):
@@ -126,9 +127,9 @@ def test_a_test_that_sees_one_unit_only_decides_nothing():
     x, by = crossed(stray=1)
     found = cf.Report(x, by=by, between="site", units="patient").to_dict()
     said = [strip_marks(sentence) for sentence in found["headline"]]
-    assert found["verdict"] == "far apart"
-    assert any(entry.startswith("A test sees only the 1 of 24 patient units that have several") for entry in said)
-    assert "Counted by 24 patient units, not by the 240 rows." in said
+    assert found["verdict"] == "significant separation"
+    assert any(entry.startswith("The test sees only the 1 of 24 patient units that occur in several") for entry in said)
+    assert "Intervals and tests count 24 patient units, not 240 rows." in said
     assert found["warnings"][0]["kind"] == "crossed units"
     x, by = crossed()
     found = cf.Report(x, by=by, between="site", units="patient").to_dict()
@@ -140,17 +141,16 @@ def test_units_in_strata_of_one_group_are_not_counted():
     label = np.where(by["patient"] % 3 == 0, "both", by["site"])
     found = cf.Report(x, by=by | {"label": label}, between="site", given="label", units="patient").to_dict()
     said = strip_marks(" ".join(found["headline"]))
-    assert "Counted by 24 patient units, of which 8 are in strata of several groups" in said
+    assert "count 24 patient units (8 of them in strata with several groups), not" in said
     assert (found["test"]["number"], found["test"]["total"]) == (8, 24)
 
 
 def test_a_confounded_design_is_told_as_the_rows_come():
     x, by = crossed()
     report = cf.Report(x, by=by | {"label": by["site"]}, between="site", given="label", units="patient")
-    assert any(sentence.startswith("As the rows come: Chance") for sentence in report.to_dict()["headline"])
+    assert any(sentence.startswith("Unadjusted: Unlikely by chance") for sentence in report.to_dict()["headline"])
     page = report.to_html()
-    plain = cf.summarize(x, by=by).cfd("site").distance
-    assert f"with all of them it is {plain:.4f}" in page
+    assert "Shares of the variance between the groups." in page
     assert "rearrangements of labels within strata" not in page
 
 
@@ -164,7 +164,7 @@ def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
     monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MOST_GROUPS", 3)
     x, by = study(sites=5)
     said = strip_marks(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
-    assert "Of the 3 groups with the most rows, farthest apart are" in said
+    assert "Among the 3 groups with the most rows, the farthest pair is" in said
 
 
 @pytest.mark.parametrize("weights", ["pooled", "balanced"])
@@ -204,23 +204,22 @@ def test_too_few_units_leave_open_whether_groups_are_apart():
     x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]
     report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
     said = repr(report)
-    assert report.to_dict()["verdict"] == "not surely apart"
-    assert "together" not in said
-    assert "Chance cannot be ruled out: p = 0.1 is the least that all 20 rearrangements of patient can show." in said
+    assert report.to_dict()["verdict"] == "no significant separation"
+    assert "Chance cannot be ruled out: p = 0.1 is the smallest p-value that all 20 permutations of patient can give." in said
 
 
 def test_nothing_is_said_where_nothing_can_be_told():
     x = np.random.default_rng(0).normal(size=(12, 3))
     single = cf.Report(x, by={"row": np.arange(12)}, between="row")
-    assert single.to_dict()["verdict"] == "cannot be told"
-    assert "Every row group is a single row" in repr(single)
-    assert "apart: 100" not in repr(single)
+    assert single.to_dict()["verdict"] == "cannot be determined"
+    assert "Every row group has a single row" in repr(single)
+    assert "100" not in repr(single)
     site = np.arange(12) % 4
     alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()
     assert alone["tiles"][2]["value"] == "–"
     assert alone["tiles"][2]["text"].startswith("nothing to compare between")
     flat = cf.Report(np.ones((12, 3)), by={"site": np.arange(12) % 3}, between="site")
-    assert "Farthest" not in repr(flat)
+    assert "farthest" not in repr(flat)
 
 
 def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
@@ -270,7 +269,47 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
         assert found["methods"]["batch"][k]["interval"] == pytest.approx(batch.interval)
     assert found["distances"]["adjusted"]["unbiased"] == pytest.approx(expected.batch[0].unbiased)
     assert found["about"]["rows"] == len(x)
-    assert "about the version raw; fixed leaves the groups closest" in repr(report)
+    assert "describe the version raw; fixed leaves the groups closest" in repr(report)
+
+
+def versions(first, second):
+    """The same rows twice, as two versions of these names; the second one is shifted less."""
+    x, by = study(300)
+    both = {name: np.tile(values, 2) for name, values in by.items()} | {"kind": np.repeat([first, second], len(x))}
+    return np.concatenate([x, 0.5 * x]), both
+
+
+@pytest.mark.parametrize("name", ["none", "raw", "Raw"])
+def test_the_reference_is_the_version_called_none_or_raw(name):
+    x, by = versions("gan", name)  # "gan" is the first in the alphabet
+    found = cf.Report(x, by=by, between="site", method="kind", permutations=9).to_dict()
+    assert found["about"]["reference"] == name
+
+
+def test_without_such_a_version_the_reference_must_be_named():
+    x, by = versions("gan", "macenko")
+    with pytest.raises(cf.InputError, match="reference is needed.*'gan', 'macenko'"):
+        cf.Report(x, by=by, between="site", method="kind", permutations=9)
+
+
+def test_a_quantity_has_one_value_on_the_page():
+    """The unadjusted, the adjusted and the label's distance are the same wherever the page shows them."""
+    x, by = study(600)
+    found = cf.Report(x, by=by, between="site", given="label", units="patient", permutations=99).to_dict()
+    distances, (batch,) = found["distances"], found["batches"]
+    for name, kind in (("plain", "plain"), ("batch", "adjusted"), ("biology", "biology")):
+        assert batch[name]["value"] == distances[kind]["unbiased"]
+        assert batch[name]["interval"] == distances[kind]["interval"]
+    alone = cf.summarize(x, by=by).cfd("label", units="patient")
+    assert batch["labels"]["value"] == pytest.approx(alone.unbiased)
+
+
+@pytest.mark.parametrize(("patients", "told"), [(4, True), (8, False)])
+def test_fewer_than_twenty_units_are_told(patients, told):
+    x, by = study(480)
+    patient = np.char.add(by["site"], (np.arange(480) // 3 % patients).astype(str))
+    found = cf.Report(x, by=by | {"patient": patient}, between="site", units="patient", permutations=9).to_dict()
+    assert ("few units" in [entry["kind"] for entry in found["warnings"]]) == told
 
 
 def kinds(report):
@@ -294,7 +333,7 @@ def test_what_could_mislead_is_named_with_what_to_do():
     apart = {**by, "label": by["site"]}
     confounded = cf.Report(x, by=apart, between="site", given="label", units="patient")
     assert "overlap" in kinds(confounded)
-    assert "cannot be told from label" in repr(confounded)
+    assert "cannot be separated from that of label" in repr(confounded)
     for entry in confounded.to_dict()["warnings"]:
         assert entry["title"]
         assert entry["advice"]
@@ -321,7 +360,7 @@ def test_the_plane_has_no_points_where_a_distance_is_undefined():
     alone = cf.summarize(x, by=by | {"label": by["site"]})
     said = {
         "confounded": cf.Report(alone, between="site", given="label", permutations=9),
-        "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", permutations=9),
+        "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", reference="L0", permutations=9),
         "defined": cf.Report(cf.summarize(x, by=by), between="site", given="label", permutations=9),
     }
     texts = {name: report.to_html() for name, report in said.items()}

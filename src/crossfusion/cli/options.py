@@ -134,9 +134,10 @@ def time_option(required: bool) -> Decorator:
     return click.option("--time", required=required, metavar="NAME", help="Column of the periods, such as the week.")
 
 
-def reference_option(what: str) -> Decorator:
+def reference_option(what: str, default: str = "first") -> Decorator:
     """Option of what others are compared with."""
-    return click.option("--reference", metavar="NAME", help=f"{what} that others are compared with.  [default: first]")
+    text = f"{what} that others are compared with.  [default: {default}]"
+    return click.option("--reference", metavar="NAME", help=text)
 
 
 def quick_option(text: str) -> Decorator:

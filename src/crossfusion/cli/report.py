@@ -32,7 +32,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @units_option("intervals and tests count these")
 @time_option(required=False)
 @click.option("--method", metavar="NAME", help="Column whose values are versions of the same rows, to be compared.")
-@reference_option("The version")
+@reference_option("The version", "the one called none or raw")
 @names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @weights_option
 @level_option

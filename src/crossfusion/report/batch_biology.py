@@ -11,25 +11,40 @@ from crossfusion.io import Rows
 from crossfusion.report.cautions import choose_estimate
 from crossfusion.report.data import ReportData
 from crossfusion.report.evidence import Evidence
+from crossfusion.report.name_text import format_list
 from crossfusion.summary import Summary, compare_corrections
+
+UNCORRECTED = ("none", "raw")  # names of the version that is the reference unless another one is named
 
 
 def choose_reference(data: ReportData) -> tuple[str | None, Evidence]:
-    """The version that all sections but one are about, the first if none is named, and the evidence on it."""
+    """Choose the version that all sections but one describe, and return it with the evidence on it."""
     asked, summary, rows = data.question, data.summary, data.rows
     if asked.method is None:
         kept = summary.rollup(asked.factors)
         return None, Evidence(kept, asked, rows, data.whole)
     names = list(_split_versions(data))
-    if asked.reference is not None:
-        check_known([asked.reference], names, "reference", asked.method)
-    chosen = names[0] if asked.reference is None else asked.reference
+    chosen = _find_uncorrected(names) if asked.reference is None else asked.reference
+    check_known([chosen], names, "reference", asked.method)
     own = _split_versions(data)[chosen]
     single = replace(asked, method=None, reference=chosen)
     if rows is None:
         return chosen, Evidence(own, single)
     mine = _select_rows(rows, asked.method, chosen)
     return chosen, Evidence(own, single, mine, data.whole)
+
+
+def _find_uncorrected(names: list[str]) -> str:
+    """Find the version that says by its name that nothing was corrected; the order of names says nothing."""
+    known = {name.strip().lower(): name for name in names}
+    found = next((known[name] for name in UNCORRECTED if name in known), None)
+    if found is None:
+        raise InputError(
+            "reference",
+            problem=f"is needed, since no version is called {' or '.join(map(repr, UNCORRECTED))}",
+            remedy=f"name the version that the others are compared with: {format_list(list(map(repr, names)))}",
+        )
+    return found
 
 
 def _split_versions(data: ReportData) -> dict[str, Summary]:
@@ -88,13 +103,13 @@ def compare_batches(evidence: Evidence) -> list[dict[str, Any]] | None:
     if not asked.given or len(summary.rollup(asked.given)) < 2:
         return None
     names = [name for name in asked.levels if name not in asked.units] or list(asked.between)
-    labels = summary.cfd(asked.given, weights=asked.weights)
+    labels = evidence.distance(asked.given, ())
     found = []
     for name in names:
         if len(summary.rollup([name])) < 2:
             continue
         fusions = (
-            summary.cfd(name, weights=asked.weights),
+            evidence.distance((name,), ()),
             evidence.distance((name,), asked.given),
             evidence.distance(asked.given, (name,)),
         )

@@ -17,6 +17,7 @@ from crossfusion.summary import Summary
 IMBALANCE_RATIO = 5  # times as many rows in the largest group as in the smallest
 FEW_ROWS = 30  # in a group
 FEW_UNITS = 5  # in a group
+FEW_UNITS_IN_ALL = 20  # below which intervals of units are rough
 CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one that is held fixed
 SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
@@ -49,6 +50,7 @@ def find_concerns(
         *_find_missing_units(evidence),
         *_find_crossed_units(evidence, tested),
         *_find_missing_values(evidence),
+        *_find_few_units(evidence),
         *_find_small_groups(evidence),
         *_find_imbalance(evidence, main, balanced),
         *_find_shape(main),
@@ -106,7 +108,7 @@ def _find_missing_units(evidence: Evidence) -> Iterator[Concern]:
             "units",
             True,
             "Rows are counted as if they were independent",
-            "No units are named. Tiles of one slide, or cells of one patient, are alike: intervals by rows are then too"
+            "No units are named. If rows of one patient, slide or file resemble each other, intervals by rows are too"
             " narrow and p-values too small.",
             "Name what is independent, such as the patient, in units.",
         )
@@ -123,7 +125,7 @@ def _find_crossed_units(evidence: Evidence, tested: TestOutcome | None) -> Itera
         f"{tested.number:,} of {tested.total:,} {units} units have several {between} groups",
         f"Labels can be exchanged within these only, so that the test says nothing of the other {units} units. The"
         " interval counts all of them.",
-        f"Mend or leave out rows that give a {units} another {between} by accident; else trust the interval.",
+        f"Correct or leave out rows that give a {units} another {between} by accident; else trust the interval.",
     )
 
 
@@ -140,6 +142,21 @@ def _find_missing_values(evidence: Evidence) -> Iterator[Concern]:
                 f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
                 f"Find out where they belong, or leave rows without {isolate(name)} out.",
             )
+
+
+def _find_few_units(evidence: Evidence) -> Iterator[Concern]:
+    """Few units in all, however many rows they have."""
+    asked = evidence.question
+    number = len(evidence.summary.rollup(asked.units)) if asked.units else FEW_UNITS_IN_ALL
+    if number < FEW_UNITS_IN_ALL:
+        yield Concern(
+            "few units",
+            False,
+            f"The evidence rests on {number:,} {format_factors(asked.units)} units",
+            f"With fewer than {FEW_UNITS_IN_ALL} units, intervals are rough and p-values coarse, whatever the number of"
+            " rows.",
+            "Collect more units; more rows of the same units do not help.",
+        )
 
 
 def _find_small_groups(evidence: Evidence) -> Iterator[Concern]:

@@ -13,7 +13,7 @@ from crossfusion.report.html.markup import format_number, format_percent, isolat
 from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
-SEPARATION_WORDS = ((0.01, "hardly apart"), (0.05, "slightly apart"), (0.2, "clearly apart"), (math.inf, "far apart"))
+UNKNOWN = "cannot be determined"
 
 
 def format_share(distance: float | None) -> str:
@@ -43,18 +43,14 @@ def could_be_chance(main: Fusion, tested: TestOutcome | None, level: float) -> b
 
 
 def choose_verdict(main: Fusion, tested: TestOutcome | None, level: float) -> str:
-    """Two or three words."""
+    """Two or three words: whether a separation was shown, never whether it is large."""
     found = choose_estimate(main)
     if found is None or _has_single_rows(main):
-        return "cannot be told"
-    share, chance = -math.expm1(-found), could_be_chance(main, tested, level)
-    if found <= 0 or (chance and share < SEPARATION_WORDS[0][0]):
-        return "together, as far as one can tell"
-    if chance:
-        return "not surely apart"
+        return UNKNOWN
+    chance = could_be_chance(main, tested, level)
     if chance is None:
-        return "apart, if not by chance"
-    return next(word for edge, word in SEPARATION_WORDS if share < edge or edge == math.inf)
+        return "separation not tested"
+    return "no significant separation" if chance or found <= 0 else "significant separation"
 
 
 def _has_single_rows(fusion: Fusion) -> bool:
@@ -77,20 +73,27 @@ def write_headline(
 
 def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | None, tested: TestOutcome | None) -> str:
     between, main = format_factors(question.between), plain if adjusted is None else adjusted
-    said = choose_verdict(main, tested, question.level)
-    if choose_estimate(main) is None:
+    estimate = choose_estimate(main)
+    if estimate is None:
         given, distance = format_factors(question.given), format_number(choose_estimate(plain))
         return (
-            f"No {given} is found in two {between} groups: what separates the {between} groups (a"
-            f" distance of {distance}) cannot be told from {given}."
+            f"No {given} occurs in two {between} groups, so the effect of {between} (unadjusted CFD {distance}) cannot"
+            f" be separated from that of {given}."
         )
     if _has_single_rows(main):
-        return f"Every {between} group is a single row, so how far groups are apart cannot be told."
-    within = f" with {format_factors(question.given)} held fixed" if adjusted is not None else ""
+        return f"Every {between} group has a single row, so the separation {UNKNOWN}."
+    said = choose_verdict(main, tested, question.level)
+    for_given = f", adjusted for {format_factors(question.given)}" if adjusted is not None else ""
     return (
-        f"The {len(plain.counts):,} {between} groups are {said}{within}: {format_share(choose_estimate(main))} lies"
-        f" between them (distance {format_estimate(main)})."
+        f"{said[0].upper()}{said[1:]} between the {len(plain.counts):,} {between} groups{for_given}: {between} explains"
+        f" {_format_explained(question, estimate, adjusted is not None)} (CFD {format_estimate(main)})."
     )
+
+
+def _format_explained(question: Question, distance: float, adjusted: bool) -> str:
+    """A share of the variance, and of which."""
+    within = f" within each {format_factors(question.given)}" if adjusted else ""
+    return f"{format_share(distance)}{within}"
 
 
 def _describe_adjustment(question: Question, plain: Fusion, adjusted: Fusion | None) -> list[str]:
@@ -98,14 +101,13 @@ def _describe_adjustment(question: Question, plain: Fusion, adjusted: Fusion | N
     if adjusted is None:
         return []
     before, after = choose_estimate(plain), choose_estimate(adjusted)
-    given = format_factors(question.given)
+    between, given = format_factors(question.between), format_factors(question.given)
     if before is None or after is None:
         return []
-    looks = f"As the rows come, {format_share(before)} lies between them (distance {format_estimate(plain)})"
+    looks = f"Unadjusted, {between} explains {format_share(before)} (CFD {format_estimate(plain)})"
     if not 0 < before < math.inf or after >= before:
-        return [f"{looks}; with {given} held fixed it is not smaller."]
-    share = format_percent(min(1.0, 1 - after / before))
-    return [f"{looks}; with {given} held fixed it is {share} smaller."]
+        return [f"{looks}; adjusting for {given} does not reduce it."]
+    return [f"{looks}; adjusting for {given} reduces the CFD by {format_percent(min(1.0, 1 - after / before))}."]
 
 
 def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
@@ -121,8 +123,9 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
     few = len(pairs.labels)
-    farthest = "Farthest" if few == groups else f"Of the {few} groups with the most rows, farthest"
-    return [f"{farthest} apart are {pair(int(most))}, closest {pair(int(least))}."]
+    among = "" if few == groups else f"Among the {few} groups with the most rows, "
+    sentence = f"{among}the farthest pair is {pair(int(most))}, the closest {pair(int(least))}."
+    return [sentence[0].upper() + sentence[1:]]
 
 
 def select_estimates(pairs: Pairwise) -> Any:
@@ -137,7 +140,7 @@ def describe_corrections(found: dict[str, Any] | None) -> list[str]:
         return []
     best = found["names"][found["rank"].index(1)]
     closest = found["batch"][found["names"].index(best)]["value"]
-    about = f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}"
+    about = f"All sections except “batch versus biology” describe the version {isolate(found['reference'])}"
     if best == found["reference"]:
         return [f"{about}; no other version leaves the groups closer."]
     kept = (
@@ -162,16 +165,16 @@ def _describe_test(tested: TestOutcome | None, question: Question, adjusted: Fus
     test = tested.result
     number_of = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,} random"
     found = f"p = {format_pvalue(test.pvalue)}"
-    source = f"{number_of} rearrangements of {describe_exchanged(tested, question)}"
+    source = f"{number_of} permutations of {describe_exchanged(tested, question)}"
     if tested.partial:
         several = f"{tested.number:,} of {tested.total:,} {format_factors(question.units)} units"
-        return [f"A test sees only the {several} that have several groups: {found}, from {source}."]
-    start = "" if adjusted is None or choose_estimate(adjusted) is not None else "As the rows come: "
+        return [f"The test sees only the {several} that occur in several groups: {found}, {source}."]
+    start = "" if adjusted is None or choose_estimate(adjusted) is not None else "Unadjusted: "
     if test.pvalue <= 1 - question.level:
-        return [f"{start}Chance alone would hardly have done that: {found}, from {source}."]
+        return [f"{start}Unlikely by chance ({found}, {source})."]
     if test.null.min() < test.statistic and test.null.max() <= test.statistic:
-        return [f"{start}Chance cannot be ruled out: {found} is the least that {source} can show."]
-    return [f"{start}Chance could have done that: {found}, from {source}."]
+        return [f"{start}Chance cannot be ruled out: {found} is the smallest p-value that {source} can give."]
+    return [f"{start}Compatible with chance ({found}, {source})."]
 
 
 def format_pvalue(probability: float) -> str:
@@ -182,22 +185,23 @@ def format_pvalue(probability: float) -> str:
 def _describe_counting(question: Question, tested: TestOutcome | None, main: Fusion, rows: int) -> str:
     """By what the evidence is counted, if anything is."""
     if tested is None and main.interval is None:
-        return "Neither an interval nor a test could be had, so chance is not ruled out: see “what could mislead”."
+        return "Neither an interval nor a test could be computed, so chance is not ruled out: see the warnings."
     if question.units:
         number_of = f"{tested.total:,} " if tested else ""
         some = tested is not None and tested.number < tested.total and not tested.within
-        fewer = f", of which {tested.number:,} are in strata of several groups" if tested and some else ""
-        return f"Counted by {number_of}{format_factors(question.units)} units{fewer}, not by the {rows:,} rows."
-    return f"No units are named, so the {rows:,} rows count as independent, which they seldom are."
+        fewer = f" ({tested.number:,} of them in strata with several groups)" if tested and some else ""
+        units = format_factors(question.units)
+        return f"Intervals and tests count {number_of}{units} units{fewer}, not {rows:,} rows."
+    return f"No units are named: the {rows:,} rows count as independent, which they seldom are."
 
 
 def make_tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[dict[str, Any]]:
     """Distances that are shown large: name, value, and what each is about."""
     between, given = format_factors(question.between), format_factors(question.given)
     names = {
-        "plain": (f"CFD({between})", f"between {between} groups, as the rows come"),
-        "adjusted": (f"CFD({between} | {given})", f"between {between} groups of the same {given}"),
-        "biology": (f"CFD({given} | {between})", f"between {given} groups of the same {between}: what should stay"),
+        "plain": (f"CFD({between})", f"between {between} groups, unadjusted"),
+        "adjusted": (f"CFD({between} | {given})", f"between {between} groups, adjusted for {given}"),
+        "biology": (f"CFD({given} | {between})", f"between {given} groups, adjusted for {between}"),
     }
     return [
         {

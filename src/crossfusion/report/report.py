@@ -44,7 +44,7 @@ class Report(DisplayMixin):
         A factor whose values are versions of the same rows, such as the outputs of corrections. They are compared with
         each other; the other sections describe the reference version.
     reference : str, optional
-        The version that the others are compared with; the first by default.
+        The version that the others are compared with; by default the one called "none" or "raw".
     levels : list of str, optional
         Nested factors by which the variance is decomposed, from the outermost; by default `between`, then `units`.
     weights : {"pooled", "balanced"}
@@ -77,10 +77,10 @@ class Report(DisplayMixin):
     >>> by = {"site": np.where(patient < 10, "A", "B"), "patient": patient}
     >>> report = cf.Report(x, by=by, between="site", units="patient")
     >>> report
-    The 2 site groups are clearly apart: 18.5% of the variance lies between them (distance 0.2047, 95% interval
+    Significant separation between the 2 site groups: site explains 18.5% of the variance (CFD 0.2047, 95% interval
     0.1564 to 0.2652).
-    Chance alone would hardly have done that: p = 0.001, from 999 random rearrangements of patient.
-    Counted by 20 patient units, not by the 200 rows.
+    Unlikely by chance (p = 0.001, 999 random permutations of patient).
+    Intervals and tests count 20 patient units, not 200 rows.
     >>> sorted(report.to_dict())[:4]
     ['about', 'batches', 'distances', 'drift']
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion.report.html.markup import escape_sentence, format_number, format_percent
+from crossfusion.report.html.markup import escape_sentence, format_percent
 from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
@@ -57,13 +57,9 @@ def _explain_levels(_found: Found, question: Question) -> str:
     )
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it."
-        f" The parts add up to the whole, exactly.{held}{_explain_row_counts(question)}"
+        f" The shares are those of the observed variance, so they add up exactly; they include sampling error, which the"
+        f" estimates above do not.{held}"
     )
-
-
-def _explain_row_counts(question: Question) -> str:
-    """Why unbiased distances of levels are not those of the headline."""
-    return " Unbiased distances count rows here, above they count units." if question.units else ""
 
 
 def _explain_plane(found: Found, question: Question) -> str:
@@ -91,7 +87,7 @@ def _explain_cloud(found: Found, question: Question) -> str:
     view = found["projection"]
     if view["shown"] is None:
         return "The groups’ means agree, so no plane separates them."
-    come = " as the rows come" if question.given else ""
+    come = ", unadjusted" if question.given else ""
     shown = format_percent(view["shown"])
     text = f"This plane separates the groups most{come}: it shows {shown} of the variance between them."
     if view["second"] != "between":
@@ -103,12 +99,11 @@ def _explain_cloud(found: Found, question: Question) -> str:
     return f"{text} Dots are {drawn}, large ones the means of groups."
 
 
-def _explain_features(found: Found, _question: Question) -> str:
-    main = found["distances"]["adjusted" if "adjusted" in found["pairs"] else "plain"]["distance"]
-    whole = "∞" if isinstance(main, str) else format_number(main)
+def _explain_features(found: Found, question: Question) -> str:
+    adjusted = ", adjusted for " + escape_sentence(format_factors(question.given)) if "adjusted" in found["pairs"] else ""
     return (
-        "Shares of the variance between the groups, and the distance (plug-in) that is left without each; with all of"
-        f" them it is {whole}."
+        f"Shares of the variance between the groups{adjusted}. “Without it” compares the plug-in CFD without that feature"
+        " or unit to the plug-in CFD with all of them."
     )
 
 

@@ -24,11 +24,17 @@ function attributed(found, title, prefix) {
   return make('div', {}, make('h3', {}, title), box, more, rest);
 }
 
+// The distance without one feature or unit, as a share of the distance with all of them.
+function left(without) {
+  const ratio = real(without) / real((data.pairs.adjusted ? data.distances.adjusted : data.distances.plain).distance);
+  return Number.isFinite(ratio) ? percent(ratio) : '–';
+}
+
 function barOf(found, k, most, prefix) {
   const share = real(found.share[k]);
   const label = /^\d+$/.test(found.labels[k]) ? prefix + found.labels[k] : found.labels[k];
   return make('li', {},
     make('span', { class: 'names' }, named(label, 22)),
     make('div', { class: 'track', 'aria-hidden': 'true' }, make('i', { class: share < 0 ? 'against' : '', style: { width: `${100 * Math.abs(share) / most}%` } })),
-    make('span', { class: 'value' }, make('b', {}, percent(share)), make('small', {}, `without: ${number(found.without[k])}`)));
+    make('span', { class: 'value' }, make('b', {}, percent(share)), make('small', {}, `without it: ${left(found.without[k])}`)));
 }

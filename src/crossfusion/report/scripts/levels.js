@@ -1,24 +1,22 @@
 // Where the variance lies: levels as parts of one bar, and the same in numbers.
 function levels() {
-  const titles = ['As the rows come', `With ${given} first`];
+  const titles = ['Unadjusted', `With ${given} first`];
   body('levels').append(make('div', { class: 'stacked' }, ...data.levels.map((entry, k) => hierarchy(entry, titles[k]))));
 }
 
 // Levels add on the scale of the distance; as parts of the variance they are differences of exp(−sum so far).
-function parts(entry, column) {
+function parts(entry) {
   let sum = 0;
   const found = entry.levels.map(level => {
     const before = Math.exp(-sum);
-    sum += real(level[column]);
+    sum += real(level.distance);
     return before - Math.exp(-sum);
   });
   return [...found, Math.exp(-sum)];
 }
 
 function hierarchy(entry, title) {
-  const unbiased = parts(entry, 'unbiased');
-  const corrected = unbiased.every(share => share >= 0);
-  const shares = corrected ? unbiased : parts(entry, 'distance');
+  const shares = parts(entry);
   const order = [...new Set(data.levels.flatMap(each => each.levels.map(level => level.level)))];  // a level has one color
   const names = [...entry.levels.map(level => level.level), 'within the finest groups'];
   const color = k => k < entry.levels.length ? `c${order.indexOf(names[k]) % 8}` : 'rest';
@@ -27,11 +25,9 @@ function hierarchy(entry, title) {
     ...shares.map((share, k) => make('span', { class: color(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
       share > 0.14 ? make('em', {}, percent(share)) : null)));
   const mark = k => make('span', {}, make('i', { class: `swatch ${color(k)}`, 'aria-hidden': 'true' }), k < entry.levels.length ? named(names[k], 24) : names[k]);
-  const rows = entry.levels.map((level, k) => [mark(k), percent(shares[k]), number(level.unbiased), number(level.distance)]);
-  rows.push([mark(entry.levels.length), percent(shares.at(-1)), '', '']);
-  rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0)), number(entry.unbiased), number(entry.distance)]);
-  const why = unbiased.some(Number.isNaN) ? 'some group is too small to correct for its bias' : 'a part is below zero without its bias';
-  const how = corrected ? 'without the bias of small samples' : `plug-in, as ${why}`;
+  const rows = entry.levels.map((_, k) => [mark(k), percent(shares[k])]);
+  rows.push([mark(entry.levels.length), percent(shares.at(-1))]);
+  rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0))]);
   return make('div', {}, make('h3', {}, title), bar,
-    table(`Share of the variance (${how}) and distance of each level`, ['level', 'variance', 'unbiased', 'plug-in'], rows));
+    table('Share of the observed variance at each level', ['level', 'variance'], rows));
 }

@@ -26,7 +26,7 @@ _quick = quick_option("small settings, within a minute or two")
 
 @click.group(cls=Commands, context_settings=SETTINGS)
 def paper() -> None:
-    """Reproduce the paper's experiments, and judge its claims.
+    """Reproduce the paper's experiments, and check its claims.
 
     \b
     Examples:
@@ -37,10 +37,10 @@ def paper() -> None:
 @paper.command()
 @names_option(
     "--experiment",
-    "Experiments, of displacement, dispersion, scaling, topology, outliers, imbalance, covariance.  [default: all]",
+    "Experiments: displacement, dispersion, scaling, topology, outliers, imbalance, covariance.  [default: all]",
 )
 @numbers_option("--dims", int, "Numbers of features.  [default: 32,128]")
-@numbers_option("--sizes", int, "Rows of a group.  [default: 300,1000]")
+@numbers_option("--sizes", int, "Numbers of rows per group.  [default: 300,1000]")
 @number_option("--trials", None, "Monte Carlo repetitions.  [default: 50]")
 @workers_option
 @_quick
@@ -54,12 +54,15 @@ def paper() -> None:
     "--radius", type=float, metavar="LENGTH", help="Distance of the means from the origin (topology).  [default: 4]"
 )
 @click.option(
-    "--trim", type=float, metavar="SHARE", help="Each group's farthest rows that are left out.  [default: 0.05]"
+    "--trim",
+    type=float,
+    metavar="SHARE",
+    help="Share of the farthest rows of each group to leave out.  [default: 0.05]",
 )
 def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path, **choices: Any) -> None:
     """Run the synthetic study: experiments, figures, tables.
 
-    An interrupted study goes on where it was when the same command is given again.
+    To resume an interrupted study, run the same command again.
 
     \b
     Examples:
@@ -80,13 +83,13 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
 
 
 @paper.command()
-@seed_option("the clouds")
+@seed_option("the groups")
 @folder_option("reproduction/decomposition", has_quick=False)
 @json_option
 def decomposition(seed: int, out: Path, as_json: bool) -> None:
-    """Draw the paper's first figure: transport taken apart.
+    """Draw the paper's first figure: optimal transport, split.
 
-    What it pays for translation, and for deformation.
+    The cost of transport is split into translation and deformation.
 
     \b
     Examples:
@@ -105,15 +108,15 @@ def decomposition(seed: int, out: Path, as_json: bool) -> None:
 @paper.command()
 @number_option("--dim", 128, "Number of features.")
 @click.option(
-    "--cap", type=float, metavar="SECONDS", help="Longest call that is still made.  [default: 10; less with --quick]"
+    "--cap", type=float, metavar="SECONDS", help="Skip calls that would take longer.  [default: 10; less with --quick]"
 )
-@number_option("--largest", None, "Most rows of a group.  [default: 1000000; fewer with --quick]")
+@number_option("--largest", None, "Largest number of rows per group.  [default: 1000000; fewer with --quick]")
 @_quick
 @folder_option("reproduction/runtime")
 def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: Path) -> None:
     """Time every distance against the number of rows.
 
-    The exponents are fitted.
+    The exponents of the growth are fitted.
 
     \b
     Examples:
@@ -135,7 +138,7 @@ def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: 
 @folder_option("reproduction")
 @json_option
 def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
-    """Judge the paper's claims; missing studies are run.
+    """Check the paper's claims; run the studies they need.
 
     \b
     Examples:
@@ -164,9 +167,9 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
 @folder_option("reproduction/real")
 @json_option
 def real(data: Path | None, only: list[str], workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
-    """Judge distances on real data: scanners, centres, batches.
+    """Evaluate distances on real data: scanners, centers, batches.
 
-    An interrupted study goes on where it was when the same command is given again.
+    To resume an interrupted study, run the same command again.
 
     \b
     Examples:
@@ -188,7 +191,7 @@ def real(data: Path | None, only: list[str], workers: int | None, quick: bool, o
 @data_option
 @seed_option("the first run")
 @workers_option
-@click.option("--cost-again", is_flag=True, help="Time the steps again; what was trained is kept.")
+@click.option("--cost-again", is_flag=True, help="Time the steps again; keep the trained networks.")
 @_quick
 @folder_option("reproduction/training")
 @json_option
@@ -203,8 +206,8 @@ def training(
 ) -> None:
     """Train networks against CFD, CORAL, MMD and an adversary.
 
-    Accuracy on another domain, and the cost of a step. Digits under two simulated scanners, and where the data are
-    there domains of pictures. An interrupted study goes on where it was when the same command is given again.
+    Measures the accuracy on another domain and the cost of a training step, for digits under two simulated scanners
+    and, if the data are available, for domains of images. To resume an interrupted study, run the same command again.
 
     \b
     Examples:

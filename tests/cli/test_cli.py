@@ -375,7 +375,8 @@ def test_no_command_shows_the_help():
 
 
 @pytest.mark.parametrize(
-    ("words", "replacement"), [("reproduce synthetic --quick", "paper"), ("bench moments", "benchmarks")]
+    ("words", "replacement"),
+    [("reproduce synthetic --quick", "paper"), ("reproduce --help", "paper"), ("bench moments", "benchmarks")],
 )
 def test_moved_commands_name_their_replacement(words, replacement):
     assert f"python -m {replacement} NAME" in fails(*words.split())

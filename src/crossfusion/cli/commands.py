@@ -25,17 +25,17 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("report", "report", "Write a page on what is apart, and whether it is real."),
     ),
     "Summaries of many rows": (
-        ("summarize", "summarize", "Reduce rows to the moments of their groups, once for all."),
+        ("summarize", "summarize", "Reduce rows to the moments of their groups, in one pass."),
         ("merge", "summarize", "Add up summaries of different rows or sites."),
     ),
     "Corrections and embeddings side by side": (
         ("corrections", "corrections", "Compare corrections of the same rows: groups and labels."),
         ("integration", "integration", "Compare embeddings of the same cells: batches and labels."),
     ),
-    "What distances are worth": (
+    "How good distances are": (
         ("rdr", "protocols", "Measure the relative distance ratio of distances."),
         ("cddr", "protocols", "Measure what a model loses outside its training domain."),
-        ("degradation", "degradation", "Judge whether distances foresee what a model loses."),
+        ("degradation", "degradation", "Evaluate whether distances predict what a model loses."),
     ),
     "From images to embeddings": (
         ("tiles", "tiles", "Count the tiles of images to be encoded, by factor."),
@@ -43,7 +43,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("histopathology", "histopathology", "Evaluate distances on slides, by stain normalization."),
     ),
     "This software": (
-        ("demo", "start", "Make a data set with known truth, and measure it."),
+        ("demo", "start", "Simulate a data set with a known answer, and measure it."),
         ("completion", "start", "Print the script that makes a shell complete this command."),
     ),
 }

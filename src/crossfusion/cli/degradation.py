@@ -71,7 +71,7 @@ def degradation(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Judge whether distances foresee what a model loses.
+    """Evaluate whether distances predict what a model loses.
 
     Every pair of domains is measured after every correction.
 

@@ -54,7 +54,7 @@ def network_options(command: Any) -> Any:
 @stain_option
 @file_option("The table (.parquet)", required=True)
 @network_options
-@number_option("--workers", None, "Threads that read and normalize.  [default: one a core]")
+@number_option("--workers", None, "Threads that read and normalize.  [default: one per core]")
 @json_option
 def embed(
     data: str,
@@ -71,7 +71,7 @@ def embed(
 ) -> None:
     """Encode images: one embedding per row, with its factors.
 
-    An interrupted run goes on where it was when the same command is given again.
+    To resume an interrupted run, run the same command again.
 
     \b
     Examples:

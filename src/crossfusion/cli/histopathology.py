@@ -63,7 +63,7 @@ OPTIONS = (
     number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
     seed_option("everything random"),
     network_options,
-    number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one a core]"),
+    number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one per core]"),
     quick_option(f"{FEW} tiles a slide, small settings"),
 )
 
@@ -129,7 +129,7 @@ def histopathology(out: Path, **asked: Any) -> None:
     """Evaluate distances on slides, by stain normalization.
 
     Ratios, degradation, a page. Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says
-    otherwise. An interrupted study goes on where it was when the same command is given again.
+    otherwise. To resume an interrupted study, run the same command again.
 
     \b
     Examples:

@@ -55,7 +55,7 @@ def integration(
     """Compare embeddings of the same cells: batches and labels.
 
     A good embedding leaves batches together and labels apart. The file is AnnData, in HDF5 or Zarr, and is read in
-    pieces.
+    chunks.
 
     \b
     Examples:

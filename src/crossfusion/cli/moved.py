@@ -5,18 +5,21 @@ import click
 from crossfusion._base import InputError
 
 
-def _moved(name: str, replacement: str) -> click.Command:
-    """A hidden command that takes any arguments and names its replacement."""
+def _moved(name: str, remedy: str) -> click.Command:
+    """A hidden command that takes any arguments, --help among them, and names its replacement."""
 
     def say(_arguments: tuple[str, ...]) -> None:
-        raise InputError(
-            problem=f"crossfusion {name} has moved", remedy=f"run {replacement} in a checkout of crossfusion"
-        )
+        raise InputError(problem=f"crossfusion {name} has moved", remedy=remedy)
 
     argument = click.Argument(["_arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True}
-    return click.Command(name, callback=say, params=[argument], hidden=True, context_settings=settings)
+    return click.Command(
+        name, callback=say, params=[argument], hidden=True, add_help_option=False, context_settings=settings
+    )
 
 
-reproduce = _moved("reproduce", "'python -m paper NAME' (crossfusion histopathology for slides of your own)")
-bench = _moved("bench", "'python -m benchmarks NAME'")
+reproduce = _moved(
+    "reproduce",
+    "run 'python -m paper NAME' in a checkout of crossfusion, or 'crossfusion histopathology' on slides of your own",
+)
+bench = _moved("bench", "run 'python -m benchmarks NAME' in a checkout of crossfusion")

@@ -168,10 +168,10 @@ weights_option = click.option(
     default="pooled",
     show_default=True,
     metavar="pooled|balanced",
-    help="Groups weigh by rows, or the same.",
+    help="Weight groups by their rows, or equally.",
 )
 interval_option = click.option(
-    "--level", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95; without it, none."
+    "--level", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95; omit for no intervals."
 )
 level_option = click.option(
     "--level", default=0.95, show_default=True, metavar="LEVEL", help="Confidence level of intervals."
@@ -182,9 +182,9 @@ test_option = click.option(
     "permutations",
     type=int,
     metavar="N",
-    help="Random rearrangements of a test, such as 999; without it, none.",
+    help="Number of random permutations, such as 999; omit for no test.",
 )
-permutations_option = number_option("--permutations", 999, "Random rearrangements of a test.")
+permutations_option = number_option("--permutations", 999, "Number of random permutations.")
 distance_settings_option = click.option(
     "--option",
     "options",
@@ -196,5 +196,5 @@ distance_settings_option = click.option(
 data_option = click.option(
     "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
 )
-workers_option = number_option("--workers", None, "Processes.  [default: one a core]")
+workers_option = number_option("--workers", None, "Processes.  [default: one per core]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

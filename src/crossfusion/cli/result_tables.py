@@ -37,7 +37,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     rows += make_interval_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
-        rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} rearrangements"])
+        rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} permutations"])
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:

@@ -16,7 +16,7 @@ SHELLS = ("bash", "zsh", "fish")
 @seed_option("the data set")
 @click.pass_context
 def demo(context: click.Context, out: Path, rows: int, seed: int) -> None:
-    """Make a data set with known truth, and measure it.
+    """Simulate a data set with a known answer, and measure it.
 
     \b
     Examples:

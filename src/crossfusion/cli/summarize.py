@@ -93,9 +93,9 @@ def summarize(
     wait: float | None,
     as_json: bool,
 ) -> None:
-    """Reduce rows to the moments of their groups, once for all.
+    """Reduce rows to the moments of their groups, in one pass.
 
-    Rows are read from files, folders, patterns, URLs or queries, in pieces.
+    Rows are read from files, folders, patterns, URLs or queries, in chunks.
 
     \b
     Examples:

@@ -113,8 +113,8 @@ def _describe_data(table: "pa.Table") -> str:
     dim = table.schema.field("embedding").type.list_size
     return (
         f"{table.num_rows:,} embeddings of {dim} features: {sizes}.\n"
-        "Made up, so the truth is known: tissues differ a lot, and every site sees another mix of them.\n"
-        "Of the sites only Cork really differs; scanners change a few features."
+        "Simulated, so the true distances are known: tissues differ a lot, and each site sees a different mix.\n"
+        "Only one site, Cork, really differs; scanners change a few features."
     )
 
 
@@ -147,12 +147,12 @@ def _explain_answers(found: Sequence[Answer], summary: Summary, truth: Truth) ->
     hit = len(set(top) & set(truth.scanner_features))
     return (
         f"- The sites look {times:.1f} times farther apart than they are, {looks} most of all:\n"
-        "  CFD(site) is mainly their mix of tissues. With the tissue held fixed, CFD(site | label),\n"
-        f"  the farthest are {lies}.\n"
+        "  CFD(site) mainly reflects their mix of tissues. Adjusted for the tissue, CFD(site | label),\n"
+        f"  {lies} are the farthest apart.\n"
         "- Unbiased and true differ by sampling error. The plug-in adds a bias that grows as groups get smaller.\n"
-        "- All of these are about these patients. The report counts patients, so it is about sites whatever their\n"
-        "  patients, and takes off what these add by chance: its distances are smaller.\n"
-        f"- Of the {len(top)} largest shares of the attribution, {hit} are features that scanners were made to change."
+        "- These numbers describe these patients. The report treats patients as a sample: it also subtracts the\n"
+        "  separation that differences between patients cause by chance, so its distances are smaller.\n"
+        f"- {hit} of the {len(top)} features with the largest shares are among those that the scanners change."
     )
 
 
@@ -169,4 +169,4 @@ def _list_files(folder: Path) -> str:
     }
     width = max(len(str(folder / name)) for name in files)
     lines = [f"  {folder / name!s:<{width}}  {text}" for name, text in files.items()]
-    return "\n".join(["\nLeft behind:", *lines])
+    return "\n".join(["\nFiles written:", *lines])

@@ -344,3 +344,53 @@ def test_what_ran_out_is_not_called_damage_alone(problem, refuses):
     said = r"x\.npy cannot be read: too little memory, threads or open files"
     with refuses(said, cf.FileError), places.translate_errors("x.npy", "is damaged: write it again"):
         raise problem
+
+
+def write_lake_table(folder, log):
+    """A table whose first two files were replaced by the third, as its log says."""
+    for number in range(3):
+        write(folder / "data" / "site=A" / f"part-{number}.parquet", X[:20], site=["A"] * 20)
+    (folder / log).parent.mkdir(parents=True)
+    (folder / log).write_text("{}")
+
+
+LOGS = {
+    "Delta Lake": "_delta_log/00000000000000000000.json",
+    "Iceberg": "metadata/00002-9c12d441-03fe-4693-9a96-a0705ddf69c1.metadata.json",
+    "Hudi": ".hoodie/hoodie.properties",
+}
+PATTERNS = ("lake", "", "lake/data/site=A", "lake/data/*/*.parquet", "*/data", "lake/data/site=A/part-0.parquet")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("kind", LOGS)
+def test_tables_with_a_log_are_refused_however_they_are_reached(kind, pattern, tmp_path, refuses):
+    write_lake_table(tmp_path / "lake", LOGS[kind])
+    write(tmp_path / "plain" / "x.parquet", X, site=SITE)
+    with refuses(f"lake is a table of {kind}, .* no longer part of it: pass", cf.FileError):
+        cf.summarize(f"{tmp_path}/{pattern}", by="site")
+    assert len(cf.summarize(tmp_path / "plain", by="site")) == 3
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_remote_tables_with_a_log_are_refused(kind, tmp_path, refuses):
+    write_lake_table(tmp_path / "lake", LOGS[kind])
+    system = fsspec.filesystem("memory")
+    system.put(str(tmp_path / "lake"), f"/{kind}", recursive=True)
+    for pattern in (kind, f"{kind}/data", f"{kind}/data/*/*.parquet"):
+        with refuses(f"memory:/+{kind} is a table of {kind}", cf.FileError):
+            cf.summarize(f"memory://{pattern}", by="site")
+
+
+def test_the_command_line_names_a_query_for_tables_with_a_log(tmp_path):
+    write_lake_table(tmp_path / "lake", LOGS["Delta Lake"])
+    with pytest.raises(cf.FileError) as caught:
+        cf.summarize(tmp_path / "lake", by="site")
+    assert "delta_scan" in caught.value.render(lambda part: getattr(part, "typed", str(part)))
+
+
+def test_other_metadata_does_not_make_a_folder_a_table(tmp_path):
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata" / "study.metadata.json").write_text("{}")  # not what Iceberg writes
+    write(tmp_path / "x.parquet", X, site=SITE)
+    assert len(cf.summarize(tmp_path / "x.parquet", by="site")) == 3

@@ -392,6 +392,53 @@ def test_values_in_other_files_are_refused(tmp_path, refuses):
         cf.summarize(tmp_path / "x.h5", by="site")
 
 
+LINKS: dict[str, Any] = {
+    "an array": lambda file: file.update(x=h5py.ExternalLink("other.h5", "features"), site=DAY),
+    "a group": lambda file: file.update(g=h5py.ExternalLink("other.h5", "/"), site=DAY),
+    "a soft link to it": lambda file: file.update(
+        g=h5py.ExternalLink("other.h5", "/"), x=h5py.SoftLink("/g/features"), site=DAY
+    ),
+    "a factor": lambda file: file.update(x=X, site=h5py.ExternalLink("other.h5", "site")),
+    "raw bytes": lambda file: (
+        file.create_dataset("x", data=X, external=[("raw.bin", 0, h5py.h5f.UNLIMITED)]),
+        file.update(site=DAY),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_links_into_other_files_are_refused(name, tmp_path, refuses, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hdf5(tmp_path / "other.h5", np.full_like(X, 7))
+    refused(tmp_path / "x.h5", LINKS[name])
+    vectors = "g/features" if name == "a group" else "x"
+    with refuses("keeps its values in other files: read those files"):
+        cf.summarize(tmp_path / "x.h5", by="site", vectors=vectors)
+
+
+def test_links_of_a_remote_file_do_not_reach_this_machine(tmp_path, refuses):
+    import fsspec
+
+    hdf5(tmp_path / "other.h5")
+    refused(
+        tmp_path / "x.h5",
+        lambda file: file.update(x=h5py.ExternalLink(str(tmp_path / "other.h5"), "features"), site=DAY),
+    )
+    fsspec.filesystem("memory").pipe("/links/x.h5", (tmp_path / "x.h5").read_bytes())
+    with refuses("no two-dimensional array|in other files"):
+        cf.summarize("memory://links/x.h5", by="site")
+
+
+def test_links_within_a_file_and_user_blocks_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("x.h5", "w", userblock_size=1024) as file:
+        file["rows"], file["site"] = X, SITE.tolist()
+        file["soft"], file["self"], file["day"] = h5py.SoftLink("/rows"), h5py.ExternalLink("x.h5", "/rows"), DAY
+        file["hard"] = file["rows"]
+    for name in ("rows", "soft", "self", "hard"):  # a link to the file itself leads nowhere else
+        assert_same(cf.summarize("x.h5", by=BY, vectors=name))
+
+
 def test_names_that_are_not_text_are_shown_all_the_same(tmp_path, refuses):
     refused(tmp_path / "x.h5", lambda file: file.update({b"\xff\xfe": X, b"\xfd": X}))
     with refuses(r"2 two-dimensional arrays of numbers \(.*xf"):

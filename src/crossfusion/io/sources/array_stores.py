@@ -25,9 +25,18 @@ MAX_CHUNKS_PER_PARTITION = 16  # chunks that a partition has at the most
 
 
 class Store(ABC):
-    """A library that stores arrays in files. Instances have no state, so partitions can be sent elsewhere."""
+    """A library that stores arrays in files. Instances hold a path alone, so partitions can be sent elsewhere.
+
+    Parameters
+    ----------
+    path : str
+        The file or folder; empty where another library has opened it.
+    """
 
     what = ""  # the kind of file, for messages
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path
 
     @abstractmethod
     def open(self, path: str) -> AbstractContextManager[Any]:

@@ -1,6 +1,7 @@
 """HDF5 files: datasets of rows and of factor values."""
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -38,7 +39,7 @@ class Hdf5(Store):
 
     def check(self, array: Any, holder: str) -> None:
         """Refuse values in other files, lists, huge compressed chunks, and what was never written."""
-        if array.is_virtual or array.external:
+        if array.is_virtual or array.external or self._is_linked(array):
             raise InputError(problem=f"{holder} keeps its values in other files", remedy="read those files")
         if array.dtype.kind == "O" and load_h5py().check_string_dtype(array.dtype) is None:
             raise InputError(
@@ -50,6 +51,13 @@ class Hdf5(Store):
                 holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
             )
         self.check_written(array, holder)
+
+    def _is_linked(self, array: Any) -> bool:
+        """Whether an external link has led to another file, whose offsets mean nothing in this one."""
+        file = array.file
+        if paths.is_remote(self.path):
+            return bool(file.driver != "fileobj")  # which only the file that was opened has
+        return bool(self.path) and not os.path.samefile(file.filename, self.path)
 
     def check_written(self, array: Any, holder: str) -> None:
         """Refuse an array of which not everything is stored."""
@@ -103,7 +111,7 @@ def _name_members(values: NDArray[Any], names: dict[str, int]) -> NDArray[Any]:
 
 def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional dataset of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
-    store = Hdf5()
+    store = Hdf5(path)
     with translate_errors(path, store.what), store.open(path) as root:
         if read_encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)
@@ -112,6 +120,6 @@ def from_hdf5(path: str, by: Sequence[str], vectors: Any = None) -> Source:
 
 def from_h5ad(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """AnnData in HDF5: X, a layer, an entry of obsm or raw/X, under columns of obs."""
-    store = Hdf5()
+    store = Hdf5(path)
     with translate_errors(path, store.what), store.open(path) as root:
         return from_anndata(store, root, path, by, vectors)

@@ -22,8 +22,10 @@ from crossfusion._base import (
     optional,
     ran_short,
 )
+from crossfusion.io.sources.lake_tables import TABLE_REMEDIES, find_table
 
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
+PARQUET_ENDINGS = (".parquet", ".pq")
 ZARR_ENDING = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
 ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")  # files by which such a folder is known
 HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"  # how Hive and Spark spell a missing value in a path
@@ -56,7 +58,21 @@ class Location:
 def find_files(path: str | os.PathLike[str], endings: Collection[str]) -> Location:
     """Files that a path stands for, in the order of their names."""
     place = as_text(path)
-    return _find_remote(place, endings) if is_remote(place) else _find_local(place, endings)
+    found = _find_remote(place, endings) if is_remote(place) else _find_local(place, endings)
+    _check_no_table(found.files)
+    return found
+
+
+def _check_no_table(files: Sequence[FoundFile]) -> None:
+    """Refuse Parquet files of a table, since its folder also holds files that were replaced or deleted."""
+    table = find_table(file.path for file in files if file.ending in PARQUET_ENDINGS)
+    if table is not None:
+        folder, kind = table
+        raise FileError(
+            show_path(folder),
+            f"is a table of {kind}, whose folder also holds files that are no longer part of it",
+            str(TABLE_REMEDIES[kind]),
+        )
 
 
 def as_text(path: str | os.PathLike[str]) -> str:

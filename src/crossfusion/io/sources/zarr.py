@@ -112,7 +112,7 @@ def _list_stored(array: Any) -> Iterator[str]:
 
 def from_zarr(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A two-dimensional array of rows and one-dimensional ones of factor values; or AnnData, if it says so."""
-    store = Zarr()
+    store = Zarr(path)
     with translate_errors(path, store.what), store.open(path) as root:
         if read_encoding(root) == "anndata":
             return from_anndata(store, root, path, by, vectors)

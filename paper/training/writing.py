@@ -71,9 +71,7 @@ def write(
     write_text(out / f"{NAME}.md", _document(said, shown, figures))
     command = "python -m paper training" + ("" if settings.whole else " --quick")
     captions = {name: CAPTIONS[Path(name).stem] for name in figures}
-    write_page(
-        out, TITLE, [], command=command, file=f"{NAME}.html", points=said, figures=captions, extra=shown, paper=""
-    )
+    write_page(out, TITLE, [], command=command, file=f"{NAME}.html", points=said, figures=captions, extra=shown)
     return said
 
 

@@ -25,7 +25,7 @@ def made_up(seed=0, name="made_up", label=True):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return evaluate(made_up(), tmp_path_factory.mktemp("evaluation"), PLAN, workers=1)
+    return evaluate(replace(made_up(), printed="midog"), tmp_path_factory.mktemp("evaluation"), PLAN, workers=1)
 
 
 def test_numbers_are_those_of_the_protocols(found):
@@ -91,7 +91,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
 
 
 def test_workers_change_nothing(found, tmp_path):
-    other = evaluate(made_up(), tmp_path, PLAN, workers=2)
+    other = evaluate(replace(made_up(), printed="midog"), tmp_path, PLAN, workers=2)
     assert other.to_dict() == found.to_dict()
 
 
@@ -100,7 +100,10 @@ def test_without_labels_there_are_ratios_only(tmp_path):
     first, second = evaluate_all(some, tmp_path, workers=1)
     assert first.study is None
     assert {path.name for path in second.folder.iterdir()} == {"appendix.md", "pieces", "rdr.md", "results.json"}
-    assert write_page(tmp_path, "Ratios", [first, second], command="x").is_file()
+    page = write_page(tmp_path, "Ratios", [first, second], command="x").read_text(encoding="utf-8")
+    texts = [page, *(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md"))]
+    for named in ("| paper: ", ">paper: ", "are printed in"):
+        assert not any(named in text for text in texts), "the paper has no numbers for these data"
 
 
 class Page(HTMLParser):
@@ -127,6 +130,11 @@ def test_a_page_is_whole_and_escapes_names(found):
     text = " ".join(page.text)
     for said in (EVIL, "A <title>", "1 < 2", "paper: Macenko", "crossfusion 'x'"):
         assert said in text
+
+
+def test_a_data_set_of_the_paper_is_one_of_its_own(refuses):
+    with refuses("printed='pacs' is not known: choose 'camelyon16' or 'midog'"):
+        Dataset("pacs", {}, np.zeros((2, 2)), ["A", "B"], printed="pacs")
 
 
 def test_a_name_is_a_folders(refuses):

@@ -87,6 +87,9 @@ def test_one_command_leaves_embeddings_tables_figures_and_a_page(studied):
     text = (out / "histopathology.md").read_text()
     for printed in ("| paper: Macenko | 0.2243 |", "| paper: within ACS |", "paper: ACS in ACS–HS"):
         assert printed in text
+    assert "RAD" not in text, "numbers of Camelyon16 do not stand beside MIDOG"
+    assert "In print, ACS, HS and HX are Aperio CS2, Hamamatsu S360 and Hamamatsu XR." in text
+    assert "This study used another encoder" in (out / "histopathology.html").read_text()
 
 
 def test_numbers_are_those_of_the_protocols_on_the_embeddings(studied):
@@ -195,7 +198,21 @@ def test_camelyon16_through_a_checkpoint_of_virchow(tmp_path):
     facts = json.loads((out / "histopathology.json").read_text())
     assert facts["reference"].endswith("of Radboud")
     assert {entry["dim"] for entry in facts["embeddings"]} == {2 * encoders.WIDTH}
-    assert "the same encoder" in (out / "histopathology.html").read_text()
+    page = (out / "histopathology.html").read_text()
+    assert "the same encoder" in page
+    assert "paper: within RAD" in page
+    tables = [*out.rglob("*.md"), *out.rglob("*.html")]
+    for name in ("paper: Macenko", "ACS", "StainFuser"):
+        assert not any(name in path.read_text() for path in tables), "numbers of MIDOG do not stand beside Camelyon16"
+
+
+def test_a_study_of_own_slides_shows_no_printed_numbers(tmp_path):
+    data = write_manifest(tmp_path / "data", slides=("03", "04", "05", "06"))
+    out = tmp_path / "out"
+    options = ("--between", "scanner", "--encoder", "random", "--normalizer", "none", "--out", out, *FEW)
+    run(*STUDY, "--data", data, *options)
+    for path in (*out.rglob("*.md"), *out.rglob("*.html")):
+        assert not any(named in path.read_text() for named in ("| paper: ", ">paper: ", "are printed in")), path
 
 
 def test_bad_input_is_one_line(tmp_path):
@@ -250,6 +267,17 @@ def test_factors_by_layout_and_by_name(refuses):
     tests = made_up(FULL | {"kind": lambda k: ("normal", "test")[k // 2 % 2]})
     with refuses("which is not a label"):
         design.rehearse(design.Design(("scanner",), ("kind",), ("slide",)), tests, Plan.quick())
+
+
+def test_the_papers_numbers_belong_to_its_own_domains():
+    own = {"between": ("scanner",), "label": ("label",), "units": ("slide",)}
+    assert design.Design(**own).find_printed("midog") == "midog"
+    assert design.Design(**own | {"label": ()}).find_printed("midog") == "midog"
+    for changed in ({"between": ("slide",)}, {"label": ("grade",)}):
+        assert design.Design(**own | changed).find_printed("midog") is None
+    assert design.Design(("centre",), ("kind",), ("slide",)).find_printed("camelyon16") == "camelyon16"
+    for layout in ("manifest", "slides", "folder"):
+        assert design.Design(**own).find_printed(layout) is None
 
 
 def test_names_of_normalisers(refuses):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import InputError, field_values
+from crossfusion._base import InputError, check_option, field_values
 from crossfusion.evaluation import Rdr, Study
 from crossfusion.fusion import Record
+from crossfusion.study import published
 
 NONE = "none"
 Rows = NDArray[np.floating[Any]]
@@ -54,6 +55,9 @@ class Dataset:
         What is independent; equal values are one unit in all domains.
     note : str
         What to know when reading its tables, in sentences.
+    printed : str, optional
+        The data set of the paper that this is, a key of ``published.DATASETS``, whose printed numbers stand beside
+        ours; None for any other data.
 
     Examples
     --------
@@ -71,9 +75,12 @@ class Dataset:
     label: Sequence[str] | None = None
     units: Sequence[str] | None = None
     note: str = ""
+    printed: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a name that is no folder's."""
+        """Reject a name that is not valid for a folder, and a data set that the paper does not have."""
+        if self.printed is not None:
+            check_option(self.printed, tuple(published.DATASETS), "printed")
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", self.name, re.ASCII):
             raise InputError("name", self.name, "is not a valid name of a data set", "use letters, digits, _ and -")
 
@@ -165,6 +172,8 @@ class Evaluation(Record):
         Distances and degradation; None without labels.
     cautions : tuple of str
         What was warned of on the way.
+    printed : str, optional
+        As in the data set.
     folder : path
         Where its files are.
     """
@@ -176,6 +185,7 @@ class Evaluation(Record):
     rdr: Mapping[str, Rdr]
     study: Study | None
     cautions: tuple[str, ...] = field(default=())
+    printed: str | None = None
     folder: Path = field(default=Path(), compare=False)
 
     def _values(self) -> dict[str, Any]:

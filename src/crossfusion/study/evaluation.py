@@ -109,6 +109,7 @@ def _assemble(data: Dataset, plan: Plan, found: Sequence[tuple[EvaluationTask, F
         {version: Rdr(_sort_ratios(entries), plan.halves) for version, entries in ratios.items()},
         _merge_studies(studies, plan) if studies else None,
         tuple(dict.fromkeys(said for _, result in found for said in result["cautions"])),
+        data.printed,
         out / data.name,
     )
 

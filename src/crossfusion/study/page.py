@@ -11,11 +11,6 @@ from crossfusion.report import PageTable, escape, make_document, make_element, m
 from crossfusion.study import published, tables
 from crossfusion.study.dataset import Evaluation
 
-PAPER = (
-    "Rows and columns named “paper” are printed in {source}: other data and another encoder, so order and size can be"
-    " compared, values cannot."
-)
-
 
 def write_page(
     out: Path,
@@ -28,7 +23,7 @@ def write_page(
     points: Sequence[str] = (),
     figures: Mapping[str, str] | None = None,
     extra: Mapping[str, Sequence[PageTable]] | None = None,
-    paper: str = PAPER,
+    paper: str = "",
 ) -> Path:
     """Write a page of what was found.
 
@@ -54,7 +49,7 @@ def write_page(
         Further tables at the top of the section of a data set, by its name; other names are sections of their own, and
         "" stands before all.
     paper : str
-        What to know of the paper's numbers, with ``{source}`` where they are printed.
+        What to know of the paper's numbers, with ``{source}`` where they are printed; nothing if there are none.
 
     Returns
     -------
@@ -71,7 +66,8 @@ def write_page(
     parts += [_plain(name, own) for name, own in more.items() if name and name not in names]
     source = paper.format(source=published.tables()["source"])
     footer = make_element(
-        "footer", f"{escape(source)} Made by {make_element('code', escape(command))}, crossfusion {__version__}."
+        "footer",
+        f"{escape(source)} Made by {make_element('code', escape(command))}, crossfusion {__version__}.".lstrip(),
     )
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     path = out / file

@@ -1,7 +1,7 @@
-"""Our tables beside the paper's, as Markdown: ratios (table 2 and appendix C), degradation (table 3).
+"""Our tables as Markdown: ratios (table 2 and appendix C of the paper), degradation (its table 3).
 
-The paper's numbers come from other data (Camelyon16 and MIDOG21 through Virchow), so what can be compared is their
-order and size, not their values.
+The paper's numbers stand beside ours only for the data set that they were printed for, `printed`: Camelyon16 or
+MIDOG 2021.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,24 @@ POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
-def rdr_cells(found: Rdr, what: str = "ratio") -> Cells:
+def rdr_cells(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
     """Header and rows: relative distance ratios, ours and those of the paper's table 2."""
     header, rows = found.table(what)
-    both = [*header, *(f"paper: {column}" for column in published.COLUMNS)]
-    return both, [[*row, *_printed_ratios(found, row[0], what)] for row in rows]
+    theirs = [_printed_ratios(found, row[0], what, printed) for row in rows]
+    both = [[*row, *ratios.values()] for row, ratios in zip(rows, theirs, strict=True)]
+    return [*header, *(f"paper: {side}" for side in theirs[0])], both
 
 
-def rdr_columns(found: Rdr, what: str = "ratio") -> Cells:
+def rdr_columns(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
     """The same with one column per distance and one row per side, for many pairs."""
     header, rows = found.table(what)
     own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
-    columns = [_printed_ratios(found, name, what) for name in found.distances]
-    theirs = [[f"paper: {side}", *(column[k] for column in columns)] for k, side in enumerate(published.COLUMNS)]
+    columns = [_printed_ratios(found, name, what, printed) for name in found.distances]
+    theirs = [[f"paper: {side}", *(column[side] for column in columns)] for side in columns[0]]
     return ["side", *found.distances], [*own, *theirs]
 
 
-def distances_cells(found: Rdr) -> Cells:
+def distances_cells(found: Rdr, *, printed: str | None = None) -> Cells:
     """Header and rows: distances within and across domains, ours and those of the paper's appendix C."""
     header = ["", *found.distances]
     rows = []
@@ -48,15 +49,19 @@ def distances_cells(found: Rdr) -> Cells:
         rows.append([title, *(_spread(own[d].across, own[d].across_sd) for d in found.distances)])
     for kind in ("within", "across"):
         for name, values in published.tables()[kind]["values"].items():
+            if not published.belongs(name, printed):
+                continue
             cells = [values.get(IN_PRINT.get(d, ""), "–").replace("±", " ± ") for d in found.distances]
             rows.append([f"paper: {kind} {name}", *cells])
     return header, rows
 
 
-def study_cells(found: Study) -> Cells:
+def study_cells(found: Study, *, printed: str | None = None) -> Cells:
     """Header and rows: distances, scores, degradation and correlation, ours and those of the paper's table 3."""
     header, rows = found.table()
     paper = published.tables()["degradation"]
+    if printed != paper["dataset"]:
+        return header, rows
     cross = [paper["f1"] if found.metric == "f1_macro" else None, paper["cddr"]]
     columns = [paper["distances"].get(IN_PRINT.get(name, "")) for name in found.distances]
     for k, method in enumerate(paper["methods"]):
@@ -87,14 +92,15 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _printed_ratios(found: Rdr, distance: str, what: str) -> list[str]:
-    """The paper's ratios of a distance, on the scale that ours are brought to."""
+def _printed_ratios(found: Rdr, distance: str, what: str, printed: str | None) -> dict[str, str]:
+    """The paper's ratios of a distance by side, on the scale that ours are brought to."""
+    sides = [side for side in published.COLUMNS if published.belongs(side, printed)]
     values = published.RDR.get(IN_PRINT.get(distance, ""))
     if values is None or what not in POWERS:
-        return ["–"] * len(published.COLUMNS)
+        return dict.fromkeys(sides, "–")
     order = next(entry.order for entry in found.ratios if entry.distance == distance)
     wanted = POWERS[what] or order
-    return [number_text(value ** (wanted / order)) for value in values]
+    return {side: number_text(values[published.COLUMNS.index(side)] ** (wanted / order)) for side in sides}
 
 
 def _spread(mean: float, spread: float) -> str:

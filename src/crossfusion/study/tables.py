@@ -1,4 +1,4 @@
-"""Tables of an evaluation, each with the paper's numbers where it has such."""
+"""Tables of an evaluation, each with the paper's numbers where it has some for this data set."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,9 @@ def ratio_tables(found: Evaluation) -> list[PageTable]:
         for what, (short, scale) in SCALES.items():
             cells = published_tables.rdr_cells if len(ratios.sides) <= WIDEST else published_tables.rdr_columns
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
-            tables.append(PageTable(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what)))
+            tables.append(
+                PageTable(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what, printed=found.printed))
+            )
     return tables
 
 
@@ -31,7 +33,9 @@ def within_tables(found: Evaluation) -> list[PageTable]:
     """Distances of halves of one domain and of two domains, of each version."""
     return [
         PageTable(
-            f"Distances within and across domains, {version}", "mean ± sd", *published_tables.distances_cells(ratios)
+            f"Distances within and across domains, {version}",
+            "mean ± sd",
+            *published_tables.distances_cells(ratios, printed=found.printed),
         )
         for version, ratios in found.rdr.items()
     ]
@@ -59,12 +63,12 @@ def degradation_table(found: Evaluation) -> PageTable:
 
 
 def study_table(found: Evaluation) -> PageTable:
-    """The paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
+    """As the paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
     study = found.study
     assert study is not None
     pairs = len({(outcome.train, outcome.test) for outcome in study.outcomes})
     caption = f"averages over {pairs} directed pairs, {study.rows:,} rows a domain in every distance"
-    return PageTable("Distances and degradation", caption, *published_tables.study_cells(study))
+    return PageTable("Distances and degradation", caption, *published_tables.study_cells(study, printed=found.printed))
 
 
 def correlation_tables(found: Evaluation) -> list[PageTable]:

@@ -10,6 +10,7 @@ import numpy as np
 from crossfusion._base import InputError, arg, check_known, check_whole, label_text
 from crossfusion.evaluation import as_measures, cddr, check_cddr_options, rdr
 from crossfusion.pathology import Tile
+from crossfusion.study import published
 from crossfusion.study.dataset import Plan
 
 NONE = ("none",)  # asked for instead of a factor: there is none
@@ -34,6 +35,12 @@ class Design:
         """Domain, label and unit of each tile, as text; None where there is no such factor."""
         named = {"domain": self.between, "label": self.label, "units": self.units}
         return {what: _join_factors(tiles, names) if names else None for what, names in named.items()}
+
+    def find_printed(self, layout: str) -> str | None:
+        """The data set of the paper that a study by these factors is of; None if it has no numbers for them."""
+        known = KNOWN[layout]
+        same = self.between == tuple(known.get("between", ())) and set(self.label) <= set(known["label"])
+        return layout if layout in published.DATASETS and same else None
 
     def __str__(self) -> str:
         named = {"domains": self.between, "labels": self.label, "units": self.units}

@@ -1,6 +1,6 @@
 """From tiles to tables: encode after each normalisation, then ratios, degradation and correlations of all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from crossfusion._base import make_folder
 from crossfusion.pathology import Encoder, Normalizer, Tile, find_reference, normalizer
 from crossfusion.pathology import encoder as encoder_by_name
+from crossfusion.study import published
 from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.evaluation import evaluate_all
 from crossfusion.study.histopathology import examples
@@ -31,10 +32,6 @@ AS_PAPER = (
     "Halves are random halves of the tiles, as in the paper: tiles of one slide lie in both, so that halves are more"
     " alike than slides are."
 )
-ABBREVIATED = {  # by the layout of the data
-    "midog": ["In print, ACS, HS and HX are Aperio CS2, Hamamatsu S360 and Hamamatsu XR."],
-    "camelyon16": ["In print, RAD and UNI are Radboud and Utrecht."],
-}
 
 
 @dataclass(frozen=True)
@@ -122,9 +119,13 @@ def evaluate(
     """Ratios, degradation and correlations; ratios also with halves of tiles, as the paper has them."""
     values: dict[str, Any] = encoded.ready.design.values(encoded.ready.tiles)
     x: Any = encoded.versions[PLAIN]
-    tasks = [(Dataset(name, encoded.versions, x, **values, note=_note(encoded.ready.design, name)), plan)]
-    if encoded.ready.design.units:
-        alone = Dataset(f"{name}_{TILES}", _select_rows(encoded.versions), x, values["domain"], note=AS_PAPER)
+    design = encoded.ready.design
+    printed = design.find_printed(name)
+    note = _note(design, printed)
+    tasks = [(Dataset(name, encoded.versions, x, **values, note=note, printed=printed), plan)]
+    if design.units:
+        own = _select_rows(encoded.versions)
+        alone = Dataset(f"{name}_{TILES}", own, x, values["domain"], note=AS_PAPER, printed=printed)
         tasks.append((alone, plan))
     return evaluate_all(tasks, out, workers=workers, progress=tell)
 
@@ -133,11 +134,19 @@ def _select_rows(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
     return {name: value for name, value in versions.items() if not isinstance(value, str)}
 
 
-def _note(design: Design, layout: str) -> str:
+def _note(design: Design, printed: str | None) -> str:
     said = str(design)
     text = [f"{said[:1].upper()}{said[1:]}."]
     if design.units:
         text.append(f"Each {' × '.join(design.units)} goes whole to one half, and to training or to testing.")
     if not design.label:
         text.append("Without a label there is no model, so there are ratios only.")
-    return " ".join([*text, *ABBREVIATED.get(layout, ())])
+    if printed is not None:
+        sources = published.DATASETS[printed]
+        text.append(f"In print, {_list(sources)} are {_list(sources.values())}.")
+    return " ".join(text)
+
+
+def _list(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}"

@@ -19,12 +19,14 @@ from crossfusion.study.page import write_page
 
 TITLE = "Histopathology: distances between domains, and what a model loses"
 NAME = "histopathology"
-PAPERS = ("midog", "camelyon16")  # layouts of the paper's data
 PIVOT = {"midog": "Aperio CS2"}  # the paper averages over the pairs of this scanner
+ENCODER = "virchow"  # of the paper
+PRINTED = "Rows and columns named “paper” are printed in {source} for this data set"
 SAME = (
-    "Rows and columns named “paper” are printed in {source}: the same encoder, and for this data set the same data, but"
-    " which tiles were taken and how models were trained is not printed, so values will differ."
+    f"{PRINTED} and the same encoder. The paper does not state which tiles it took or how it trained its models, so"
+    " values will differ."
 )
+OTHER = f"{PRINTED} through Virchow. This study used another encoder, so compare order and size, not values."
 SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
 
 
@@ -32,12 +34,12 @@ def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Eval
     """Write the page, the tables and the numbers, each whole or not at all."""
     lead = _lead(choices, encoded)
     about = [_encoded_table(encoded), _tiles_table(encoded)]
-    own = _as_printed(choices.layout, found[0])
+    own = _as_printed(found[0])
     extra = {"": about, found[0].name: own}
     figures = {encoded.ready.pictures.name: SAMPLES}
     options: dict[str, Any] = {"lead": lead, "figures": figures, "extra": extra}
-    if choices.layout in PAPERS and choices.encoder.partition(":")[0] == "virchow":
-        options["paper"] = SAME
+    if found[0].printed is not None:
+        options["paper"] = SAME if choices.encoder.partition(":")[0] == ENCODER else OTHER
     page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", **options)
     text = out / f"{NAME}.md"
     storage.write_text(text, _markdown(lead, about, own, found, encoded.ready.pictures.name))
@@ -103,14 +105,15 @@ def paper_pairs(study: Study, pivot: str) -> Study | None:
     return replace(study, outcomes=own, associations=linked)
 
 
-def _as_printed(layout: str, found: Evaluation) -> list[PageTable]:
-    pivot = PIVOT.get(layout)
+def _as_printed(found: Evaluation) -> list[PageTable]:
+    pivot = PIVOT.get(found.printed or "")
     study = None if pivot is None or found.study is None else paper_pairs(found.study, pivot)
     if study is None:
         return []
     others = " and ".join(str(name) for name in study.domains if name != pivot)
     caption = f"averages over the pairs of {pivot} with {others}, in both directions, as the paper's table 3 has them"
-    return [PageTable("Distances and degradation, pairs of the paper", caption, *published_tables.study_cells(study))]
+    cells = published_tables.study_cells(study, printed=found.printed)
+    return [PageTable("Distances and degradation, pairs of the paper", caption, *cells)]
 
 
 def _markdown(

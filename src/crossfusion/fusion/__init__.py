@@ -5,6 +5,7 @@ from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
 from crossfusion.fusion.cautions import SPREAD_CAUTION, caution_about_shape, caution_about_spread
 from crossfusion.fusion.design import (
+    NO_VARIANCE,
     WEIGHTS,
     Codes,
     Design,

@@ -40,7 +40,8 @@ class Pairwise(Result):
     labels : tuple
         The groups, in the order of rows and columns.
     distance, unbiased : array of shape (groups, groups)
-        Plug-in and unbiased CFD of each pair; `unbiased` is NaN if either group has one row in a stratum.
+        Plug-in and unbiased CFD of each pair; a group with one row in a stratum borrows the variance pooled over all
+        groups and strata. `unbiased` is NaN if there is no variance to borrow.
     overlap : array of shape (groups, groups)
         Share of a pair's weight in strata that contain both groups; 1 without ``given``. If it is 0, the two groups
         share no stratum, and their distance of 0 does not mean that they are fused.
@@ -186,7 +187,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
             remedy="select or roll up first",
         )
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
-    error = estimate_mean_errors(cells)
+    error = estimate_mean_errors(cells, design.borrowed)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     for members in split_by_stratum(design.stratum):
         own = group[members]

@@ -182,10 +182,8 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
 
 
 def choose_estimate(fusion: Fusion) -> float | None:
-    """The unbiased distance, or the plug-in where that is undefined; None where nothing is compared."""
-    if fusion.overlap == 0:
-        return None
-    return fusion.distance if fusion.unbiased is None else fusion.unbiased
+    """The unbiased distance; None where nothing is compared, or no variance is known."""
+    return None if fusion.overlap == 0 else fusion.unbiased
 
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:

@@ -27,7 +27,14 @@ MOST_INTERVAL_PAIRS = {
     "rows": 2000,
 }  # pairs up to which each has an interval, by units or by rows, which take longer
 ADJUSTMENT = "holm"
-ESTIMATE_FIELDS = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
+ESTIMATE_FIELDS = (
+    "unbiased",
+    "reason",
+    "level",
+    "interval",
+    "stderr",
+    "caution",
+)  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
 TOO_MANY_ROWS = "there are more rows than are held in memory: name in units what is independent, such as the patient"
 

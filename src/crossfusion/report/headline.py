@@ -45,7 +45,7 @@ def could_be_chance(main: Fusion, tested: TestOutcome | None, level: float) -> b
 def choose_verdict(main: Fusion, tested: TestOutcome | None, level: float) -> str:
     """Two or three words."""
     found = choose_estimate(main)
-    if found is None or _has_single_rows(main):
+    if found is None:
         return "cannot be told"
     share, chance = -math.expm1(-found), could_be_chance(main, tested, level)
     if found <= 0 or (chance and share < SEPARATION_WORDS[0][0]):
@@ -55,11 +55,6 @@ def choose_verdict(main: Fusion, tested: TestOutcome | None, level: float) -> st
     if chance is None:
         return "apart, if not by chance"
     return next(word for edge, word in SEPARATION_WORDS if share < edge or edge == math.inf)
-
-
-def _has_single_rows(fusion: Fusion) -> bool:
-    """Whether every group is a single row, so that nothing is known of the variance within."""
-    return max(fusion.counts.values()) < 2
 
 
 def write_headline(
@@ -78,14 +73,14 @@ def write_headline(
 def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | None, tested: TestOutcome | None) -> str:
     between, main = format_factors(question.between), plain if adjusted is None else adjusted
     said = choose_verdict(main, tested, question.level)
+    if main.reason is not None:
+        return f"How far the {between} groups are apart cannot be told: {main.reason}."
     if choose_estimate(main) is None:
         given, distance = format_factors(question.given), format_number(choose_estimate(plain))
         return (
             f"No {given} is found in two {between} groups: what separates the {between} groups (a"
             f" distance of {distance}) cannot be told from {given}."
         )
-    if _has_single_rows(main):
-        return f"Every {between} group is a single row, so how far groups are apart cannot be told."
     within = f" with {format_factors(question.given)} held fixed" if adjusted is not None else ""
     return (
         f"The {len(plain.counts):,} {between} groups are {said}{within}: {format_share(choose_estimate(main))} lies"
@@ -126,9 +121,8 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
 
 def select_estimates(pairs: Pairwise) -> Any:
-    """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
-    values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
-    return np.where(pairs.overlap == 0, np.nan, values)
+    """What is shown of pairs: the unbiased distance, and NaN where nothing is compared."""
+    return np.where(pairs.overlap == 0, np.nan, pairs.unbiased)
 
 
 def describe_corrections(found: dict[str, Any] | None) -> list[str]:

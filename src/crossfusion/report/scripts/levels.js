@@ -16,9 +16,9 @@ function parts(entry, column) {
 }
 
 function hierarchy(entry, title) {
-  const unbiased = parts(entry, 'unbiased');
-  const corrected = unbiased.every(share => share >= 0);
-  const shares = corrected ? unbiased : parts(entry, 'distance');
+  const known = entry.unbiased !== null;
+  const least = parts(entry, known ? 'unbiased' : 'distance').map(share => Math.max(share, 0)); // a part below zero is none
+  const shares = least.map(share => share / least.reduce((a, b) => a + b, 0));
   const order = [...new Set(data.levels.flatMap(each => each.levels.map(level => level.level)))];  // a level has one color
   const names = [...entry.levels.map(level => level.level), 'within the finest groups'];
   const color = k => k < entry.levels.length ? `c${order.indexOf(names[k]) % 8}` : 'rest';
@@ -30,8 +30,7 @@ function hierarchy(entry, title) {
   const rows = entry.levels.map((level, k) => [mark(k), percent(shares[k]), number(level.unbiased), number(level.distance)]);
   rows.push([mark(entry.levels.length), percent(shares.at(-1)), '', '']);
   rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0)), number(entry.unbiased), number(entry.distance)]);
-  const why = unbiased.some(Number.isNaN) ? 'some group is too small to correct for its bias' : 'a part is below zero without its bias';
-  const how = corrected ? 'without the bias of small samples' : `plug-in, as ${why}`;
+  const how = known ? 'without the bias of small samples' : 'plug-in, as no variance within the finest groups is known';
   return make('div', {}, make('h3', {}, title), bar,
     table(`Share of the variance (${how}) and distance of each level`, ['level', 'variance', 'unbiased', 'plug-in'], rows));
 }

@@ -26,6 +26,16 @@ MAX_SAMPLED_NUMBERS = 2**17  # numbers in them
 PERMUTATIONS = 99
 
 
+def join_cautions(*cautions: str | None) -> str | None:
+    """Join the cautions that there are to one text."""
+    return "; ".join(filter(None, cautions)) or None
+
+
+def split_cautions(text: str | None) -> list[str]:
+    """Split a text that `join_cautions` made."""
+    return text.split("; ") if text else []
+
+
 def caution_about_spread(design: Design, weight: FloatArray, between: float, independent: FloatArray) -> str | None:
     """Return a caution if cells differ more in the spread of features than in their means.
 

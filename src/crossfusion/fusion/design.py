@@ -25,7 +25,8 @@ NO_VARIANCE = "every group has one row (in its stratum), so the variance within 
 class Design:
     """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
 
-    `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells.
+    `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
+    holds the names of the features, if they have any.
     """
 
     cells: Moments
@@ -33,6 +34,7 @@ class Design:
     stratum: Codes
     labels: Sequence[Hashable]
     borrowed: float | None = None
+    features: Sequence[str] | None = None
 
     def check_groups(self) -> None:
         """Reject a comparison of fewer than two groups."""
@@ -46,7 +48,7 @@ class Design:
         stratum = np.unique(self.stratum[kept], return_inverse=True)[1]
         group = (self.group[kept] == second).astype(int)
         labels = [self.labels[first], self.labels[second]]
-        return Design(self.cells[kept], group, stratum, labels, self.pooled_variance), kept
+        return Design(self.cells[kept], group, stratum, labels, self.pooled_variance, self.features), kept
 
     @property
     def pooled_variance(self) -> float:

@@ -16,9 +16,10 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, arg, field_values, interval_text, label_text, shorten, warn
-from crossfusion.fusion.cautions import caution_about_spread
+from crossfusion.fusion.cautions import caution_about_spread, join_cautions
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts
+from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Fusion(Result):
     dropped : int
         Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Warning that the groups differ more in spread or shape than in position, so that a distance between means is
-        misleading. Spread is checked from the moments; shape is checked by the energy distance between sampled rows, if
+        Warning that a few features of large variance hide a difference in the others, or that the groups differ more in
+        spread or shape than in position, so that a distance between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy distance between sampled rows, if
         `level` is given and rows are available.
     reason : str, optional
         Why `unbiased` is None.
@@ -216,7 +217,10 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
         reason=NO_VARIANCE if unbiased is None else None,
         caution=None
         if unbiased is None
-        else caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
+        else join_cautions(
+            caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
+            caution_about_geometry(design, weight, names=design.features),
+        ),
     )
 
 

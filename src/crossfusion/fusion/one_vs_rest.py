@@ -36,6 +36,8 @@ def compare_each_with_rest(design: Design, *, weights: str, dropped: int = 0) ->
         side = np.repeat([0, 1], [len(own), len(own) + len(untouched)])
         where = np.concatenate([stratum[own], stratum[own], untouched])
         kept = np.flatnonzero(both.count > 0)
-        pair = Design(both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"], borrowed)
+        pair = Design(
+            both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"], borrowed, design.features
+        )
         found[label] = fuse(pair, weights=weights, dropped=dropped)
     return found

@@ -19,6 +19,7 @@ from crossfusion._base import (
 )
 from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, estimate_mean_errors, split_by_stratum
 from crossfusion.fusion.display import Content, TextTable
+from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 from crossfusion.moments import kernel
 
@@ -57,6 +58,8 @@ class Pairwise(Result):
         Requested number of permutations.
     adjust : str, optional
         Method that adjusted the p-values.
+    caution : str, optional
+        Warning that a few features of large variance hide a difference between groups in the others.
 
     Notes
     -----
@@ -87,6 +90,7 @@ class Pairwise(Result):
     adjusted: FloatArray | None = None
     permutations: int | None = None
     adjust: str | None = None
+    caution: str | None = None
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -144,20 +148,21 @@ class Pairwise(Result):
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
+        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust", "caution")}
         found = {"labels": self.labels} | self.columns | asked
         return {name: value for name, value in found.items() if value is not None}
 
     def _contents(self) -> list[Content]:
         title = f"Cross-Fusion Distance between {len(self.labels)} groups"
+        said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
-            return [f"{title}, the farthest first", self._list_pairs()]
+            return [f"{title}, the farthest first", self._list_pairs(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
             for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
         ]
-        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names))]
+        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names)), *said]
 
     def _list_pairs(self) -> TextTable:
         """List the pairs by unbiased distance, with all requested columns."""
@@ -213,6 +218,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
         unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
         distance=_log_ratio(between, within + within.T),
         overlap=_fill_diagonal(overlap, 1.0),
+        caution=caution_about_geometry(design, design.weights(weights), names=design.features),
     )
     _warn_about_confounded(result)
     return result

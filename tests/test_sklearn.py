@@ -148,7 +148,10 @@ def test_the_number_of_labels_is_that_of_scikit_learn(labels, made, refuses):
         ({"labels": pd.DataFrame({"a": LABELS, "b": LABELS})}, r"labels must hold .* shape \(90, 2\): pass one column"),
         ({"given": pd.DataFrame({"a": LABELS})}, r"given must hold .* shape \(90, 1\): pass one column"),
         ({"weights": "equal"}, "weights='equal'"),
-        ({"labels": np.where(np.arange(90) == 3, 9, LABELS), "unbiased": True}, "a group has one row"),
+        (
+            {"labels": np.arange(90) % 2, "given": np.arange(90) // 2, "unbiased": True},
+            "variance within groups is unknown",
+        ),
     ],
 )
 def test_bad_arguments_get_one_sentence(change, message, made, refuses):

@@ -14,7 +14,7 @@ import numpy as np
 
 from crossfusion._base import InputError, NonFiniteError, arg, check_length, check_option, factors
 from crossfusion.arrays import cfd
-from crossfusion.fusion import WEIGHTS, Cells, compute_distance
+from crossfusion.fusion import NO_VARIANCE, WEIGHTS, Cells, compute_distance
 
 __all__ = ["cross_fusion_distance", "cross_fusion_score"]
 
@@ -39,7 +39,8 @@ def cross_fusion_distance(
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool
-        Whether to return the unbiased estimate, which needs two rows per group (and stratum).
+        Whether to return the unbiased estimate. A group with one row (in a stratum) borrows the pooled variance of the
+        others.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def cross_fusion_distance(
     if not unbiased:
         return fusion.distance
     if fusion.unbiased is None:
-        raise _make_single_row_error()
+        raise _make_single_rows_error()
     return fusion.unbiased
 
 
@@ -110,11 +111,8 @@ def _check_groups(groups: int, rows: int) -> None:
         )
 
 
-def _make_single_row_error() -> InputError:
-    return InputError(
-        problem="a group has one row, so its variance is not known",
-        remedy=f"use {arg('unbiased', False)}, or leave such groups out",
-    )
+def _make_single_rows_error() -> InputError:
+    return InputError(problem=NO_VARIANCE, remedy=f"pass larger groups, or use {arg('unbiased', False)}")
 
 
 def _find_torch() -> Any:
@@ -158,8 +156,8 @@ def _compute_foreign_distance(x: Any, labels: Any, given: Any, weights: str, unb
         raise NonFiniteError(
             "X", problem="has NaN or infinite values, or squares beyond its type", remedy="fix or scale the rows"
         )
-    if unbiased and 1 in counts:
-        raise _make_single_row_error()
+    if unbiased and max(counts) < 2:
+        raise _make_single_rows_error()
     return float(compute_distance(xp, cells, weights=weights, unbiased=unbiased))
 
 

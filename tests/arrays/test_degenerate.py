@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 
 import crossfusion as cf
-from crossfusion.moments import kernel
+from crossfusion.fusion import estimate_mean_errors
+from crossfusion.moments import Moments, concat, kernel
 
 DTYPES = [np.float32, np.float64]
 draw = np.random.default_rng(0)
@@ -100,18 +101,75 @@ def test_infinity_in_every_question():
 # ---- groups of one row, or of none
 
 
-def test_one_row_in_a_group_leaves_the_unbiased_distance_undefined():
+def test_a_group_with_one_row_borrows_the_pooled_variance():
     fusion = cf.cfd([[1.0]], [[2.0], [4.0]])
+    between, correction = 2 / 9 * 4, (2 / 9) * (2 / 1 + 2 / 2)  # each variance is 2
+    assert fusion.unbiased == pytest.approx(np.log1p((between - correction) / 2))
+    assert fusion.distance == pytest.approx(np.log1p((2 / 9) * 4 / (2 / 3)))
+    assert fusion.reason is None
+    assert "reason" not in fusion.to_dict()
+
+
+def test_without_any_variance_the_unbiased_distance_is_undefined_with_a_reason():
+    fusion = cf.cfd([[1.0]], [[2.0]])
     assert fusion.unbiased is None
     assert fusion.to_dict()["unbiased"] is None
-    assert "undefined" in repr(fusion)
-    assert fusion.distance == pytest.approx(np.log1p((2 / 9) * 4 / (2 / 3)))
-    summary = cf.summarize([[1.0], [2.0], [4.0], [7.0], [8.0]], by={"g": [0, 1, 1, 2, 2], "h": [0, 0, 0, 1, 1]})
-    np.testing.assert_array_equal(np.isnan(summary.pairwise("g").unbiased), [[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    assert fusion.reason == fusion.to_dict()["reason"]
+    assert "every group has one row" in fusion.reason
+    assert f"undefined ({fusion.reason})" in repr(fusion)
+    summary = cf.summarize([[1.0], [2.0], [4.0]], by={"g": [0, 1, 2], "h": [0, 0, 1]})
+    assert np.isnan(summary.pairwise("g").unbiased[~np.eye(3, dtype=bool)]).all()
     assert summary.pairwise("g").to_dict()["unbiased"][0] == [0.0, None, None]
     hierarchy = summary.hierarchy(["h", "g"])
     assert [hierarchy.unbiased, *(level.unbiased for level in hierarchy.levels)] == [None] * 3
     assert "–" in repr(hierarchy)
+    assert "unbiased is undefined: every group has one row" in repr(hierarchy)
+    assert all(rest.unbiased is not None or rest.reason for rest in summary.one_vs_rest("g").values())
+
+
+def test_one_rare_row_does_not_separate_pure_noise():
+    """The estimate stays with the one without that row, in every question."""
+    draw = np.random.default_rng(4)
+    x = draw.normal(size=(241, 64))
+    site, tissue = np.arange(241) % 6, np.arange(241) // 6 % 4
+    site[-1], tissue[-1] = 0, 9  # a tissue that one row has ...
+    tissue[-2], site[-2] = 9, 1  # ... and a second group with one row
+    summary = cf.summarize(x, by={"site": site, "tissue": tissue})
+    without = cf.summarize(x[:-2], by={"site": site[:-2], "tissue": tissue[:-2]})
+    for weights in ("pooled", "balanced"):
+        options = {"given": "tissue", "weights": weights}
+        found, expected = summary.cfd("site", **options), without.cfd("site", **options)
+        assert found.unbiased == pytest.approx(expected.unbiased, abs=0.01)
+        assert found.distance > 0.05  # the plug-in is all bias
+        np.testing.assert_allclose(
+            summary.pairwise("site", **options).unbiased, without.pairwise("site", **options).unbiased, atol=0.02
+        )
+        for one, other in zip(
+            summary.one_vs_rest("site", **options).values(),
+            without.one_vs_rest("site", **options).values(),
+            strict=True,
+        ):
+            assert one.unbiased == pytest.approx(other.unbiased, abs=0.02)
+    levels = summary.hierarchy(["tissue", "site"])
+    assert levels.unbiased == pytest.approx(without.hierarchy(["tissue", "site"]).unbiased, abs=0.02)
+
+
+def test_a_borrowed_variance_is_unbiased_where_variances_are_equal():
+    draw = np.random.default_rng(5)
+    count, mean = np.array([6, 4, 1]), np.array([[0.0], [1.0], [3.0]]) * np.ones(8)
+    weight = count / count.sum()
+    truth = float(np.sum(weight * ((mean - weight @ mean) ** 2).sum(axis=1)))
+    found = []
+    for _ in range(4000):
+        rows = [draw.normal(own, size=(number, 8)) for own, number in zip(mean, count, strict=True)]
+        fusion = cf.cfd(np.concatenate(rows), labels=np.repeat([0, 1, 2], count))
+        error = estimate_mean_errors(concat([Moments.of(own) for own in rows]))
+        between = fusion.between - np.sum(weight * (1 - weight) * error)
+        within = np.sum(weight * count * error)
+        assert fusion.unbiased == pytest.approx(np.log1p(between / within))
+        found.append((between, within))
+    average, deviation = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+    assert np.all(np.abs(average - [truth, 8]) < 4 * deviation)
 
 
 @pytest.mark.parametrize(

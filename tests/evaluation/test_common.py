@@ -20,6 +20,7 @@ class Promise:
     within: float = 1e-9  # relative error that is rounding
     rotation: float | None = None  # the same after a rotation, where it is more than rounding
     least: int = 1  # rows needed in each cloud
+    lone: bool = False  # whether one cloud may have a single row
     sparse: bool = False  # takes sparse rows
     squared: tuple[str, ...] = ()  # options in units of squared features
     options: Mapping[str, float] = field(default_factory=dict)
@@ -31,7 +32,7 @@ class Promise:
 PRECISE = {"epsilon": 0.5, "tolerance": 1e-9}
 PROMISES = {
     "cfd": Promise(degree=0, sparse=True),
-    "cfd_unbiased": Promise(degree=0, sparse=True, zero=None, least=2),
+    "cfd_unbiased": Promise(degree=0, sparse=True, zero=None, least=2, lone=True),
     "cfd_balanced": Promise(degree=0, sparse=True),
     "wasserstein": Promise(),
     "sinkhorn": Promise(zero=None, within=1e-6, squared=("epsilon",), options=PRECISE),
@@ -154,7 +155,11 @@ def test_few_rows(name, refuses):
     least = PROMISES[name].least
     assert distance(name, a[:least], b[:least]) >= 0 or PROMISES[name].zero is None
     assert np.isfinite(distance(name, a[:least], b))
-    if least > 1:
+    if PROMISES[name].lone:
+        assert np.isfinite(distance(name, a[:1], b))
+        with refuses("the variance within groups is unknown"):
+            distance(name, a[:1], b[:1])
+    elif least > 1:
         with refuses(r"rows?\b"):
             distance(name, a[: least - 1], b)
 

@@ -25,10 +25,9 @@ class Cell:
         """Mean squared distance from the mean, σ²."""
         return sum(self.sumsq, Fraction(0)) / self.count
 
-    @property
-    def error(self) -> Fraction:
-        """Unbiased squared error of the mean, s²/n; 0 for one row, of which nothing is known."""
-        return self.dispersion / max(self.count - 1, 1)
+    def variance(self, borrowed: Fraction | None) -> Fraction:
+        """Unbiased variance s²; of one row, the borrowed one (0 if nothing is known)."""
+        return sum(self.sumsq, Fraction(0)) / (self.count - 1) if self.count > 1 else borrowed or Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Distance:
     within_unbiased: Fraction
     between_unbiased: Fraction
     overlap: Fraction
-    defined: bool  # whether the unbiased parts are: no cell has one row
+    defined: bool  # whether the unbiased parts are: a variance is known
 
     @property
     def distance(self) -> float:
@@ -98,8 +97,22 @@ def weights(cell: Mapping[Key, Cell], scheme: str) -> dict[Key, Fraction]:
     return found
 
 
-def fuse(cell: Mapping[Key, Cell], weight: Mapping[Key, Fraction], part: Callable[[Key], Any]) -> Distance:
-    """Distance of cells within parts, for any weights."""
+def pool(cell: Mapping[Key, Cell]) -> Fraction | None:
+    """Pooled variance within cells of several rows; None if there are none."""
+    several = [c for c in cell.values() if c.count > 1]
+    scatter = sum((sum(c.sumsq, Fraction(0)) for c in several), Fraction(0))
+    return scatter / sum(c.count - 1 for c in several) if several else None
+
+
+def fuse(
+    cell: Mapping[Key, Cell],
+    weight: Mapping[Key, Fraction],
+    part: Callable[[Key], Any],
+    borrowed: Fraction | None = None,
+) -> Distance:
+    """Distance of cells within parts, for any weights; cells of one row borrow a variance."""
+    borrowed = pool(cell) if borrowed is None else borrowed
+    variance = {key: c.variance(borrowed) for key, c in cell.items()}
     parts: dict[Any, list[Key]] = {}
     for key in cell:
         parts.setdefault(part(key), []).append(key)
@@ -109,11 +122,11 @@ def fuse(cell: Mapping[Key, Cell], weight: Mapping[Key, Fraction], part: Callabl
         for feature in range(len(cell[keys[0]].mean)):
             centre = sum(weight[key] * cell[key].mean[feature] for key in keys) / total
             between += sum(weight[key] * (cell[key].mean[feature] - centre) ** 2 for key in keys)
-        correction += sum(weight[key] * (1 - weight[key] / total) * cell[key].error for key in keys)
+        correction += sum(weight[key] * (1 - weight[key] / total) * variance[key] / cell[key].count for key in keys)
         overlap += total if len(keys) > 1 else 0
     within = sum((weight[key] * c.dispersion for key, c in cell.items()), Fraction(0))
-    within_unbiased = sum((weight[key] * c.error * c.count for key, c in cell.items()), Fraction(0))
-    defined = all(c.count > 1 for c in cell.values())
+    within_unbiased = sum((weight[key] * variance[key] for key in cell), Fraction(0))
+    defined = borrowed is not None
     return Distance(within, between, within_unbiased, between - correction, overlap, defined)
 
 

@@ -15,6 +15,7 @@ import crossfusion as cf
 from crossfusion.io.sources import open_file
 from crossfusion.io.sources.sampling import Sample
 from crossfusion.report.group_order import order_by_clusters
+from crossfusion.report.html.markup import format_number
 from crossfusion.report.name_text import strip_marks
 
 COMMAND = Path(sys.executable).with_name("crossfusion")
@@ -85,6 +86,20 @@ def test_the_headline_says_what_the_numbers_say(whole):
     assert "Unlikely by chance (p = 0.001, 999 random permutations of patient)." in said
     assert "Intervals and tests count 24 patient units, not 1,500 rows." in said
     assert said == "\n".join(strip_marks(text) for text in found["headline"])
+
+
+def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
+    draw = np.random.default_rng(0)
+    x, site, label = draw.normal(size=(241, 64)), np.arange(241) % 6, np.arange(241) // 6 % 4
+    site[-1], label[-1] = 0, 9
+    site[-2], label[-2] = 1, 9  # two groups of one row share a label
+    found = cf.Report(cf.summarize(x, by={"site": site, "label": label}), between="site", given="label").to_dict()
+    main = found["distances"]["adjusted"]
+    assert main["distance"] > 0.08
+    assert abs(main["unbiased"]) < 0.02
+    assert f"distance {format_number(main['unbiased'])}" in found["headline"][0]
+    assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
+    assert None not in found["pairs"]["adjusted"]["unbiased"]
 
 
 def test_what_was_not_judged_is_not_said_to_be_counted():
@@ -212,7 +227,7 @@ def test_nothing_is_said_where_nothing_can_be_told():
     x = np.random.default_rng(0).normal(size=(12, 3))
     single = cf.Report(x, by={"row": np.arange(12)}, between="row")
     assert single.to_dict()["verdict"] == "cannot be determined"
-    assert "Every row group has a single row" in repr(single)
+    assert "cannot be determined: every group has one row" in repr(single)
     assert "100" not in repr(single)
     site = np.arange(12) % 4
     alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()

@@ -78,8 +78,10 @@ def test_a_group_of_one_row_has_the_variance_of_the_others():
     variance = (2 + 18) / 2  # of two groups of two rows, with one row less each
     between, chance = 0.2 * (2 * 2.8**2 + 2 * 2.2**2 + 1.2**2), 0.2 * ((0.6 * 2) + (0.6 * 18) + 0.8 * variance)
     within = 0.2 * (2 * 2 + 2 * 18 + variance)
-    found = cft.cfd(x, torch.tensor([0, 0, 1, 1, 2]), unbiased=True).item()
+    labels = torch.tensor([0, 0, 1, 1, 2])
+    found = cft.cfd(x, labels, unbiased=True).item()
     assert found == pytest.approx(math.log1p((between - chance) / within), rel=1e-12)
+    assert cf.cfd(x.numpy(), labels=labels.numpy()).unbiased == pytest.approx(found, rel=1e-12)
 
 
 def test_any_whole_numbers_will_do_without_num_groups():

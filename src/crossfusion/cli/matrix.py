@@ -116,6 +116,7 @@ def matrix(
                 result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})"
             )
         result_tables.show_whole(summary, between, given, weights, result, units)
+        result_tables.show_caution(result)
 
 
 def _compare_rows(

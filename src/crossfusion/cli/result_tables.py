@@ -58,10 +58,10 @@ def make_interval_rows(fusion: Fusion) -> list[list[str]]:
     ]
 
 
-def show_caution(fusion: Fusion) -> None:
+def show_caution(result: Fusion | Pairwise) -> None:
     """A word of caution, if there is one."""
-    if fusion.caution:
-        click.echo(f"caution: {fusion.caution}")
+    if result.caution:
+        click.echo(f"caution: {result.caution}")
 
 
 def show_whole(

@@ -140,7 +140,7 @@ def _format_rows(found: Sequence[Answer]) -> list[list[str]]:
 
 
 def _explain_answers(found: Sequence[Answer], summary: Summary, truth: Truth) -> str:
-    by_name = {entry.question: entry.unbiased or entry.distance for entry in found}
+    by_name = {entry.question: entry.unbiased for entry in found if entry.unbiased is not None}
     times = by_name["CFD(site)"] / by_name["CFD(site | label)"]
     looks, lies = _find_farthest(summary.pairwise("site")), _find_farthest(summary.pairwise("site", given="label"))
     top = summary.attribution("scanner", given=["site", "label"]).top(len(truth.scanner_features))

@@ -3,8 +3,16 @@
 from crossfusion.fusion import array_api
 from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
-from crossfusion.fusion.cautions import SPREAD_CAUTION, caution_about_shape, caution_about_spread
+from crossfusion.fusion.cautions import (
+    SHAPE_CAUTION,
+    SPREAD_CAUTION,
+    caution_about_shape,
+    caution_about_spread,
+    join_cautions,
+    split_cautions,
+)
 from crossfusion.fusion.design import (
+    NO_VARIANCE,
     WEIGHTS,
     Codes,
     Design,
@@ -15,6 +23,7 @@ from crossfusion.fusion.design import (
 )
 from crossfusion.fusion.display import Content, DisplayMixin, Facts, TextTable
 from crossfusion.fusion.distance import Fusion, fuse
+from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
 from crossfusion.fusion.one_vs_rest import compare_each_with_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs

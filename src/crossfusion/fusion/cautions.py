@@ -26,14 +26,29 @@ MAX_SAMPLED_NUMBERS = 2**17  # numbers in them
 PERMUTATIONS = 99
 
 
+def join_cautions(*cautions: str | None) -> str | None:
+    """Join the cautions that there are to one text."""
+    return "; ".join(filter(None, cautions)) or None
+
+
+def split_cautions(text: str | None) -> list[str]:
+    """Split a text that `join_cautions` made."""
+    return text.split("; ") if text else []
+
+
 def caution_about_spread(design: Design, weight: FloatArray, between: float, independent: FloatArray) -> str | None:
     """Return a caution if cells differ more in the spread of features than in their means.
 
-    `between` is the unbiased variance between means; `independent` is the number of rows or units of each cell.
+    `between` is the unbiased variance between means; `independent` is the number of rows or units of each cell, of
+    which one alone shows no spread.
     """
     cells, stratum = design.cells, design.stratum
-    if independent.min() < 2:
+    several = np.flatnonzero(independent > 1)
+    if not len(several):
         return None
+    if len(several) < len(cells):
+        cells, weight, independent = cells[several], weight[several], independent[several]
+        stratum = np.unique(stratum[several], return_inverse=True)[1]
     each = np.sqrt(cells.sumsq / cells.count[:, None])
     whole = np.sqrt(cells.dispersion)[:, None]
     share = weight / np.bincount(stratum, weights=weight)[stratum]

@@ -18,14 +18,23 @@ Codes = NDArray[Any]
 WEIGHTS = ("pooled", "balanced")
 
 
+NO_VARIANCE = "every group has one row (in its stratum), so the variance within groups is unknown"
+
+
 @dataclass(frozen=True)
 class Design:
-    """Moments of the observed cells, the group and stratum of each, and the labels of the groups."""
+    """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
+
+    `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
+    holds the names of the features, if they have any.
+    """
 
     cells: Moments
     group: Codes
     stratum: Codes
     labels: Sequence[Hashable]
+    borrowed: float | None = None
+    features: Sequence[str] | None = None
 
     def check_groups(self) -> None:
         """Reject a comparison of fewer than two groups."""
@@ -38,7 +47,13 @@ class Design:
         kept = np.flatnonzero((self.group == first) | (self.group == second))
         stratum = np.unique(self.stratum[kept], return_inverse=True)[1]
         group = (self.group[kept] == second).astype(int)
-        return Design(self.cells[kept], group, stratum, [self.labels[first], self.labels[second]]), kept
+        labels = [self.labels[first], self.labels[second]]
+        return Design(self.cells[kept], group, stratum, labels, self.pooled_variance, self.features), kept
+
+    @property
+    def pooled_variance(self) -> float:
+        """Variance that a cell with one row borrows; NaN if there is none."""
+        return _pool_variance(self.cells) if self.borrowed is None else self.borrowed
 
     def weights(self, scheme: str) -> FloatArray:
         """Weights of the cells, summing to 1: by rows ("pooled"), or equal for all groups ("balanced").
@@ -83,7 +98,20 @@ def check_range(between: FloatArray) -> None:
         )
 
 
-def estimate_mean_errors(cells: Moments) -> FloatArray:
-    """Estimate the squared error of each cell's mean, s²/n; NaN for a cell with one row."""
-    freedom = np.where(cells.count > 1, cells.count - 1, np.nan)
-    return np.asarray(cells.dispersion / freedom)
+def estimate_mean_errors(cells: Moments, borrowed: float | None = None) -> FloatArray:
+    """Estimate the squared error of each cell's mean, s²/n.
+
+    A cell with one row borrows the variance s², by default the one pooled over all cells; NaN if there is none.
+    """
+    several = cells.count > 1
+    if several.all():
+        return np.asarray(cells.dispersion / (cells.count - 1))
+    own = cells.dispersion / np.where(several, cells.count - 1, 1.0)
+    return np.where(several, own, (_pool_variance(cells) if borrowed is None else borrowed) / cells.count)
+
+
+def _pool_variance(cells: Moments) -> float:
+    """Pool the variance within the cells, Σ (n − 1) s² / Σ (n − 1); NaN if all of them have one row."""
+    several = cells.count > 1
+    freedom = float(np.sum(cells.count[several] - 1))
+    return float(np.sum((cells.count * cells.dispersion)[several])) / freedom if freedom else np.nan

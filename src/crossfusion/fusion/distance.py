@@ -16,15 +16,24 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, arg, field_values, interval_text, label_text, shorten, warn
-from crossfusion.fusion.cautions import caution_about_spread
-from crossfusion.fusion.design import Codes, Design, between_by_feature, estimate_mean_errors
+from crossfusion.fusion.cautions import caution_about_spread, join_cautions
+from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts
+from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OPTIONAL_FIELDS = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # set only on request
+OPTIONAL_FIELDS = (
+    "reason",
+    "level",
+    "interval",
+    "stderr",
+    "statistic",
+    "pvalue",
+    "permutations",
+)  # set only on request
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +46,8 @@ class Fusion(Result):
         Plug-in CFD, ``log(total / within)``: 0 for equal means, inf if the means differ and rows do not vary within
         groups.
     unbiased : float or None
-        CFD from unbiased variance estimates; may be slightly negative. None if a group has one row in its stratum.
+        CFD from unbiased variance estimates; may be slightly negative. A group with one row in its stratum borrows the
+        variance pooled over the others. None if there is no variance to borrow; `reason` then says so.
     score : float
         Cross-Fusion Score ``within / total``, the share of the variance within groups.
     within, between, total : float
@@ -49,9 +59,11 @@ class Fusion(Result):
     dropped : int
         Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Warning that the groups differ more in spread or shape than in position, so that a distance between means is
-        misleading. Spread is checked from the moments; shape is checked by the energy distance between sampled rows, if
+        Warning that a few features of large variance hide a difference in the others, or that the groups differ more in
+        spread or shape than in position, so that a distance between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy distance between sampled rows, if
         `level` is given and rows are available.
+    reason : str, optional
+        Why `unbiased` is None.
     level : float, optional
         Confidence level of `interval`, if requested.
     interval : tuple of float, optional
@@ -87,6 +99,7 @@ class Fusion(Result):
     overlap: float = 1.0
     dropped: int = 0
     caution: str | None = None
+    reason: str | None = None
     level: float | None = None
     interval: tuple[float, float] | None = None
     stderr: float | None = None
@@ -118,7 +131,7 @@ class Fusion(Result):
         return super()._columns() | {name: [value] for name, value in limits.items()}
 
     def _contents(self) -> list[Content]:
-        unbiased = "undefined (a group has one row)" if self.unbiased is None else f"{self.unbiased:.6g}"
+        unbiased = f"undefined ({self.reason})" if self.unbiased is None else f"{self.unbiased:.6g}"
         names = [shorten(label_text(label)) for label in list(self.counts)[:MAX_LISTED_GROUPS]]
         shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
         groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
@@ -154,8 +167,8 @@ def log_ratio(between: float, within: float) -> float:
 
 
 def estimate_unbiased(design: Design, weight: FloatArray, between: float) -> float | None:
-    """Compute the distance from unbiased estimates of between and within; None if a cell has one row."""
-    error = estimate_mean_errors(design.cells)
+    """Compute the distance from unbiased estimates of between and within; None if all cells have one row."""
+    error = estimate_mean_errors(design.cells, design.borrowed)
     if np.isnan(error).any():
         return None
     share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
@@ -201,9 +214,13 @@ def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
         weights=_sum_by_group(design, weight),
         overlap=overlap,
         dropped=dropped,
+        reason=NO_VARIANCE if unbiased is None else None,
         caution=None
         if unbiased is None
-        else caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
+        else join_cautions(
+            caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
+            caution_about_geometry(design, weight, names=design.features),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, number_text, percent
-from crossfusion.fusion.design import Codes, Design, between_by_feature, estimate_mean_errors
+from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio
 from crossfusion.fusion.result import Result, record_columns
@@ -51,7 +51,8 @@ class Hierarchy(Result):
     levels : tuple of Level
         The levels, from the outermost to the innermost.
     distance, unbiased : float
-        Plug-in and unbiased distance between the finest groups, the sums over the levels.
+        Plug-in and unbiased distance between the finest groups, the sums over the levels. `unbiased` is None if each of
+        the finest groups has one row.
 
     Notes
     -----
@@ -96,7 +97,8 @@ class Hierarchy(Result):
         return plots.levels(names, values, axes=axes)
 
     def _contents(self) -> list[Content]:
-        return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows())]
+        why = [] if self.unbiased is not None else [f"unbiased is undefined: {NO_VARIANCE}"]
+        return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows()), *why]
 
 
 def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
@@ -113,7 +115,9 @@ def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[s
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
-    within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN if a leaf has one row, and so are its levels
+    within_unbiased = float(
+        np.sum(weight * error * leaves.count)
+    )  # NaN if all leaves have one row, and so are its levels
     found: list[tuple[float, float]] = []
     for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
         above = _find_parents(fine, coarse)

@@ -27,6 +27,7 @@ def compare_each_with_rest(design: Design, *, weights: str, dropped: int = 0) ->
     cells, stratum = design.cells, design.stratum
     others = leave_one_out(cells, stratum)
     strata = cells.merge(stratum, int(stratum.max()) + 1)
+    borrowed = design.pooled_variance  # of the groups themselves: the rest as a whole varies between groups, too
     found: dict[Hashable, Fusion] = {}
     for code, label in enumerate(design.labels):
         own = np.flatnonzero(design.group == code)
@@ -35,6 +36,8 @@ def compare_each_with_rest(design: Design, *, weights: str, dropped: int = 0) ->
         side = np.repeat([0, 1], [len(own), len(own) + len(untouched)])
         where = np.concatenate([stratum[own], stratum[own], untouched])
         kept = np.flatnonzero(both.count > 0)
-        pair = Design(both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"])
+        pair = Design(
+            both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"], borrowed, design.features
+        )
         found[label] = fuse(pair, weights=weights, dropped=dropped)
     return found

@@ -19,6 +19,7 @@ from crossfusion._base import (
 )
 from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, estimate_mean_errors, split_by_stratum
 from crossfusion.fusion.display import Content, TextTable
+from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 from crossfusion.moments import kernel
 
@@ -40,7 +41,8 @@ class Pairwise(Result):
     labels : tuple
         The groups, in the order of rows and columns.
     distance, unbiased : array of shape (groups, groups)
-        Plug-in and unbiased CFD of each pair; `unbiased` is NaN if either group has one row in a stratum.
+        Plug-in and unbiased CFD of each pair; a group with one row in a stratum borrows the variance pooled over all
+        groups and strata. `unbiased` is NaN if there is no variance to borrow.
     overlap : array of shape (groups, groups)
         Share of a pair's weight in strata that contain both groups; 1 without ``given``. If it is 0, the two groups
         share no stratum, and their distance of 0 does not mean that they are fused.
@@ -56,6 +58,8 @@ class Pairwise(Result):
         Requested number of permutations.
     adjust : str, optional
         Method that adjusted the p-values.
+    caution : str, optional
+        Warning that a few features of large variance hide a difference between groups in the others.
 
     Notes
     -----
@@ -86,6 +90,7 @@ class Pairwise(Result):
     adjusted: FloatArray | None = None
     permutations: int | None = None
     adjust: str | None = None
+    caution: str | None = None
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -143,20 +148,21 @@ class Pairwise(Result):
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust")}
+        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust", "caution")}
         found = {"labels": self.labels} | self.columns | asked
         return {name: value for name, value in found.items() if value is not None}
 
     def _contents(self) -> list[Content]:
         title = f"Cross-Fusion Distance between {len(self.labels)} groups"
+        said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
-            return [f"{title}, the farthest first", self._list_pairs()]
+            return [f"{title}, the farthest first", self._list_pairs(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
             for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
         ]
-        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names))]
+        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names)), *said]
 
     def _list_pairs(self) -> TextTable:
         """List the pairs by unbiased distance, with all requested columns."""
@@ -186,7 +192,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
             remedy="select or roll up first",
         )
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
-    error = estimate_mean_errors(cells)
+    error = estimate_mean_errors(cells, design.borrowed)
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     for members in split_by_stratum(design.stratum):
         own = group[members]
@@ -212,6 +218,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
         unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
         distance=_log_ratio(between, within + within.T),
         overlap=_fill_diagonal(overlap, 1.0),
+        caution=caution_about_geometry(design, design.weights(weights), names=design.features),
     )
     _warn_about_confounded(result)
     return result

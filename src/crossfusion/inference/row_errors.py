@@ -42,7 +42,7 @@ def estimate_row_errors(
 ) -> Errors:
     """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them."""
     cells, stratum = design.cells, design.stratum
-    error = estimate_mean_errors(cells)  # s²/n
+    error = estimate_mean_errors(cells, design.borrowed)  # s²/n
     if cells.count.min() < MIN_CELL_ROWS:
         raise InputError(
             "level",

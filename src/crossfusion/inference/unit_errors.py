@@ -169,6 +169,17 @@ def estimate_cell_errors(units: UnitMoments, cells: Moments) -> tuple[FloatArray
     return np.where(single, np.nan, own), second
 
 
+def estimate_unit_bias(units: UnitMoments, design: Design, weight: FloatArray) -> FloatArray:
+    """Estimate the variance between groups that units add by chance, per feature, as if no unit were in two groups."""
+    cells, cell = design.cells, units.cell
+    share = units.moments.count / cells.count[cell]
+    number = np.bincount(cell, minlength=len(cells))
+    error = ((units.moments.mean - cells.mean[cell]) * share[:, None]) ** 2
+    of_cell = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
+    factor = weight * (1 - of_cell) * number / np.maximum(number - 1, 1)
+    return np.asarray(factor[cell] @ error)
+
+
 @dataclass(frozen=True)
 class StratumErrors:
     """Cells of a stratum, the quadratic form of their means, and the covariance of the errors of the means.

@@ -8,12 +8,12 @@ from typing import TypeVar
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, warn
-from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_spread
+from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_geometry, caution_about_spread, join_cautions
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.multiple_testing import adjusted_pvalues
 from crossfusion.inference.permutation.exchangeable import is_crossed
 from crossfusion.inference.permutation.result import TestResult, run_moment_test
-from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_errors
+from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_bias, estimate_unit_errors
 
 T = TypeVar("T")
 
@@ -24,7 +24,10 @@ def add_unit_errors(
     """Set the unbiased estimate, the caution and, at a level, the interval from units."""
     errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
-    caution = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
+    caution = join_cautions(
+        caution_about_spread(design, weight, float(errors.between) * fusion.within, number),
+        caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features),
+    )
     return replace(add_interval(fusion, errors, level), caution=caution)
 
 
@@ -49,7 +52,9 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
     def fill(values: FloatArray) -> FloatArray:
         return fill_matrix(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
 
-    centered = replace(result, unbiased=fill(errors.estimate))
+    weight = design.weights(weights)
+    caution = caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features)
+    centered = replace(result, unbiased=fill(errors.estimate), caution=caution)
     if level is None:
         return centered
     lower, upper = map(fill, errors.limits(level))

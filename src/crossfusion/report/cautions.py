@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import factors, label_text
-from crossfusion.fusion import SPREAD_CAUTION, Attribution, Fusion, Record
+from crossfusion.fusion import (
+    GEOMETRY_REMEDY,
+    SHAPE_CAUTION,
+    SPREAD_CAUTION,
+    Attribution,
+    Fusion,
+    Record,
+    split_cautions,
+)
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
@@ -54,6 +62,7 @@ def find_concerns(
         *_find_small_groups(evidence),
         *_find_imbalance(evidence, main, balanced),
         *_find_shape(main),
+        *_find_geometry(main),
         *_find_dominant_unit(units, main),
         *_find_duplicates(evidence),
         *_find_flat_features(evidence.summary),
@@ -199,23 +208,35 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
 
 
 def choose_estimate(fusion: Fusion) -> float | None:
-    """The unbiased distance, or the plug-in where that is undefined; None where nothing is compared."""
-    if fusion.overlap == 0:
-        return None
-    return fusion.distance if fusion.unbiased is None else fusion.unbiased
+    """The unbiased distance; None where nothing is compared, or no variance is known."""
+    return None if fusion.overlap == 0 else fusion.unbiased
 
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:
-    if main.caution:
-        what = "spread" if main.caution.startswith(SPREAD_CAUTION) else "shape"
-        yield Concern(
-            what,
-            True,
-            f"The groups differ in {what} more than in position",
-            "Cross-Fusion Distance compares means: groups of equal means are at distance 0, however different they are"
-            " otherwise.",
-            "Compare with dispersion_test and distance('energy') before calling them alike.",
-        )
+    for text in split_cautions(main.caution):
+        what = "spread" if text.startswith(SPREAD_CAUTION) else "shape" if text.startswith(SHAPE_CAUTION) else None
+        if what is not None:
+            yield Concern(
+                what,
+                True,
+                f"The groups differ in {what} more than in position",
+                "Cross-Fusion Distance compares means: groups of equal means are at distance 0, however different they"
+                " are otherwise.",
+                "Compare with dispersion_test and distance('energy') before calling them alike.",
+            )
+
+
+def _find_geometry(main: Fusion) -> Iterator[Concern]:
+    for text in split_cautions(main.caution):
+        if text.endswith(GEOMETRY_REMEDY):
+            said = text.removesuffix(f": {GEOMETRY_REMEDY}")
+            yield Concern(
+                "geometry",
+                True,
+                "A few features of large variance decide the distance",
+                f"{said[0].upper()}{said[1:]}.",
+                "Standardize the features: divide each by its standard deviation before comparing groups.",
+            )
 
 
 def _find_dominant_unit(units: Attribution | None, main: Fusion) -> Iterator[Concern]:

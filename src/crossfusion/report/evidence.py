@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion._base import InputError, factors
 from crossfusion.arrays import cfd, count_pairs, infer_pairs, permutation_test
-from crossfusion.fusion import Fusion, Pairwise
+from crossfusion.fusion import SHAPE_CAUTION, SPREAD_CAUTION, Fusion, Pairwise, join_cautions, split_cautions
 from crossfusion.inference import TestResult
 from crossfusion.io import Rows
 from crossfusion.report.question import Question
@@ -27,7 +27,14 @@ MOST_INTERVAL_PAIRS = {
     "rows": 2000,
 }  # pairs up to which each has an interval, by units or by rows, which take longer
 ADJUSTMENT = "holm"
-ESTIMATE_FIELDS = ("unbiased", "level", "interval", "stderr", "caution")  # what units or rows say of a distance
+ESTIMATE_FIELDS = (
+    "unbiased",
+    "reason",
+    "level",
+    "interval",
+    "stderr",
+    "caution",
+)  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
 TOO_MANY_ROWS = "there are more rows than are held in memory: name in units what is independent, such as the patient"
 
@@ -92,9 +99,10 @@ class Evidence:
         else:
             self.missing["interval"] = self.why_not or ""
         found = found or plain
-        if self.rows is not None and not found.caution and not self.by_rows:
+        if self.rows is not None and SPREAD_CAUTION not in (found.caution or "") and not self.by_rows:
             looked = self._try(None, lambda: self._compare_rows(between, given))
-            return replace(found, caution=looked.caution if looked else None)
+            shape = [text for text in split_cautions(looked and looked.caution) if text.startswith(SHAPE_CAUTION)]
+            return replace(found, caution=join_cautions(found.caution, *shape))
         return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 
     def _compare_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:

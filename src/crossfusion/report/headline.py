@@ -45,17 +45,12 @@ def could_be_chance(main: Fusion, tested: TestOutcome | None, level: float) -> b
 def choose_verdict(main: Fusion, tested: TestOutcome | None, level: float) -> str:
     """Two or three words: whether a separation was shown, never whether it is large."""
     found = choose_estimate(main)
-    if found is None or _has_single_rows(main):
+    if found is None:
         return UNKNOWN
     chance = could_be_chance(main, tested, level)
     if chance is None:
         return "separation not tested"
     return "no significant separation" if chance or found <= 0 else "significant separation"
-
-
-def _has_single_rows(fusion: Fusion) -> bool:
-    """Whether every group is a single row, so that nothing is known of the variance within."""
-    return max(fusion.counts.values()) < 2
 
 
 def write_headline(
@@ -73,6 +68,8 @@ def write_headline(
 
 def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | None, tested: TestOutcome | None) -> str:
     between, main = format_factors(question.between), plain if adjusted is None else adjusted
+    if main.reason is not None:
+        return f"The separation of the {between} groups {UNKNOWN}: {main.reason}."
     estimate = choose_estimate(main)
     if estimate is None:
         given, distance = format_factors(question.given), format_number(choose_estimate(plain))
@@ -80,8 +77,6 @@ def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | N
             f"No {given} occurs in two {between} groups, so the effect of {between} (unadjusted CFD {distance}) cannot"
             f" be separated from that of {given}."
         )
-    if _has_single_rows(main):
-        return f"Every {between} group has a single row, so the separation {UNKNOWN}."
     said = choose_verdict(main, tested, question.level)
     for_given = f", adjusted for {format_factors(question.given)}" if adjusted is not None else ""
     return (
@@ -129,9 +124,8 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
 
 def select_estimates(pairs: Pairwise) -> Any:
-    """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
-    values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
-    return np.where(pairs.overlap == 0, np.nan, values)
+    """What is shown of pairs: the unbiased distance, and NaN where nothing is compared."""
+    return np.where(pairs.overlap == 0, np.nan, pairs.unbiased)
 
 
 def describe_corrections(found: dict[str, Any] | None) -> list[str]:

@@ -75,7 +75,7 @@ class Layers(Result):
         if self.strata is not None:
             lines[self._title("strata")] = self.strata
         values = {
-            title: np.array([own.distance if own.unbiased is None else own.unbiased for own in fusions])
+            title: np.array([np.nan if own.unbiased is None else own.unbiased for own in fusions])
             for title, fusions in lines.items()
         }
         columns = {title: _make_columns(fusions) for title, fusions in lines.items()}

@@ -42,7 +42,7 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
     Parameters
     ----------
     a, b : array of shape (rows, dim)
-        The two groups, with at least two rows each.
+        The two groups. If one of them has one row, it borrows the variance of the other.
     trim : float
         Share of each group's rows to leave out, those farthest from the mean.
 
@@ -59,10 +59,10 @@ def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
     ----------
     The page "Mathematics" of the documentation.
     """
-    found = distance.cfd(a, b, trim=trim).unbiased
-    if found is None:
-        raise InputError(problem="cfd_unbiased is undefined for these rows", remedy="a and b need two rows or more")
-    return found
+    found = distance.cfd(a, b, trim=trim)
+    if found.unbiased is None:
+        raise InputError(problem=f"cfd_unbiased is undefined: {found.reason}", remedy="pass more rows")
+    return found.unbiased
 
 
 def cfd_balanced(a: Any, b: Any, *, trim: float = 0.0) -> float:

@@ -30,7 +30,8 @@ function viewChoice() {
 // Interval and p-values of a pair, in words.
 function evidence(pairs, k) {
   const lines = [];
-  if (Number.isNaN(shown(pairs, k))) return ['nothing to compare: no stratum holds both'];
+  if (pairs.overlap[k] === 0) return ['nothing to compare: no stratum holds both'];
+  if (Number.isNaN(shown(pairs, k))) return ['no variance within groups is known'];
   if (pairs.lower && pairs.lower[k] !== null) {
     lines.push(`${100 * pairs.level}\u202f% interval ${number(pairs.lower[k])} to ${number(pairs.upper[k])}`);
   }
@@ -38,6 +39,5 @@ function evidence(pairs, k) {
     lines.push(`p ${probability(pairs.pvalue[k])}, adjusted ${probability(pairs.adjusted[k])}`);
   }
   lines.push(`${ofVariance(shown(pairs, k))} of the variance between the two`);
-  if (pairs.unbiased[k] === null) lines.push('plug-in: too few rows for an unbiased value');
   return lines;
 }

@@ -1,0 +1,130 @@
+"""A caution where a few features of large variance hide a difference in the others."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import crossfusion as cf
+
+DATA = Path(os.environ.get("CROSSFUSION_DATA", Path(__file__).parents[3] / "shared" / "data"))
+REMEDY = ": standardize the features"
+
+
+def dominated(rows=500, scale=60.0, shift=0.8, seed=0):
+    """Two groups that differ in 16 of 64 features, of which the last varies most."""
+    draw = np.random.default_rng(seed)
+    x, labels = draw.normal(size=(2 * rows, 64)), np.repeat([0, 1], rows)
+    x[labels == 1, :16] += shift
+    return x * np.r_[np.ones(63), scale], labels
+
+
+@pytest.mark.parametrize("rows", [100, 500])
+def test_a_dominating_feature_is_named_with_the_remedy_in_every_answer(rows):
+    x, labels = dominated(rows)
+    unit = np.arange(len(x)) // 10
+    summary = cf.summarize(x, by={"site": labels, "unit": unit})
+    results = [
+        cf.cfd(x, labels=labels),
+        cf.cfd(x[labels == 0], x[labels == 1], level=0.9),
+        cf.cfd(x, labels=labels, units=unit, level=0.9),
+        summary.cfd("site", units="unit"),
+        *summary.one_vs_rest("site").values(),
+        summary.pairwise("site"),
+        summary.pairwise("site", units="unit", level=0.9),
+    ]
+    for result in results:
+        assert result.caution.startswith("feature 63 holds 98% of the variance within groups (effective dimension 1.0)")
+        assert result.caution.endswith(REMEDY)
+        assert result.caution in repr(result)
+        assert result.to_dict()["caution"] == result.caution
+
+
+def test_the_remedy_removes_the_caution_and_shows_the_difference():
+    x, labels = dominated()
+    spread = np.sqrt(sum(x[labels == k].var(axis=0) for k in (0, 1)) / 2)
+    before, after = cf.cfd(x, labels=labels), cf.cfd(x / spread, labels=labels)
+    assert before.unbiased < 0.001 < 0.03 < after.unbiased
+    assert after.caution is None
+    assert f"(CFD {after.unbiased:.2g} if all features count the same)" in before.caution
+
+
+def test_several_features_are_named_the_largest_first():
+    x, labels = dominated(scale=1.0)
+    several = x * np.r_[np.ones(61), 30, 40, 50]
+    assert cf.cfd(several, labels=labels).caution.startswith("3 of 64 features (63, 62, 61) hold 99%")
+    more = x * np.r_[np.ones(56), 50 + np.arange(8.0) * 5]
+    assert cf.cfd(more, labels=labels).caution.startswith("7 of 64 features (63, 62, 61, 60, 59 and 2 more) hold 9")
+
+
+def test_several_cautions_are_one_text():
+    x, labels = dominated(rows=2000)
+    x[labels == 1, 63] *= 3
+    caution = cf.cfd(x, labels=labels).caution
+    spread, geometry = caution.split("; ")
+    assert spread.startswith("the groups differ in spread")
+    assert geometry.endswith(REMEDY)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+def test_no_alarm_on_noise_whatever_the_scales(power):
+    draw = np.random.default_rng(1)
+    scale = np.arange(1, 65) ** -power
+    for _ in range(30):
+        x = draw.normal(size=(120, 64)) * scale
+        assert cf.cfd(x, labels=np.arange(120) % 3).caution is None
+
+
+def test_no_alarm_where_the_large_features_differ_too():
+    x, labels = dominated()
+    x[labels == 1, 63] += 60
+    assert cf.cfd(x, labels=labels).caution is None
+
+
+def test_no_alarm_where_units_explain_the_small_features():
+    """Units differ in the small features, groups do not: by rows an alarm, by units none."""
+    draw = np.random.default_rng(2)
+    unit = np.repeat(np.arange(12), 50)
+    x = draw.normal(size=(600, 8)) * np.r_[np.ones(7), 100]
+    x[:, :7] += 0.8 * draw.normal(size=(12, 7))[unit]
+    labels = unit % 2
+    assert cf.cfd(x, labels=labels).caution.startswith("feature 7 ")
+    assert cf.cfd(x, labels=labels, units=unit).caution is None
+    summary = cf.summarize(x, by={"site": labels, "unit": unit})
+    assert summary.pairwise("site").caution.startswith("feature 7 ")
+    assert summary.pairwise("site", units="unit").caution is None
+
+
+def test_a_cell_with_one_row_and_constant_features_change_nothing():
+    x, labels = dominated()
+    constant = np.c_[x, np.full((len(x), 3), 7.0)]
+    assert cf.cfd(np.r_[constant, constant[:1]], labels=np.r_[labels, 2]).caution.startswith("feature 63 ")
+    assert cf.cfd(np.ones((4, 2)), labels=[0, 0, 1, 1]).caution is None
+
+
+def test_the_report_says_it():
+    x, labels = dominated()
+    report = cf.Report(x, by={"site": labels}, between="site")
+    concern = next(entry for entry in report.to_dict()["warnings"] if entry["kind"] == "geometry")
+    assert concern["serious"]
+    assert concern["text"].startswith("Feature 63 holds 98%")
+    assert concern["advice"].startswith("Standardize the features")
+    assert "Feature 63 holds 98%" in report.to_html()
+
+
+@pytest.mark.parametrize("name", ["pacs", "office_caltech", "office_caltech_surf", "sc_mixology"])
+def test_no_alarm_on_real_embeddings_and_principal_components(name):
+    path = DATA / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    table = pq.read_table(path)
+    names = ("batch", "cell_line") if name == "sc_mixology" else ("domain", "label")
+    group, label = (table[column].to_pylist() for column in names)
+    x = np.stack(table["embedding"].combine_chunks().to_numpy(zero_copy_only=False)).astype(np.float64)
+    centered = x - x.mean(axis=0)
+    for rows in (x, centered @ np.linalg.eigh(centered.T @ centered)[1][:, :-51:-1]):
+        summary = cf.summarize(rows, by={"group": group, "label": label})
+        for between, given in (("group", None), ("group", "label"), ("label", None), ("label", "group")):
+            assert "standardize" not in (summary.cfd(between, given=given).caution or "")

@@ -25,7 +25,7 @@ from crossfusion._base import (
     find_finite_rows,
     warn_about_lost_groups,
 )
-from crossfusion.fusion import Design, Fusion, caution_about_shape, fuse
+from crossfusion.fusion import SPREAD_CAUTION, Design, Fusion, caution_about_shape, fuse, join_cautions
 from crossfusion.inference import (
     LabeledRows,
     UnitMoments,
@@ -216,9 +216,10 @@ def _add_interval(
     else:
         unit_moments, firsts = _reduce_units(chunks, units, design)
         found, sampled = add_unit_errors(fusion, unit_moments, design, weight, level), sample_rows(firsts, design)
-    if level is None or found.caution:
+    if level is None or SPREAD_CAUTION in (found.caution or ""):
         return found
-    return replace(found, caution=caution_about_shape(sampled, measure_spread(design), design, weight))
+    shape = caution_about_shape(sampled, measure_spread(design), design, weight)
+    return replace(found, caution=join_cautions(found.caution, shape))
 
 
 def _has_one_row_each(units: Sequence[CodeArray]) -> bool:

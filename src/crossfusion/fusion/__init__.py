@@ -3,7 +3,17 @@
 from crossfusion.fusion import array_api
 from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
-from crossfusion.fusion.cautions import SPREAD_CAUTION, caution_about_shape, caution_about_spread
+from crossfusion.fusion.cautions import (
+    MIN_SHARED_ROWS,
+    SHAPE_CAUTION,
+    SPREAD_CAUTION,
+    are_few,
+    caution_about_overlap,
+    caution_about_shape,
+    caution_about_spread,
+    count_shared_rows,
+    join_cautions,
+)
 from crossfusion.fusion.design import (
     WEIGHTS,
     Codes,

@@ -8,7 +8,14 @@ from typing import TypeVar
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, warn
-from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_spread
+from crossfusion.fusion import (
+    Design,
+    Fusion,
+    Pairwise,
+    caution_about_overlap,
+    caution_about_spread,
+    join_cautions,
+)
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.multiple_testing import adjusted_pvalues
 from crossfusion.inference.permutation.exchangeable import is_crossed
@@ -24,8 +31,8 @@ def add_unit_errors(
     """Set the unbiased estimate, the caution and, at a level, the interval from units."""
     errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
-    caution = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
-    return replace(add_interval(fusion, errors, level), caution=caution)
+    spread = caution_about_spread(design, weight, float(errors.between) * fusion.within, number)
+    return replace(add_interval(fusion, errors, level), caution=join_cautions(caution_about_overlap(design), spread))
 
 
 def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:

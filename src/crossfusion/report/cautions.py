@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import factors, label_text
-from crossfusion.fusion import SPREAD_CAUTION, Attribution, Fusion, Record
+from crossfusion.fusion import SHAPE_CAUTION, SPREAD_CAUTION, Attribution, Fusion, Record, caution_about_overlap
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
@@ -67,14 +67,15 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
     if not asked.given:
         return
     between, given = format_factors(asked.between), format_factors(asked.given)
-    if main.overlap < SHARED_WEIGHT:
+    few = caution_about_overlap(evidence.summary._make_design(asked.between, asked.given))
+    if main.overlap < SHARED_WEIGHT or few:
         share = format_percent(main.overlap)
         yield Concern(
             "overlap",
-            main.overlap < SHARED_WEIGHT / 2,
+            main.overlap < SHARED_WEIGHT / 2 or few is not None,
             f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
             f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
-            " nothing.",
+            f" nothing.{f' {few[0].upper()}{few[1:]}.' if few else ''}",
             f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
         )
     association = _measure_association(evidence.summary, asked.between, asked.given)
@@ -183,14 +184,13 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
 
 def choose_estimate(fusion: Fusion) -> float | None:
     """The unbiased distance, or the plug-in where that is undefined; None where nothing is compared."""
-    if fusion.overlap == 0:
-        return None
     return fusion.distance if fusion.unbiased is None else fusion.unbiased
 
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:
-    if main.caution:
-        what = "spread" if main.caution.startswith(SPREAD_CAUTION) else "shape"
+    caution = main.caution or ""
+    if SPREAD_CAUTION in caution or SHAPE_CAUTION in caution:
+        what = "spread" if SPREAD_CAUTION in caution else "shape"
         yield Concern(
             what,
             True,

@@ -127,14 +127,15 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
 def select_estimates(pairs: Pairwise) -> Any:
     """What is shown of pairs: unbiased, else plug-in, and NaN where nothing is compared."""
-    values = np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
-    return np.where(pairs.overlap == 0, np.nan, values)
+    return np.where(np.isnan(pairs.unbiased), pairs.distance, pairs.unbiased)
 
 
 def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     """Which version of the rows leaves the groups closest, and which one all else is about."""
     if found is None:
         return []
+    if 1 not in found["rank"]:  # nothing is compared
+        return [f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}."]
     best = found["names"][found["rank"].index(1)]
     closest = found["batch"][found["names"].index(best)]["value"]
     about = f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}"

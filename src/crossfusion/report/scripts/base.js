@@ -94,6 +94,5 @@ const at = (pairs, name, k) => pairs[name] ? pairs[name][k] : null;
 
 // What is shown of a pair: unbiased, else plug-in, and nothing where nothing is compared.
 function shown(pairs, k) {
-  if (pairs.overlap[k] === 0) return NaN;
   return pairs.unbiased[k] === null ? real(pairs.distance[k]) : real(pairs.unbiased[k]);
 }

@@ -67,8 +67,9 @@ def cross_fusion_distance(
         return _compute_foreign_distance(X, labels, given, weights, unbiased)
     fusion = cfd(X, labels=labels, given=given, weights=weights)
     _check_groups(len(fusion.counts), int(sum(fusion.counts.values())))
+    distance = float(fusion)  # refuses a design in which nothing is compared
     if not unbiased:
-        return fusion.distance
+        return distance
     if fusion.unbiased is None:
         raise _make_single_rows_error()
     return fusion.unbiased

@@ -337,7 +337,10 @@ def test_a_confounded_design_is_told_of(adata, refuses):
     said = [str(entry.message) for entry in told]
     assert len(said) == 2
     assert "no value of 'cell_type' has cells of two values of 'batch', so CFD(batch | cell_type)" in said[0]
-    assert [fusion.overlap for fusion in board.batch] == [0, 0]
+    assert [(fusion.overlap, fusion.distance, fusion.unbiased) for fusion in board.batch] == [(0, None, None)] * 2
+    assert np.isnan(board.rank).all()
+    assert repr(board).splitlines()[2].split()[1] == "–"
+    board.plot()
     assert board.plain[0].distance > 0.1
     with refuses("leave out label_key, or donor_key"):
         ca.cfd(adata, **ASKED, donor_key="donor")

@@ -108,7 +108,9 @@ def test_what_was_not_judged_is_not_said_to_be_counted():
     assert "Neither an interval nor a test could be computed, so chance is not ruled out" in bare
     assert "count as independent" not in bare
     patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
-    assert "Intervals and tests count" not in repr(cf.Report(x, by=by | {"patient": patient}, between="site", units="patient"))
+    assert "Intervals and tests count" not in repr(
+        cf.Report(x, by=by | {"patient": patient}, between="site", units="patient")
+    )
 
 
 def test_rows_without_a_value_are_told():
@@ -220,7 +222,10 @@ def test_too_few_units_leave_open_whether_groups_are_apart():
     report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
     said = repr(report)
     assert report.to_dict()["verdict"] == "no significant separation"
-    assert "Chance cannot be ruled out: p = 0.1 is the smallest p-value that all 20 permutations of patient can give." in said
+    assert (
+        "Chance cannot be ruled out: p = 0.1 is the smallest p-value that all 20 permutations of patient can give."
+        in said
+    )
 
 
 def test_nothing_is_said_where_nothing_can_be_told():
@@ -303,7 +308,7 @@ def test_the_reference_is_the_version_called_none_or_raw(name):
 
 def test_without_such_a_version_the_reference_must_be_named():
     x, by = versions("gan", "macenko")
-    with pytest.raises(cf.InputError, match="reference is needed.*'gan', 'macenko'"):
+    with pytest.raises(cf.InputError, match=r"reference is needed.*'gan', 'macenko'"):
         cf.Report(x, by=by, between="site", method="kind", permutations=9)
 
 

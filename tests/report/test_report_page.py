@@ -507,4 +507,3 @@ def test_a_level_has_one_color(show, pages):
         mark => [mark.parentElement.textContent, mark.className])))""")
     assert [swatches[1][name] for name in swatches[0]] == [*swatches[0].values()]
     assert len({*swatches[1].values()}) == len(swatches[1])
-

@@ -213,6 +213,75 @@ def test_strata_that_some_periods_miss_are_left_out_of_the_alarm():
     assert not found.alarm[:2].any()
 
 
+def new_label(last="fish", kept=0):
+    """Ten weeks of cats and dogs, the last of which holds another label only, far away, except for some cats."""
+    week = np.repeat(np.arange(1, 11), 40)
+    label = np.tile(["cat", "dog"], 200).astype(object)
+    label[week == 10] = [last] * (40 - kept) + ["cat"] * kept
+    rows = np.random.default_rng(0).normal(size=(400, 4)) + 100.0 * (label == "fish")[:, None]
+    return summarize(rows, by={"week": week, "label": label})
+
+
+@pytest.mark.parametrize("reference", ["first:7", "previous"])
+@pytest.mark.parametrize("alarm", [0.01, None])
+def test_a_window_without_a_common_stratum_has_no_distance(reference, alarm):
+    with pytest.warns(cf.CrossfusionWarning, match=r"cannot be compared .*common strata of label: 10") as told:
+        found = new_label().drift("week", reference=reference, given="label", alarm=alarm)
+    assert len(told) == 1
+    assert np.flatnonzero(found.incomparable).tolist() == [len(found.periods) - 1]
+    for values in (found.distance, found.unbiased, found.label_shift):
+        assert np.flatnonzero(np.isnan(values)).tolist() == [len(found.periods) - 1]
+    assert (found.overlap[-1], found.compared[-1], found.alarm.any(), found.jump) == (0, 0, False, found.jump)
+    assert found.jump != 10
+    assert found.sparkline()[-1] == "·"
+    assert found.to_dict()["distance"][-1] is None
+    assert found.table()[1][-1][-1] == "incomparable"
+    assert "cannot be compared, for lack of common strata: 10" in repr(found)
+    found.plot()
+
+
+def test_no_window_at_all_may_be_comparable():
+    with pytest.warns(cf.CrossfusionWarning, match=r"cannot be compared with the reference \(1 of 1\)"):
+        found = new_label().drift("week", reference="first:9", given="label", adjust="holm")
+    assert (found.incomparable.tolist(), found.jump, found.attributions) == ([True], None, {})
+    assert np.isnan(found.pvalue).all()
+    assert not found.alarm.any()
+    found.plot()
+
+
+def test_a_window_that_cannot_be_judged_is_named(refuses):
+    summary = new_label(last="cat")
+    other = summarize(np.zeros((4, 4)) + np.arange(4)[:, None], by={"week": [3, 3, 10, 10], "label": ["fish"] * 4})
+    rare = summary.select(week=[*range(1, 10)]) + other  # week 10 has fish only, as only week 3 of the reference
+    with pytest.warns(cf.CrossfusionWarning, match="common strata of label: 10"):
+        found = rare.drift("week", reference="first:7", given="label")
+    assert np.isfinite(found.distance).all()
+    assert found.incomparable.tolist() == [False, False, True]
+    assert "few rows are in strata shared with the reference: 10 (2 of 2 rows, 2 of the reference)" in found.caution
+
+
+def test_a_reference_without_a_common_stratum_is_named(refuses):
+    week, label = np.repeat(np.arange(1, 8), 20), np.tile(["cat", "dog"], 70).astype(object)
+    label[week == 3] = "fish"
+    summary = summarize(np.random.default_rng(0).normal(size=(140, 3)), by={"week": week, "label": label})
+    with refuses("no stratum of label is in all periods of the reference.*the most common one is missing in 3"):
+        summary.drift("week", reference="first:5", given="label")
+    with pytest.warns(cf.CrossfusionWarning, match="common strata of label: 3"):
+        found = summary.drift("week", reference=[1, 2, 4, 5], given="label")
+    assert found.incomparable.tolist() == [True, False, False]
+
+
+def test_a_window_that_few_rows_carry_is_named():
+    found = new_label(kept=3).drift("week", reference="first:7", given="label")
+    assert not found.incomparable.any()
+    assert found.compared.tolist() == [40, 40, 3]
+    assert found.caution == (
+        "few rows are in strata shared with the reference: 10 (3 of 40 rows, 140 of the reference)"
+    )
+    assert f"caution: {found.caution}" in repr(found)
+    assert new_label(last="cat").drift("week", reference="first:7", given="label").caution is None
+
+
 def test_the_alarm_keeps_its_rate_and_misses_little():
     """A broad band: exact rates are measured by `python -m benchmarks drift`."""
     false: list[Any] = []
@@ -412,6 +481,32 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
     assert "1 alarm at 0.01" in alarm.stdout
     assert "█" in alarm.stdout
     assert (tmp_path / "f.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("reference", "options", "code"),
+    [
+        ("first:7", (), 2),
+        ("first:7", ("--latest",), 2),
+        ("first:7", ("--latest", "--incomparable", "alarm"), 1),
+        ("first:7", ("--latest", "--incomparable", "ignore"), 0),
+        ("first:7", ("--alarm", "0", "--latest"), 2),
+        ("first:9", ("--json",), 2),
+        ("first:9", ("--incomparable", "alarm"), 1),
+        ("1,2,3,10", ("--latest", "--alarm", "0"), 0),
+        ("first:7", ("--incomparable", "never"), 2),
+    ],
+)
+def test_the_exit_code_tells_of_windows_that_cannot_be_compared(tmp_path, reference, options, code):
+    new_label().write(tmp_path / "all.parquet")
+    ask = ("drift", "all.parquet", "--time", "week", "--given", "label", "--reference", reference, *options)
+    done = run(*ask, cwd=tmp_path)
+    assert done.returncode == code, done.stderr + done.stdout
+    if "never" in options:
+        assert "--incomparable never" in done.stderr
+    elif reference != "1,2,3,10":
+        assert "lack of common strata of label: 10" in done.stderr
+        assert "0.0000" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,11 @@ def test_each_level_is_the_distance_given_those_above(seed, weights):
     }
     within = [reference.fuse(leaves, weight, itemgetter(slice(depth))) for depth in range(4)]
     hierarchy = rows.summary.hierarchy(["q", "p", "u"], weights=weights)
-    for level, above, here in zip(hierarchy.levels, within[:-1], within[1:], strict=True):
+    groups = [len({key[:depth] for key in leaves}) for depth in range(4)]
+    for k, (level, above, here) in enumerate(zip(hierarchy.levels, within[:-1], within[1:], strict=True)):
+        if groups[k] == groups[k + 1]:  # no group is divided
+            assert (level.distance, level.unbiased, level.share) == (None, None, None)
+            continue
         below = here.within + here.between, here.within_unbiased + here.between_unbiased
         assert same(level.distance, reference.log_ratio(above.within + above.between - below[0], below[0]))
         unbiased = reference.log_ratio(above.within_unbiased + above.between_unbiased - below[1], below[1])
@@ -134,7 +138,8 @@ def test_a_level_without_groups_of_its_own_adds_nothing():
     site = draw.integers(0, 3, 90)
     summary = cf.summarize(draw.normal(size=(90, 3)), by={"site": site, "country": site % 2, "again": site})
     hierarchy = summary.hierarchy(["country", "site", "again"])
-    assert hierarchy.levels[2].distance == 0
+    assert (hierarchy.levels[2].distance, hierarchy.levels[2].unbiased, hierarchy.levels[2].share) == (None, None, None)
+    assert repr(hierarchy).splitlines()[4].split() == ["again", "–", "–", "–"]
     assert hierarchy.levels[0].distance == pytest.approx(summary.cfd("country").distance, rel=1e-12)
     assert hierarchy.distance == pytest.approx(summary.cfd("site").distance, rel=1e-12)
 
@@ -321,14 +326,48 @@ def test_overlap_is_the_weight_of_shared_strata(weights, overlap):
     assert f"overlap  {overlap:.3g} of the weight" in repr(summary.cfd("p", given="q", weights=weights))
 
 
-def test_a_confounded_design_compares_nothing():
+def test_a_confounded_design_compares_nothing(refuses):
     summary = cf.summarize(
         np.random.default_rng(5).normal(size=(12, 2)), by={"p": [0, 1, 2, 3] * 3, "q": [5, 6, 7, 8] * 3}
     )
     fusion, pairwise = summary.cfd("p", given="q"), summary.pairwise("p", given="q")
-    assert (fusion.distance, fusion.unbiased, fusion.between, fusion.overlap) == (0, 0, 0, 0)
-    assert not pairwise.distance.any()
+    assert (fusion.distance, fusion.unbiased, fusion.score, fusion.between, fusion.total) == (None,) * 5
+    assert (fusion.overlap, fusion.reason) == (0, "no stratum holds two of the compared groups")
+    assert repr(fusion).startswith("Cross-Fusion Distance –, nothing is compared")
+    assert "reason" in repr(fusion)
+    with refuses("there is no distance, because no stratum holds two"):
+        float(fusion)
+    with refuses("there is nothing to draw"):
+        fusion.plot()
     np.testing.assert_array_equal(pairwise.overlap, np.eye(4))
+    for values in (pairwise.distance, pairwise.unbiased):
+        np.testing.assert_array_equal(np.isnan(values), ~np.eye(4, dtype=bool))
+    assert repr(pairwise).splitlines()[2].split() == ["0", "0.0000", "–", "–", "–"]
+    assert "6 of 6 pairs share no stratum and have no distance" in repr(pairwise)
+    for own in summary.one_vs_rest("p", given="q").values():
+        assert (own.distance, own.unbiased, own.overlap) == (None, None, 0)
+    shares = summary.attribution("p", given="q")
+    assert shares.overlap == 0
+    assert np.isnan([shares.contribution, shares.share, shares.without]).all()
+
+
+def test_a_comparison_that_few_rows_carry_says_so():
+    rows = {("a", "x"): 200, ("b", "x"): 5, ("b", "y"): 300}
+    by = {name: np.repeat([key[k] for key in rows], list(rows.values())) for k, name in enumerate(["site", "label"])}
+    summary = cf.summarize(np.random.default_rng(0).normal(size=(505, 2)), by=by | {"unit": np.arange(505) % 50})
+    expected = "the comparison rests on few rows: only 5 of 305 rows of b are in strata with another group"
+    assert summary.cfd("site", given="label").caution == expected
+    assert summary.cfd("site", given="label", units="unit", level=0.9).caution == expected
+    assert summary.cfd("site").caution is None
+    assert "overlap of the pairs: at least 0.406" in repr(summary.pairwise("site", given="label"))
+    assert "overlap: 0.406 of the weight" in repr(summary.attribution("site", given="label"))
+
+
+def test_leaving_a_unit_out_may_leave_nothing_to_compare():
+    by = {"site": list("aabb"), "label": list("xyxz"), "unit": [0, 1, 0, 2]}
+    summary = cf.summarize(np.random.default_rng(0).normal(size=(4, 2)), by=by)
+    found = summary.attribution("site", given="label", over="unit")
+    assert np.isnan(found.without).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("weights", ["pooled", "balanced"])

@@ -101,7 +101,7 @@ def _draw_labels(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
     for place in range(len(labels)):
         axes.axhline(place, color=style.GRID, linewidth=0.8, zorder=0)
     axes.set_yticks(range(len(labels)), [style.format_name(label, LABEL_LENGTH) for label in labels])
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
     axes.set_xlabel(
         f"CFD({style.format_name(board.batch_key)}) among the cells of a label", color=style.INK, fontsize=11
     )

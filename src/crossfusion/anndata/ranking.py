@@ -189,4 +189,4 @@ def _warn_of_confounding(one: str, other: str, with_donors: bool) -> None:
             problem=said,
             remedy=f"leave out {arg('label_key')}, or {arg('donor_key')}, or collect cells that share both",
         )
-    warn(f"{said} and is 0", f"read CFD({other}) alone, or collect cells that share both")
+    warn(said, f"read CFD({other}) alone, or collect cells that share both")

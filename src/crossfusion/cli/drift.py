@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import arg
+from crossfusion._base import arg, check_option
 from crossfusion.cli import end_output, output, result_tables
 from crossfusion.cli.options import (
     check_typed,
@@ -24,6 +24,8 @@ from crossfusion.cli.options import (
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import FEATURES
 from crossfusion.summary import Drift, list_periods, parse_reference
+
+EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be compared
 
 
 @click.command()
@@ -43,7 +45,14 @@ from crossfusion.summary import Drift, list_periods, parse_reference
     "--alarm", default=0.01, show_default=True, metavar="RATE", help="Rate of false alarms of a window; 0: no alarm."
 )
 @click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
-@click.option("--latest", is_flag=True, help="Exit with 1 only if the last window is an alarm.")
+@click.option("--latest", is_flag=True, help="Exit with 1 or 2 only for the last window.")
+@click.option(
+    "--incomparable",
+    default="error",
+    show_default=True,
+    metavar="error|alarm|ignore",
+    help="A window without common strata: exit with 2, with 1 as for an alarm, or with 0.",
+)
 @names_option("--over", "Columns that the first alarm, or the least likely window, is split over, besides features.")
 @weights_option
 @level_option
@@ -64,6 +73,7 @@ def drift(
     level: float,
     over: list[str],
     latest: bool,
+    incomparable: str,
     plot: Path | None,
     weights: str,
     seed: int,
@@ -72,7 +82,9 @@ def drift(
 ) -> None:
     """Compare periods with a reference; exit with 1 on an alarm.
 
-    New files are added to a summary with `summarize --append`, which refuses what it holds already.
+    A window that shares no stratum of --given with the reference cannot be compared: it is named, and unless there is
+    an alarm, the command exits with 2. New files are added to a summary with `summarize --append`, which refuses what
+    it holds already.
 
     \b
     Examples:
@@ -81,7 +93,8 @@ def drift(
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
     check_typed(["level"], f"{arg('units')}", bool(units))
-    check_typed(["adjust", "latest"], f"an {arg('alarm')} above 0", alarm != 0)
+    check_option(incomparable, tuple(EXIT_CODES), "incomparable")
+    check_typed(["adjust"], f"an {arg('alarm')} above 0", alarm != 0)
     over = [name for name in over if name != FEATURES]
     summary = read.read_summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]
@@ -103,8 +116,11 @@ def drift(
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough; an alarm is one all the same
         end_output()
-    if bool(found.alarm[-1]) if latest else bool(found.alarm.any()):
+    watched = slice(-1, None) if latest else slice(None)
+    if found.alarm[watched].any():
         sys.exit(1)
+    if found.incomparable[watched].any():
+        sys.exit(EXIT_CODES[incomparable])
 
 
 def _show(found: Drift, asked: str) -> None:
@@ -114,6 +130,8 @@ def _show(found: Drift, asked: str) -> None:
     compared = "the window before" if isinstance(found.reference, str) else f"{len(found.reference)} reference periods"
     number = int(found.alarm.sum())
     said = "" if found.rate is None else f"; {number or 'no'} alarm{'' if number == 1 else 's'} at {found.rate:g}"
+    apart = int(found.incomparable.sum())
+    said += f"; {apart} of {len(found.periods)} cannot be compared" if apart else ""
     title = f"Cross-Fusion Distance of {asked} to {compared}{said}   {found.sparkline()}"
     output.show_table(title, header, rows, styles, bars=found.distance.tolist())
     for line in found.describe():

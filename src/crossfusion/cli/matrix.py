@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import count_pairs, infer_pairs
@@ -111,7 +110,7 @@ def matrix(
         if inference:
             result_tables.show_pairs(result, f"{asked} ({weights})", adjust)
         else:
-            values = np.where(result.overlap > 0, result.unbiased if unbiased else result.distance, np.nan)
+            values = result.unbiased if unbiased else result.distance
             result_tables.show_matrix(
                 result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})"
             )

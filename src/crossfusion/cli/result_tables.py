@@ -35,6 +35,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         ["between", number_text(fusion.between), "variance between their means"],
     ]
     rows += make_interval_rows(fusion)
+    rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
         rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} permutations"])
@@ -42,7 +43,8 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
-    styles = [["bold", output.choose_color(fusion.distance) if k < 2 else "", "dim"] for k in range(len(rows))]
+    color = "" if fusion.distance is None else output.choose_color(fusion.distance)
+    styles = [["bold", color if k < 2 else "", "dim"] for k in range(len(rows))]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
     show_caution(fusion)
 
@@ -56,6 +58,13 @@ def make_interval_rows(fusion: Fusion) -> list[list[str]]:
         ["interval", f"{low} to {high}", f"at {fusion.level:.4g} confidence, around unbiased"],
         ["stderr", number_text(fusion.stderr), "standard error of unbiased"],
     ]
+
+
+def make_overlap_rows(fusion: Fusion, given: Sequence[str] = ()) -> list[list[str]]:
+    """Rows of a table: the overlap, if something is adjusted for, and why there is no distance."""
+    rows = [["overlap", f"{fusion.overlap:.2f}", "share of the weight in strata that groups share"]]
+    rows = rows if given or fusion.overlap < 1 else []
+    return rows + ([["reason", "–", str(fusion.reason)]] if fusion.distance is None else [])
 
 
 def show_caution(result: Fusion | Pairwise) -> None:
@@ -84,23 +93,29 @@ def show_whole(
         line += f"; overlap {fusion.overlap:.2f}"
         line += "" if pairwise is None else f", of the pairs at least {pairwise.overlap.min():.2f}"
     click.echo(line)
+    if given:
+        show_caution(fusion)
 
 
 def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     """Each pair with its interval and p-value, the farthest first."""
     names = [label_text(label) for label in result.labels]
-    unbiased = np.where(result.overlap > 0, result.unbiased, np.nan)
+    unbiased = result.unbiased
     ranked = sorted(list_pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
     header = ["group_a", "group_b", "distance", "unbiased"]
     header += [] if result.level is None else [f"{result.level:.4g} interval"]
     header += [] if result.pvalue is None else ["pvalue", f"adjusted ({adjust})"]
+    shared = bool((result.overlap == 1).all())
+    header += [] if shared else ["overlap"]
     rows = []
     for i, j in ranked[:PAIRS_SHOWN]:
         row = [names[i], names[j], number_text(result.distance[i, j]), number_text(unbiased[i, j])]
         if result.lower is not None and result.upper is not None:
-            row.append(f"{number_text(result.lower[i, j])} to {number_text(result.upper[i, j])}")
+            limits = f"{number_text(result.lower[i, j])} to {number_text(result.upper[i, j])}"
+            row.append("–" if np.isnan(result.lower[i, j]) else limits)
         if result.pvalue is not None and result.adjusted is not None:
             row += [number_text(result.pvalue[i, j]), number_text(result.adjusted[i, j])]
+        row += [] if shared else [f"{result.overlap[i, j]:.2f}"]
         rows.append(row)
     more = f", the {len(rows)} farthest of {len(ranked):,} pairs (--csv has all)" if len(rows) < len(ranked) else ""
     styles = [

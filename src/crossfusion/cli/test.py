@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEST_FIELDS = ("statistic", "pvalue", "permutations", "exact")
-ESTIMATE_FIELDS = ("distance", "unbiased", "level", "interval", "stderr", "caution")
+ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stderr", "caution", "reason")
 
 
 @click.command()
@@ -91,7 +91,7 @@ def test(
         found |= {"exchanged": said}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
     else:
-        _show(result, fusion, result_tables.format_question(between, given), said)
+        _show(result, fusion, between, given, said)
 
 
 def _test_units(
@@ -142,13 +142,15 @@ def _get_values(keys: "pa.Table", names: list[str]) -> Any:
     return factors.encode(keys.select(names))[0] if names else None
 
 
-def _show(result: TestResult, fusion: Fusion, asked: str, exchanged: str) -> None:
+def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[str], exchanged: str) -> None:
     """A result for people."""
+    asked = result_tables.format_question(between, given)
     kind = "every rearrangement there is" if result.exact else "random rearrangements"
     rows = [
         ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
         ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
         *result_tables.make_interval_rows(fusion),
+        *result_tables.make_overlap_rows(fusion, given),
         ["statistic", number_text(result.statistic), "pseudo-F"],
         ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],

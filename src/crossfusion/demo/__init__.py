@@ -78,13 +78,15 @@ def measure_answers(summary: Summary, truth: Truth) -> list[Answer]:
     found = []
     for text, between, given, weights in QUESTIONS:
         measured = summary.cfd(between, given=given, weights=weights)
-        expected = true.cfd(between, given=given, weights=weights).distance
-        found.append(Answer(text, measured.distance, measured.unbiased, expected))
+        expected = true.cfd(between, given=given, weights=weights)
+        found.append(Answer(text, float(measured), measured.unbiased, float(expected)))
     for level, expected_level in zip(summary.hierarchy(LEVELS).levels, true.hierarchy(LEVELS).levels, strict=True):
+        assert level.distance is not None  # every level divides the one above
+        assert expected_level.distance is not None
         found.append(Answer(f"hierarchy, level {level.level}", level.distance, level.unbiased, expected_level.distance))
     here, there = (each.select(**COMPARED_ROOM, scanner=COMPARED_SCANNERS).cfd("scanner") for each in (summary, true))
     text = f"{' and '.join(COMPARED_SCANNERS)}, {COMPARED_ROOM['label']} of {COMPARED_ROOM['site']}"
-    return [*found, Answer(text, here.distance, here.unbiased, there.distance)]
+    return [*found, Answer(text, float(here), here.unbiased, float(there))]
 
 
 def _write_data(folder: Path, table: "pa.Table") -> None:

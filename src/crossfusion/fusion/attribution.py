@@ -11,7 +11,7 @@ from crossfusion import plots
 from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, check_whole, label_text, number_text
 from crossfusion.fusion.design import Codes, Design, between_by_feature, compute_stratum_means
 from crossfusion.fusion.display import Content, TextTable
-from crossfusion.fusion.distance import check_overlap, log_ratio
+from crossfusion.fusion.distance import check_overlap, log_ratio, measure_overlap
 from crossfusion.fusion.one_vs_rest import leave_one_out
 from crossfusion.fusion.result import Result
 from crossfusion.moments import Moments
@@ -34,9 +34,11 @@ class Attribution(Result):
         Feature numbers from 0, or the values of the factor.
     contribution, share : array
         Contribution to the variance between groups, which may be negative for a unit, and its share of the total. The
-        shares sum to 1; they are NaN if there is no variance between groups.
+        shares sum to 1; they are NaN if there is no variance between groups. All are NaN if nothing is compared.
     without : array
-        Distance without this feature or unit; NaN if fewer than two groups remain.
+        Distance without this feature or unit; NaN if fewer than two groups remain, or if they share no stratum.
+    overlap : float
+        Share of the weight in strata with at least two groups; 1 without ``given``. If it is 0, nothing is compared.
 
     Notes
     -----
@@ -58,6 +60,7 @@ class Attribution(Result):
     contribution: FloatArray
     share: FloatArray
     without: FloatArray
+    overlap: float = 1.0
 
     def _columns(self) -> dict[str, Any]:
         columns = {"contribution": self.contribution, "share": self.share, "without": self.without}
@@ -106,7 +109,8 @@ class Attribution(Result):
             for i in self.top(MAX_LISTED_GROUPS)
         ]
         table = TextTable([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
-        return ["Share of the variance between groups, largest first", table]
+        overlap = [] if self.overlap == 1 else [f"overlap: {self.overlap:.3g} of the weight"]
+        return ["Share of the variance between groups, largest first", table, *overlap]
 
 
 def _compute_share(contribution: FloatArray, between: float) -> FloatArray:
@@ -117,12 +121,13 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     """Split the between-variance over features, of which it is the sum."""
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    check_overlap(weight, design.stratum)
-    between = between_by_feature(cells.mean, weight, design.stratum)
+    overlap = check_overlap(weight, design.stratum)
+    between = between_by_feature(cells.mean, weight, design.stratum) + (np.nan if overlap == 0 else 0.0)
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
-    return Attribution(FEATURES, tuple(range(cells.dim)), between, _compute_share(between, whole), np.array(without))
+    share = _compute_share(between, whole)
+    return Attribution(FEATURES, tuple(range(cells.dim)), between, share, np.array(without), overlap)
 
 
 def _sum_others(values: FloatArray) -> FloatArray:
@@ -140,23 +145,25 @@ def attribute_to_units(
     """
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
-    check_overlap(weight, design.stratum)
+    overlap = check_overlap(weight, design.stratum)
     center = compute_stratum_means(cells.mean, weight, design.stratum)[design.stratum]
     direction = cells.mean - center
     fine_weight = weight[cell] * fine.count / cells.count[cell]
     products = np.einsum("ij,ij->i", fine.mean - center[cell], direction[cell])
     contribution = np.bincount(unit, weights=fine_weight * products, minlength=len(units)).astype(np.float64)
+    contribution += np.nan if overlap == 0 else 0.0  # nothing is compared
     between = float(np.sum(weight * np.einsum("ij,ij->i", direction, direction)))
     others = leave_one_out(fine, cell)
     without = []
     for code in range(len(units)):
         own = np.flatnonzero(unit == code)
         without.append(_compute_distance_with(design, cell[own], others[own], weights))
-    return Attribution(over, tuple(units), contribution, _compute_share(contribution, between), np.array(without))
+    share = _compute_share(contribution, between)
+    return Attribution(over, tuple(units), contribution, share, np.array(without), overlap)
 
 
 def _compute_distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:
-    """Compute the distance with some cells replaced, or dropped if empty; NaN if fewer than two groups remain."""
+    """Compute the distance with some cells replaced, or dropped if empty; NaN if nothing remains to compare."""
     count, mean, sumsq = design.cells.count.copy(), design.cells.mean.copy(), design.cells.sumsq.copy()
     count[changed], mean[changed], sumsq[changed] = replacement.count, replacement.mean, replacement.sumsq
     kept = np.flatnonzero(count > 0)
@@ -165,5 +172,7 @@ def _compute_distance_with(design: Design, changed: Codes, replacement: Moments,
         return math.nan
     rest = Design(Moments(count[kept], mean[kept], sumsq[kept]), group, design.stratum[kept], present.tolist())
     weight = rest.weights(weights)
+    if measure_overlap(weight, rest.stratum) == 0:
+        return math.nan
     between = between_by_feature(rest.cells.mean, weight, rest.stratum)
     return log_ratio(float(between.sum()), float(np.sum(weight * rest.cells.dispersion)))

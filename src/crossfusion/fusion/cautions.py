@@ -1,4 +1,4 @@
-"""Cautions about groups that differ more in spread or shape than in position, where a distance of means misleads.
+"""Cautions: few rows carry a comparison, or groups differ more in spread or shape than in position.
 
 From moments alone, the spread of single features can be compared. Groups with independent normal features are
 Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (squared 2-Wasserstein): position and spread, in the same units. Differences in
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray, map_threads
+from crossfusion._base import FloatArray, label_text, map_threads
 from crossfusion.fusion.design import Codes, Design, between_by_feature, split_by_stratum
 
 SPREAD_CAUTION = "the groups differ in spread more than in position"
@@ -20,10 +20,40 @@ SHAPE_CAUTION = "the groups differ in shape more than in position"
 CAUTION_REMEDY = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
 MIN_SHARE = 0.01  # of the variance within, or of the mean distance between rows: smaller differences are negligible
 SPREAD_NOISE = 12  # times the expected chance variation of normal rows, for the spread of all features together
+MIN_SHARED_SHARE = 0.5  # of a group's rows in strata with another group; with fewer, most of it is not compared
+MIN_SHARED_ROWS = 20  # rows of a group in such strata, of a group that has as many
 FEATURE_NOISE = 120  # the same for single features, where heavy tails do not average out
 MAX_SAMPLED_ROWS = 256  # rows
 MAX_SAMPLED_NUMBERS = 2**17  # numbers in them
 PERMUTATIONS = 99
+MAX_NAMED = 3  # groups
+
+
+def are_few(shared: FloatArray, count: FloatArray) -> NDArray[np.bool_]:
+    """Find where the rows in shared strata are too few to speak for all rows."""
+    return (shared < MIN_SHARED_SHARE * count) | ((shared < MIN_SHARED_ROWS) & (count >= MIN_SHARED_ROWS))
+
+
+def count_shared_rows(design: Design) -> tuple[FloatArray, FloatArray]:
+    """Count the rows of each group in strata that hold another group, and all of its rows."""
+    inside = np.bincount(design.stratum)[design.stratum] > 1
+    shared, whole = (
+        np.bincount(design.group, weights=count).astype(np.float64)
+        for count in (design.cells.count * inside, design.cells.count)
+    )
+    return shared, whole
+
+
+def caution_about_overlap(design: Design) -> str | None:
+    """Return a caution if few rows of some group are in strata that hold another group."""
+    shared, count = count_shared_rows(design)
+    few = np.flatnonzero(are_few(shared, count))
+    if not len(few):
+        return None
+    few = few[np.argsort(shared[few], kind="stable")]
+    named = [f"{shared[k]:,.12g} of {count[k]:,.12g} rows of {label_text(design.labels[k])}" for k in few[:MAX_NAMED]]
+    more = f" and of {len(few) - MAX_NAMED} more groups" if len(few) > MAX_NAMED else ""
+    return f"the comparison rests on few rows: only {', '.join(named)}{more} are in strata with another group"
 
 
 def join_cautions(*cautions: str | None) -> str | None:

@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, arg, field_values, interval_text, label_text, shorten, warn
-from crossfusion.fusion.cautions import caution_about_spread, join_cautions
+from crossfusion._base import (
+    MAX_LISTED_GROUPS,
+    FloatArray,
+    InputError,
+    arg,
+    field_values,
+    interval_text,
+    label_text,
+    shorten,
+    warn,
+)
+from crossfusion.fusion.cautions import caution_about_overlap, caution_about_spread, join_cautions
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts
 from crossfusion.fusion.geometry import caution_about_geometry
@@ -25,7 +35,9 @@ from crossfusion.fusion.result import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OPTIONAL_FIELDS = (
+CONFOUNDED = "no stratum holds two of the compared groups"
+CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
+OPTIONAL_FIELDS = (  # set only on request
     "reason",
     "level",
     "interval",
@@ -33,7 +45,7 @@ OPTIONAL_FIELDS = (
     "statistic",
     "pvalue",
     "permutations",
-)  # set only on request
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,28 +54,30 @@ class Fusion(Result):
 
     Parameters
     ----------
-    distance : float
+    distance : float or None
         Plug-in CFD, ``log(total / within)``: 0 for equal means, inf if the means differ and rows do not vary within
-        groups.
+        groups. None if nothing is compared, because no stratum holds two groups.
     unbiased : float or None
         CFD from unbiased variance estimates; may be slightly negative. A group with one row in its stratum borrows the
-        variance pooled over the others. None if there is no variance to borrow; `reason` then says so.
-    score : float
-        Cross-Fusion Score ``within / total``, the share of the variance within groups.
+        variance pooled over the others. None if there is no variance to borrow, or if nothing is compared.
+    score : float or None
+        Cross-Fusion Score ``within / total``, the share of the variance within groups; None if nothing is compared.
     within, between, total : float
-        Variance within groups, between groups, and their sum; each summed over features.
+        Variance within groups, between groups, and their sum; each summed over features. `between` and `total` are None
+        if nothing is compared.
     counts, weights : mapping
         Number of rows and weight of each group.
     overlap : float
-        Share of the weight in strata with at least two groups; 1 without ``given``.
+        Share of the weight in strata with at least two groups; 1 without ``given``. If it is 0, nothing is compared.
     dropped : int
         Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Warning that a few features of large variance hide a difference in the others, or that the groups differ more in
-        spread or shape than in position, so that a distance between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy distance between sampled rows, if
-        `level` is given and rows are available.
+        Warning that only few rows are in strata that groups share, that a few features of large variance hide a
+        difference in the others, or that the groups differ more in spread or shape than in position, so that a distance
+        between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy
+        distance between sampled rows, if `level` is given and rows are available.
     reason : str, optional
-        Why `unbiased` is None.
+        Why `distance` or `unbiased` is None.
     level : float, optional
         Confidence level of `interval`, if requested.
     interval : tuple of float, optional
@@ -88,12 +102,12 @@ class Fusion(Result):
     0.693147
     """
 
-    distance: float
+    distance: float | None
     unbiased: float | None
-    score: float
+    score: float | None
     within: float
-    between: float
-    total: float
+    between: float | None
+    total: float | None
     counts: Mapping[Hashable, float]
     weights: Mapping[Hashable, float]
     overlap: float = 1.0
@@ -108,10 +122,14 @@ class Fusion(Result):
     permutations: int | None = None
 
     def __float__(self) -> float:
+        if self.distance is None:
+            raise InputError(problem=f"there is no distance, because {self.reason}", remedy=CONFOUNDED_REMEDY)
         return self.distance
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the share of the variance between groups, with its interval if there is one."""
+        if self.distance is None:
+            raise InputError(problem=f"there is nothing to draw, because {self.reason}", remedy=CONFOUNDED_REMEDY)
         limits = None if self.interval is None else [-math.expm1(-end) for end in self.interval]
         value = self.distance if limits is None or self.unbiased is None else self.unbiased
         between = -math.expm1(-max(value, 0.0))
@@ -132,20 +150,26 @@ class Fusion(Result):
 
     def _contents(self) -> list[Content]:
         unbiased = f"undefined ({self.reason})" if self.unbiased is None else f"{self.unbiased:.6g}"
+        title = "Cross-Fusion Distance –, nothing is compared"
+        if self.distance is not None:
+            title = f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}"
         names = [shorten(label_text(label)) for label in list(self.counts)[:MAX_LISTED_GROUPS]]
         shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
         groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
         more = len(self.counts) - len(names)
         return [
-            f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}",
+            title,
             Facts(list(self._facts()), gap=1),
             Facts(groups),
             *([f"  ... and {more:,} more groups"] if more else []),
         ]
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        yield "score", f"{self.score:.6g} of the variance lies within the groups"
-        yield "variance", f"{self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}"
+        if self.distance is None:
+            yield "reason", str(self.reason)
+        else:
+            yield "score", f"{self.score:.6g} of the variance lies within the groups"
+            yield "variance", f"{self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}"
         if self.interval is not None:
             limits = "{:.6g} to {:.6g}".format(*self.interval)
             yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
@@ -182,45 +206,49 @@ def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
     return 1.0 if shared.all() else float(weight[shared].sum())
 
 
-def check_overlap(weight: FloatArray, stratum: Codes) -> float:
-    """Compute the share of the weight in strata with at least two cells; warn if there are none."""
+def check_overlap(weight: FloatArray, stratum: Codes, *, tell: bool = True) -> float:
+    """Compute the share of the weight in strata with at least two cells; if `tell`, warn if there are none."""
     overlap = measure_overlap(weight, stratum)
-    if overlap == 0:
+    if overlap == 0 and tell:
         warn(
-            f"the design is fully confounded: no stratum of {arg('given')} holds two of the compared groups, so nothing"
-            " is compared and the distance is 0",
-            f"leave {arg('given')} out, or collect strata that groups share",
+            f"the design is fully confounded: {CONFOUNDED} within {arg('given')}, so nothing is compared and there is"
+            " no distance",
+            CONFOUNDED_REMEDY,
         )
     return overlap
 
 
-def fuse(design: Design, *, weights: str, dropped: int = 0) -> Fusion:
-    """Compute the distance between groups within strata."""
+def fuse(design: Design, *, weights: str, dropped: int = 0, tell: bool = True) -> Fusion:
+    """Compute the distance between groups within strata; if `tell`, warn if nothing is compared."""
     design.check_groups()
     weight = design.weights(weights)
-    between = float(between_by_feature(design.cells.mean, weight, design.stratum).sum())
+    overlap = check_overlap(weight, design.stratum, tell=tell)
     within = float(np.sum(weight * design.cells.dispersion))
+    found: dict[str, Any] = {
+        "within": within,
+        "counts": _sum_by_group(design, design.cells.count),
+        "weights": _sum_by_group(design, weight),
+        "overlap": overlap,
+        "dropped": dropped,
+    }
+    if overlap == 0:
+        return Fusion(distance=None, unbiased=None, score=None, between=None, total=None, reason=CONFOUNDED, **found)
+    between = float(between_by_feature(design.cells.mean, weight, design.stratum).sum())
     distance = log_ratio(between, within)
-    overlap = check_overlap(weight, design.stratum)
     unbiased = estimate_unbiased(design, weight, between)
+    spread = geometry = None
+    if unbiased is not None:
+        spread = caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count)
+        geometry = caution_about_geometry(design, weight, names=design.features)
     return Fusion(
         distance=distance,
         unbiased=unbiased,
         score=math.exp(-distance),
-        within=within,
         between=between,
         total=within + between,
-        counts=_sum_by_group(design, design.cells.count),
-        weights=_sum_by_group(design, weight),
-        overlap=overlap,
-        dropped=dropped,
         reason=NO_VARIANCE if unbiased is None else None,
-        caution=None
-        if unbiased is None
-        else join_cautions(
-            caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count),
-            caution_about_geometry(design, weight, names=design.features),
-        ),
+        caution=join_cautions(caution_about_overlap(design), spread, geometry),
+        **found,
     )
 
 

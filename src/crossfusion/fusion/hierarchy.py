@@ -30,14 +30,16 @@ class Level:
     ----------
     level : str
         The factor of this level.
-    distance, unbiased : float
-        Plug-in and unbiased distance between the groups of this level, adjusted for the levels above.
+    distance, unbiased : float or None
+        Plug-in and unbiased distance between the groups of this level, adjusted for the levels above. None if this
+        level compares nothing, because no group of the level above is divided; `unbiased` also where undefined.
     share : float or None
-        Share of the distance between the finest groups; None if that distance is 0 or infinite.
+        Share of the distance between the finest groups; None if that distance is 0 or infinite, or if this level
+        compares nothing.
     """
 
     level: str
-    distance: float
+    distance: float | None
     unbiased: float | None
     share: float | None
 
@@ -93,7 +95,8 @@ class Hierarchy(Result):
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the levels, each from where the one above ends, and their sum."""
-        names, values = [level.level for level in self.levels], [level.distance for level in self.levels]
+        names = [level.level for level in self.levels]
+        values = [np.nan if level.distance is None else level.distance for level in self.levels]
         return plots.levels(names, values, axes=axes)
 
     def _contents(self) -> list[Content]:
@@ -115,15 +118,14 @@ def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[s
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
-    within_unbiased = float(
-        np.sum(weight * error * leaves.count)
-    )  # NaN if all leaves have one row, and so are its levels
-    found: list[tuple[float, float]] = []
+    within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN, as are its levels, if all leaves have one row
+    found: list[tuple[float, float, bool]] = []
     for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
         above = _find_parents(fine, coarse)
         between = float(between_by_feature(here.mean, here.count, above).sum())
         corrected = between - _compute_correction(weight, error, fine, coarse)
-        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased)))
+        divided = bool(np.bincount(above).max() > 1)
+        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased), divided))
         here = here.merge(above, int(above.max()) + 1)
         within += between
         within_unbiased += corrected
@@ -143,12 +145,14 @@ def _compute_correction(weight: FloatArray, error: FloatArray, fine: Codes, coar
     return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
 
 
-def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float]]) -> Hierarchy:
-    distance, unbiased = (float(sum(column)) for column in zip(*found, strict=True))
+def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float, bool]]) -> Hierarchy:
+    distance, unbiased = (float(sum(entry[k] for entry in found)) for k in (0, 1))
     divisible = 0 < distance < np.inf
     levels = tuple(
         Level(name, value, _nan_to_none(corrected), value / distance if divisible else None)
-        for name, (value, corrected) in zip(names, found, strict=True)
+        if divided
+        else Level(name, None, None, None)
+        for name, (value, corrected, divided) in zip(names, found, strict=True)
     )
     return Hierarchy(levels, distance, _nan_to_none(unbiased))
 

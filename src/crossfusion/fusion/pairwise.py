@@ -41,11 +41,11 @@ class Pairwise(Result):
     labels : tuple
         The groups, in the order of rows and columns.
     distance, unbiased : array of shape (groups, groups)
-        Plug-in and unbiased CFD of each pair; a group with one row in a stratum borrows the variance pooled over all
-        groups and strata. `unbiased` is NaN if there is no variance to borrow.
+        Plug-in and unbiased CFD of each pair, NaN if the two groups share no stratum. A group with one row in a stratum
+        borrows the variance pooled over all groups and strata; `unbiased` is NaN if there is no variance to borrow.
     overlap : array of shape (groups, groups)
-        Share of a pair's weight in strata that contain both groups; 1 without ``given``. If it is 0, the two groups
-        share no stratum, and their distance of 0 does not mean that they are fused.
+        Share of a pair's weight in strata that contain both groups; 1 without ``given``. If it is 0, nothing is
+        compared.
     level : float, optional
         Confidence level of the limits, if requested.
     lower, upper : array of shape (groups, groups), optional
@@ -122,7 +122,7 @@ class Pairwise(Result):
         check_option(values, PLOTTED_VALUES, "values")
         found: FloatArray = getattr(self, values)
         what = "Cross-Fusion Distance" + (", unbiased" if values == "unbiased" else "")
-        return plots.matrix(self.labels, np.where(self.overlap > 0, found, np.nan), what=what, axes=axes)
+        return plots.matrix(self.labels, found, what=what, axes=axes)
 
     def plot_forest(self, *, axes: Any = None) -> "Figure":
         """Draw the unbiased CFD of each pair, farthest first, with its interval if there is one.
@@ -139,7 +139,7 @@ class Pairwise(Result):
         """
         first, second = np.triu_indices(len(self.labels), 1)
         columns = {name: values[first, second] for name, values in self.columns.items()}
-        unbiased = np.where(columns["overlap"] > 0, columns["unbiased"], np.nan)
+        unbiased = columns["unbiased"]
         order = np.argsort(-np.nan_to_num(unbiased, nan=-np.inf), kind="stable")
         names = [(self.labels[first[k]], self.labels[second[k]]) for k in order]
         limits = [columns[name][order] if name in columns else None for name in ("lower", "upper")]
@@ -156,18 +156,30 @@ class Pairwise(Result):
         title = f"Cross-Fusion Distance between {len(self.labels)} groups"
         said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
-            return [f"{title}, the farthest first", self._list_pairs(), *said]
+            return [f"{title}, the farthest first", self._list_pairs(), *self._describe_overlap(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
-            for name, values in zip(names, np.where(self.overlap > 0, self.distance, np.nan), strict=False)
+            for name, values in zip(names, self.distance, strict=False)
         ]
-        return [title, TextTable(["", *names], rows, more=len(self.labels) - len(names)), *said]
+        table = TextTable(["", *names], rows, more=len(self.labels) - len(names))
+        return [title, table, *self._describe_overlap(), *said]
+
+    def _describe_overlap(self) -> list[str]:
+        """Say in one line how far the groups share strata, unless they all do."""
+        overlap = self.overlap[np.triu_indices(len(self.labels), 1)]
+        if (overlap == 1).all():
+            return []
+        none = int(np.sum(overlap == 0))
+        least = f"overlap of the pairs: at least {overlap[overlap > 0].min():.3g}" if none < len(overlap) else ""
+        missing = f"{none} of {len(overlap)} pairs share no stratum and have no distance" if none else ""
+        return ["; ".join(filter(None, [least, missing]))]
 
     def _list_pairs(self) -> TextTable:
         """List the pairs by unbiased distance, with all requested columns."""
         first, second = np.triu_indices(len(self.labels), 1)
-        columns = {name: values[first, second] for name, values in self.columns.items() if name != "overlap"}
+        shown = {name: values for name, values in self.columns.items() if name != "overlap" or (values < 1).any()}
+        columns = {name: values[first, second] for name, values in shown.items()}
         order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:MAX_LISTED_GROUPS].tolist()
         rows = [
             [label_text(self.labels[first[k]]), label_text(self.labels[second[k]])]
@@ -213,11 +225,12 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
         errors = error[members][:, None] + error[members]
         correction[here] += np.multiply(harmonic, errors, out=errors)
     overlap[overlap > 1 - 1e-12] = 1.0  # a sum of weights that is 1 but for rounding
+    between[_fill_diagonal(overlap, 1.0) == 0] = np.nan  # nothing is compared
     result = Pairwise(
         labels=tuple(design.labels),
         unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
         distance=_log_ratio(between, within + within.T),
-        overlap=_fill_diagonal(overlap, 1.0),
+        overlap=overlap,
         caution=caution_about_geometry(design, design.weights(weights), names=design.features),
     )
     _warn_about_confounded(result)
@@ -253,5 +266,5 @@ def _warn_about_confounded(result: Pairwise) -> None:
     if confounded:
         warn(
             f"pairs of groups are fully confounded with {arg('given')} ({confounded} of {number * (number - 1) // 2}):"
-            " no stratum holds both, so their distance of 0 compares nothing; see overlap"
+            " no stratum holds both, so they have no distance"
         )

@@ -8,7 +8,15 @@ from typing import TypeVar
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, warn
-from crossfusion.fusion import Design, Fusion, Pairwise, caution_about_geometry, caution_about_spread, join_cautions
+from crossfusion.fusion import (
+    Design,
+    Fusion,
+    Pairwise,
+    caution_about_geometry,
+    caution_about_overlap,
+    caution_about_spread,
+    join_cautions,
+)
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.multiple_testing import adjusted_pvalues
 from crossfusion.inference.permutation.exchangeable import is_crossed
@@ -25,6 +33,7 @@ def add_unit_errors(
     errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
     caution = join_cautions(
+        caution_about_overlap(design),
         caution_about_spread(design, weight, float(errors.between) * fusion.within, number),
         caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features),
     )

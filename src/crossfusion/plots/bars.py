@@ -20,7 +20,7 @@ def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -
     names : sequence of str
         Names of the levels, from the outermost.
     values : sequence of float
-        Their distances.
+        Their distances; NaN for a level that compares nothing.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -40,14 +40,14 @@ def levels(names: Sequence[str], values: Sequence[float], *, axes: Any = None) -
     finite = np.where(np.isfinite(found), found, 0.0)
     ends = np.cumsum(finite)
     starts = np.concatenate([[0.0], ends[:-1]])
-    whole = float(found.sum())
+    whole = float(np.nansum(found))
     with style.open_axes(axes, 0.55 + 0.24 * (len(found) + 1)) as own:
         own.barh(range(len(found)), finite, left=starts, color=style.NEAR, height=0.6)
         own.barh(len(found), ends[-1], color=style.INK, height=0.6)
         for k in range(len(found) - 1):
             own.plot([ends[k]] * 2, [k + 0.3, k + 0.7], color=style.MUTED, linewidth=0.6)
         for k, (value, end) in enumerate(zip([*found, whole], [*ends, ends[-1]], strict=True)):
-            share = f" ({percent(value / whole)})" if k < len(found) and 0 < whole < np.inf else ""
+            share = f" ({percent(value / whole)})" if k < len(found) and 0 < whole < np.inf and value >= 0 else ""
             _annotate_bar(own, end, k, f"{number_text(value)}{share}")
         style.label_rows(own, [*map(style.format_name, names), "whole"])
         own.set_xlim(min(0.0, float(starts.min()), float(ends.min())), 1.55 * max(float(ends.max()), 1e-12))

@@ -14,6 +14,7 @@ from crossfusion.fusion import (
     Attribution,
     Fusion,
     Record,
+    caution_about_overlap,
     split_cautions,
 )
 from crossfusion.io import Rows
@@ -78,14 +79,15 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
     if not asked.given:
         return
     between, given = format_factors(asked.between), format_factors(asked.given)
-    if main.overlap < SHARED_WEIGHT:
+    few = caution_about_overlap(evidence.summary._make_design(asked.between, asked.given))
+    if main.overlap < SHARED_WEIGHT or few:
         share = format_percent(main.overlap)
         yield Concern(
             "overlap",
-            main.overlap < SHARED_WEIGHT / 2,
+            main.overlap < SHARED_WEIGHT / 2 or few is not None,
             f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
             f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
-            " nothing.",
+            f" nothing.{f' {few[0].upper()}{few[1:]}.' if few else ''}",
             f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
         )
     association = _measure_association(evidence.summary, asked.between, asked.given)
@@ -209,7 +211,7 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
 
 def choose_estimate(fusion: Fusion) -> float | None:
     """The unbiased distance; None where nothing is compared, or no variance is known."""
-    return None if fusion.overlap == 0 else fusion.unbiased
+    return fusion.unbiased
 
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from crossfusion._base import InputError, label_text
 from crossfusion.report.evidence import Evidence
 from crossfusion.report.html.markup import format_number, isolate
@@ -11,7 +13,8 @@ from crossfusion.summary import Drift, list_periods
 
 FALSE_ALARM_RATE = 0.01  # of false alarms of a period
 LEAST_PERIODS = 3  # periods that an alarm needs to know what is usual
-DRIFT_FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm", "level", "rate")
+DRIFT_FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm",
+                "incomparable", "overlap", "compared", "caution", "level", "rate")  # fmt: skip
 
 
 def measure_drift(evidence: Evidence) -> Drift | None:
@@ -62,13 +65,20 @@ def describe_drift(drift: Drift | None) -> list[str]:
         return []
     time, judged = isolate(drift.time), len(drift.periods)
     compared = f"first {len(drift.reference)}"
+    apart = int(drift.incomparable.sum())
+    named = isolate(drift.name_windows(drift.incomparable))
+    lost = [f"Over {time}, {apart:,} of {judged:,} periods cannot be compared with the {compared}, for lack of common"
+            f" strata: {named}."] if apart else []  # fmt: skip
+    if np.isnan(drift.distance).all():
+        return lost
     if drift.rate is None:
-        far = int(drift.distance.argmax())
+        far = int(np.nanargmax(drift.distance))
         distance = format_number(float(drift.distance[far]))
         most = f"{isolate(drift.window(far))} lies farthest from the {compared} ({distance})"
-        return [f"Over {time}, {most}; there are too few periods for an alarm."]
+        return [f"Over {time}, {most}; there are too few periods for an alarm.", *lost]
     alarms = [k for k in range(judged) if drift.alarm[k]]
     if not alarms:
-        return [f"Over {time}, none of {judged:,} periods is an alarm against the {compared}."]
+        return [f"Over {time}, none of {judged - apart:,} periods is an alarm against the {compared}.", *lost]
     when = isolate(drift.window(alarms[0]))
-    return [f"Over {time}, {len(alarms):,} of {judged:,} periods are alarms against the {compared}, from {when} on."]
+    found = f"Over {time}, {len(alarms):,} of {judged:,} periods are alarms against the {compared}, from {when} on."
+    return [found, *lost]

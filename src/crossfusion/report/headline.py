@@ -68,15 +68,15 @@ def write_headline(
 
 def _describe_separation(question: Question, plain: Fusion, adjusted: Fusion | None, tested: TestOutcome | None) -> str:
     between, main = format_factors(question.between), plain if adjusted is None else adjusted
-    if main.reason is not None:
-        return f"The separation of the {between} groups {UNKNOWN}: {main.reason}."
-    estimate = choose_estimate(main)
-    if estimate is None:
+    if main.distance is None:
         given, distance = format_factors(question.given), format_number(choose_estimate(plain))
         return (
             f"No {given} occurs in two {between} groups, so the effect of {between} (unadjusted CFD {distance}) cannot"
             f" be separated from that of {given}."
         )
+    estimate = choose_estimate(main)
+    if estimate is None:
+        return f"The separation of the {between} groups {UNKNOWN}: {main.reason}."
     said = choose_verdict(main, tested, question.level)
     for_given = f", adjusted for {format_factors(question.given)}" if adjusted is not None else ""
     return (
@@ -124,14 +124,16 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
 
 def select_estimates(pairs: Pairwise) -> Any:
-    """What is shown of pairs: the unbiased distance, and NaN where nothing is compared."""
-    return np.where(pairs.overlap == 0, np.nan, pairs.unbiased)
+    """What is shown of pairs: the unbiased distance, NaN where nothing is compared."""
+    return pairs.unbiased
 
 
 def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     """Which version of the rows leaves the groups closest, and which one all else is about."""
     if found is None:
         return []
+    if 1 not in found["rank"]:  # nothing is compared
+        return [f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}."]
     best = found["names"][found["rank"].index(1)]
     closest = found["batch"][found["names"].index(best)]["value"]
     about = f"All sections except “batch versus biology” describe the version {isolate(found['reference'])}"

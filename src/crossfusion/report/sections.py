@@ -57,8 +57,8 @@ def _explain_levels(_found: Found, question: Question) -> str:
     )
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it."
-        f" The shares are those of the observed variance, so they add up exactly; they include sampling error, which the"
-        f" estimates above do not.{held}"
+        " The shares are those of the observed variance, so they add up exactly; they include sampling error, which"
+        f" the estimates above do not.{held}"
     )
 
 
@@ -100,10 +100,12 @@ def _explain_cloud(found: Found, question: Question) -> str:
 
 
 def _explain_features(found: Found, question: Question) -> str:
-    adjusted = ", adjusted for " + escape_sentence(format_factors(question.given)) if "adjusted" in found["pairs"] else ""
+    adjusted = (
+        ", adjusted for " + escape_sentence(format_factors(question.given)) if "adjusted" in found["pairs"] else ""
+    )
     return (
-        f"Shares of the variance between the groups{adjusted}. “Without it” compares the plug-in CFD without that feature"
-        " or unit to the plug-in CFD with all of them."
+        f"Shares of the variance between the groups{adjusted}. “Without it” compares the plug-in CFD without that"
+        " feature or unit to the plug-in CFD with all of them."
     )
 
 

@@ -50,7 +50,7 @@ class CorrectionComparison(VersionRanking):
     biology : tuple of Fusion, optional
         Distance between the strata given the groups, which a correction should keep; None without ``given``.
     rank : array of int
-        1 for the correction whose groups are closest.
+        1 for the correction whose groups are closest; NaN if nothing is compared, because groups share no stratum.
     difference : array
         Unbiased distance of each correction less that of the reference.
     level : float, optional
@@ -212,7 +212,8 @@ def compare_summaries(
     names = tuple(methods)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         difference = zero_rounding(unbiased - unbiased[names.index(reference)], unbiased)
-    found = CorrectionComparison(names, reference, batch, biology, rank_values(unbiased[None])[0], difference)
+    rank = np.full(len(names), np.nan) if batch[0].distance is None else rank_values(unbiased[None])[0]
+    found = CorrectionComparison(names, reference, batch, biology, rank, difference)
     if not by_units:
         return found
     asked = {

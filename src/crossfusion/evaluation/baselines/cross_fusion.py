@@ -33,7 +33,7 @@ def cfd(a: Any, b: Any, *, trim: float = 0.0) -> float:
     ----------
     Zhang, Zhang and Song, *Cross-Fusion Distance* (2026).
     """
-    return distance.cfd(a, b, trim=trim).distance
+    return float(distance.cfd(a, b, trim=trim))
 
 
 def cfd_unbiased(a: Any, b: Any, *, trim: float = 0.0) -> float:
@@ -89,4 +89,4 @@ def cfd_balanced(a: Any, b: Any, *, trim: float = 0.0) -> float:
     ----------
     The page "Mathematics" of the documentation.
     """
-    return distance.cfd(a, b, weights="balanced", trim=trim).distance
+    return float(distance.cfd(a, b, weights="balanced", trim=trim))

@@ -122,6 +122,7 @@ def run_test(design: Design, entries: Entries, items: ExchangeableItems, *, perm
     exact = number <= permutations + 1
     permute = orders.enumerate_all() if exact else orders.draw_random(seed)
     scatter = sums.scatter(permute, number if exact else permutations)
+    assert fusion.total is not None  # some stratum holds two groups
     if entries.count_by_label is None:
         scatter[:, 1] += rows * fusion.total - sums.measure_observed()
     else:  # a mean of few rows that takes a label of many would add to the total: compare only what is between
@@ -131,6 +132,8 @@ def run_test(design: Design, entries: Entries, items: ExchangeableItems, *, perm
 
 def _summarize_test(fusion: Fusion, scatter: FloatArray, rows: float, freedom: float, exact: bool) -> TestResult:
     """Compute the result from the between-group and total sums of squares under each permutation."""
+    assert fusion.distance is not None  # some stratum holds two groups
+    assert fusion.between is not None
     between, total = scatter.T
     share = np.divide(between, total, out=np.zeros_like(between), where=total > 0)
     observed = -math.expm1(-fusion.distance)

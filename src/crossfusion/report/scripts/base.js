@@ -94,5 +94,5 @@ const at = (pairs, name, k) => pairs[name] ? pairs[name][k] : null;
 
 // What is shown of a pair: the unbiased distance, and nothing where nothing is compared.
 function shown(pairs, k) {
-  return pairs.overlap[k] === 0 ? NaN : real(pairs.unbiased[k]);
+  return real(pairs.unbiased[k]);
 }

@@ -46,6 +46,6 @@ function periodMarks(found, k, px, y, value) {
 function driftTable(found) {
   const header = [found.time, 'rows', 'plug-in', 'unbiased', 'lower', 'upper', 'p', 'alarm'].map(name => short(name));
   const rows = found.periods.map((period, k) => [named(period, 24), whole(found.count[k]), number(found.distance[k]), number(found.unbiased[k]), number(found.lower && found.lower[k]),
-    number(found.upper && found.upper[k]), probability(found.pvalue && found.pvalue[k]), found.alarm[k] ? 'alarm' : '']);
+    number(found.upper && found.upper[k]), probability(found.pvalue && found.pvalue[k]), found.alarm[k] ? 'alarm' : found.incomparable[k] ? 'incomparable' : '']);
   return make('details', { class: 'list' }, make('summary', {}, `All ${found.periods.length} periods`), table('Periods', header, rows));
 }

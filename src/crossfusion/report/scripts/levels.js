@@ -9,7 +9,7 @@ function parts(entry) {
   let sum = 0;
   const found = entry.levels.map(level => {
     const before = Math.exp(-sum);
-    sum += real(level.distance);
+    sum += level.distance === null ? 0 : real(level.distance); // a level that compares nothing adds nothing
     return before - Math.exp(-sum);
   });
   return [...found, Math.exp(-sum)];
@@ -25,7 +25,7 @@ function hierarchy(entry, title) {
     ...shares.map((share, k) => make('span', { class: color(k), style: { 'flex-grow': String(Math.max(share, 0)) } },
       share > 0.14 ? make('em', {}, percent(share)) : null)));
   const mark = k => make('span', {}, make('i', { class: `swatch ${color(k)}`, 'aria-hidden': 'true' }), k < entry.levels.length ? named(names[k], 24) : names[k]);
-  const rows = entry.levels.map((_, k) => [mark(k), percent(shares[k])]);
+  const rows = entry.levels.map((level, k) => [mark(k), level.distance === null ? '–' : percent(shares[k])]);
   rows.push([mark(entry.levels.length), percent(shares.at(-1))]);
   rows.push([make('b', {}, 'whole'), percent(shares.reduce((a, b) => a + b, 0))]);
   return make('div', {}, make('h3', {}, title), bar,

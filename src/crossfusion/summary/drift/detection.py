@@ -1,7 +1,7 @@
 """Comparison of periods with the reference: distance, interval, alarm and attribution."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,26 @@ from crossfusion._base import (
     check_rate,
     check_seed,
     factors,
+    label_text,
     warn,
 )
-from crossfusion.fusion import FEATURES, Attribution, Design, Fusion, attribute_to_features, attribute_to_units, fuse
+from crossfusion.fusion import (
+    FEATURES,
+    MIN_SHARED_ROWS,
+    Attribution,
+    Design,
+    Fusion,
+    are_few,
+    attribute_to_features,
+    attribute_to_units,
+    count_shared_rows,
+    fuse,
+)
 from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
 from crossfusion.summary.drift.change import locate_change
 from crossfusion.summary.drift.null_distribution import NullDistribution
 from crossfusion.summary.drift.periods import PREVIOUS, Window, choose_reference, make_windows
-from crossfusion.summary.drift.result import Change, Drift
+from crossfusion.summary.drift.result import Change, Drift, list_windows
 from crossfusion.summary.drift.series import SIDES, Series, make_series
 from crossfusion.summary.moment_table import Factors, MomentTable
 
@@ -97,12 +109,12 @@ def compare_periods(
 def _make_result(request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
     designs = [series.design(window.reference, window.periods) for window in windows]
     fusions = _fuse_windows(request, series, windows, designs)
-    distance = np.array([fusion.distance for fusion in fusions])
-    pvalue, threshold, alarm = _find_alarms(request, series, windows, reference, fusions)
+    distance = np.array([np.nan if fusion.distance is None else fusion.distance for fusion in fusions])
+    pvalue, threshold, alarm, incomparable = _find_alarms(request, series, windows, reference, fusions)
     jump = _find_jump(distance, pvalue, alarm)
     limits = [(np.nan, np.nan) if fusion.interval is None else fusion.interval for fusion in fusions]
     lower, upper = np.array(limits).T if request.level is not None else (None, None)
-    return Drift(
+    found = Drift(
         time=request.time,
         reference=PREVIOUS if reference is None else _list_labels(series, reference),
         periods=_list_labels(series, [window.periods[-1] for window in windows]),
@@ -111,6 +123,7 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
         distance=distance,
         unbiased=np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions]),
         alarm=alarm,
+        incomparable=incomparable,
         rate=request.rate,
         adjust=request.adjust,
         pvalue=pvalue,
@@ -120,26 +133,77 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
         upper=upper,
         **_measure_label_shift(request, series, windows, designs),
         change=_find_change(request, series, reference),
-        jump=series.periods[windows[jump].periods[-1]],
-        attributions={name: _attribute_window(request, name, windows[jump], designs[jump]) for name in request.over},
+        jump=None if jump is None else series.periods[windows[jump].periods[-1]],
+        attributions={}
+        if jump is None
+        else {name: _attribute_window(request, name, windows[jump], designs[jump]) for name in request.over},
     )
+    _warn_about_incomparable(found, request)
+    return replace(found, caution=_caution_about_few_rows(found, designs))
+
+
+def _warn_about_incomparable(found: Drift, request: Request) -> None:
+    """Name the windows that cannot be compared."""
+    number = int(found.incomparable.sum())
+    if number:
+        strata = ", ".join(request.given)
+        warn(
+            f"windows of {request.time} cannot be compared with the reference ({number} of {len(found.periods)}), for"
+            f" lack of common strata of {strata}: {found.name_windows(found.incomparable)}",
+            f"leave {arg('given')} out, pass coarser strata, or choose a reference with the same strata",
+        )
+
+
+def _caution_about_few_rows(found: Drift, designs: list[Design]) -> str | None:
+    """Name the windows whose comparison rests on few of their rows, or of the reference's."""
+    if found.compared is None:
+        return None
+    shared = np.array([count_shared_rows(design) for design in designs])  # windows × (shared, all) × sides
+    few = are_few(shared[:, 0, 1], shared[:, 1, 1]) | (shared[:, 0, 0] < np.minimum(MIN_SHARED_ROWS, shared[:, 1, 0]))
+    named = [
+        f"{found.window(k)} ({shared[k, 0, 1]:,.12g} of {shared[k, 1, 1]:,.12g} rows, {shared[k, 0, 0]:,.12g} of the"
+        " reference)"
+        for k in np.flatnonzero(few & ~np.isnan(found.distance)).tolist()
+    ]
+    return f"few rows are in strata shared with the reference: {list_windows(named)}" if named else None
 
 
 def _find_alarms(
     request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None, fusions: list[Fusion]
-) -> tuple[FloatArray | None, FloatArray | None, Flags]:
-    """Compute the p-values of the windows, the alarm thresholds, and the alarms."""
+) -> tuple[FloatArray | None, FloatArray | None, Flags, Flags]:
+    """Compute the p-values of the windows, the alarm thresholds, the alarms, and which windows cannot be compared."""
+    incomparable = np.array([fusion.distance is None for fusion in fusions])
     if request.rate is None:
-        return None, None, np.zeros(len(windows), bool)
+        return None, None, np.zeros(len(windows), bool), incomparable
+    bases = [_find_basis(series, window, reference) for window in windows]
+    if reference is not None and not series.find_shared_strata(bases[0].history):
+        raise _explain_no_common_stratum(request, series, bases[0].history)
+    if all(len(basis.history) < MIN_PERIODS for basis in bases):
+        raise _explain_short_history(request)
     known: dict[Any, NullDistribution] = {}
-    judged = [
-        _test_window(series, *pair, reference, request.rate, known) for pair in zip(windows, fusions, strict=True)
-    ]
+    judged = [_test_window(series, *each, request.rate, known) for each in zip(windows, fusions, bases, strict=True)]
     pvalue, threshold = (np.array(values) for values in zip(*judged, strict=True))
-    if np.isnan(pvalue).all():
-        raise _explain_no_alarm(request, reference)
-    tested = pvalue if request.adjust is None else adjusted_pvalues(pvalue, method=request.adjust)
-    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= request.rate
+    incomparable |= np.array([len(basis.history) >= MIN_PERIODS and not basis.strata for basis in bases])
+    tested = pvalue
+    if request.adjust is not None and not np.isnan(pvalue).all():
+        tested = adjusted_pvalues(pvalue, method=request.adjust)
+    return pvalue, threshold, np.nan_to_num(tested, nan=1.0) <= request.rate, incomparable
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Periods without drift that a window is judged by, and the strata that all of them and the window have."""
+
+    history: tuple[int, ...]
+    strata: tuple[int, ...]
+
+
+def _find_basis(series: Series, window: Window, reference: tuple[int, ...] | None) -> Basis:
+    """Find the periods by which a window is judged; fewer than `MIN_PERIODS` are too few."""
+    start = min(window.periods)
+    past = max(MAX_PAST_PERIODS, len(window.periods))
+    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MAX_REFERENCE_PERIODS:]
+    return Basis(history, series.find_shared_strata(history, window.periods) if history else ())
 
 
 def _list_labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]:
@@ -150,15 +214,15 @@ def _fuse_windows(request: Request, series: Series, windows: list[Window], desig
     """Compute the distance of each window, with its interval from units; warn if some windows have too few."""
     found, problems = [], []
     for window, design in zip(windows, designs, strict=True):
-        fusion = fuse(design, weights=request.weights, dropped=request.table.dropped)
-        if series.unit is not None:
+        fusion = fuse(design, weights=request.weights, dropped=request.table.dropped, tell=False)
+        if series.unit is not None and fusion.distance is not None:
             unit_moments = series.unit_moments(window.reference, window.periods)
             try:
                 fusion = add_unit_errors(fusion, unit_moments, design, design.weights(request.weights), request.level)
             except InputError as problem:
                 problems.append(problem)
         found.append(fusion)
-    if len(problems) == len(windows):
+    if problems and len(problems) == sum(fusion.distance is not None for fusion in found):
         raise problems[0]
     if problems:
         warn(f"windows without an interval ({len(problems)} of {len(windows)}): {problems[0].marked}")
@@ -169,16 +233,13 @@ def _test_window(
     series: Series,
     window: Window,
     fusion: Fusion,
-    reference: tuple[int, ...] | None,
+    basis: Basis,
     rate: float,
     known: dict[Any, NullDistribution],
 ) -> tuple[float, float]:
     """Compute the p-value of a window and the distance at which it raises an alarm; NaN without enough periods."""
-    start = min(window.periods)
-    past = max(MAX_PAST_PERIODS, len(window.periods))
-    history = tuple(range(max(0, start - past), start)) if reference is None else reference[-MAX_REFERENCE_PERIODS:]
-    strata = series.find_shared_strata(history, window.periods) if len(history) >= MIN_PERIODS else ()
-    if not strata:
+    history, strata = basis.history, basis.strata
+    if len(history) < MIN_PERIODS or not strata or fusion.between is None:
         return np.nan, np.nan
     weight = series.weights(strata, history)
     if (history, strata) not in known:
@@ -192,45 +253,61 @@ def _test_window(
     return mixture.tail_probability(square), float(np.log1p(scale * mixture.quantile(rate)))
 
 
-def _explain_no_alarm(request: Request, reference: tuple[int, ...] | None) -> InputError:
-    otherwise = f"or {arg('alarm', None)} for distances alone"
-    if reference is None:
-        return InputError(
-            problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to see how far periods differ"
-            " without drift",
-            remedy=f"pass more periods, {otherwise}",
-        )
+def _explain_short_history(request: Request) -> InputError:
     return InputError(
-        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference and in one judged,"
-        " so an alarm has nothing to go by",
-        remedy=f"pass coarser strata, {otherwise}",
+        problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to see how far periods differ"
+        " without drift",
+        remedy=f"pass more periods, or {arg('alarm', None)} for distances alone",
     )
 
 
-def _find_jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int:
-    """Find the index of the first alarm or, without alarms, of the window with the smallest p-value."""
+def _explain_no_common_stratum(request: Request, series: Series, history: tuple[int, ...]) -> InputError:
+    """Name the reference periods that lack the most common stratum."""
+    present = series.place[list(history)] >= 0
+    lacking = [history[k] for k in np.flatnonzero(~present[:, present.sum(axis=0).argmax()])]
+    named = list_windows([label_text(label) for label in _list_labels(series, lacking)])
+    return InputError(
+        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference, so an alarm has nothing"
+        f" to go by; the most common one is missing in {named}",
+        remedy=f"leave these out of {arg('reference')}, pass coarser strata, or {arg('alarm', None)} for distances"
+        " alone",
+    )
+
+
+def _find_jump(distance: FloatArray, pvalue: FloatArray | None, alarm: Flags) -> int | None:
+    """Find the first alarm or, without alarms, the window with the smallest p-value; None if none is compared."""
     if alarm.any():
         return int(alarm.argmax())
-    return int(distance.argmax() if pvalue is None else np.nan_to_num(pvalue, nan=2.0).argmin())
+    if pvalue is None or np.isnan(pvalue).all():
+        return None if np.isnan(distance).all() else int(np.nanargmax(distance))
+    return int(np.nanargmin(pvalue))
 
 
 def _measure_label_shift(
     request: Request, series: Series, windows: list[Window], designs: list[Design]
-) -> dict[str, FloatArray]:
-    """Compute the unadjusted distance, the contribution of changed strata to it, and the change of composition."""
+) -> dict[str, Any]:
+    """Compute what the windows share with the reference, and how far a changed mix of strata moves them."""
     if not request.given:
         return {}
-    plain, added = [], []
+    plain, added, overlap = [], [], []
     for design in designs:
         sides = design.cells.merge(design.group, 2)
         whole = fuse(Design(sides, np.arange(2), np.zeros(2, int), SIDES), weights=request.weights)
-        within = fuse(design, weights=request.weights)
-        plain.append(whole.distance)
+        within = fuse(design, weights=request.weights, tell=False)
+        overlap.append(within.overlap)
+        plain.append(float(whole))
         known = whole.unbiased is not None and within.unbiased is not None
         added.append(whole.unbiased - within.unbiased if known else np.nan)  # type: ignore[operator]
     shares = [[series.merge_periods(side).count for side in (window.reference, window.periods)] for window in windows]
     composition = [float(np.abs(a / a.sum() - b / b.sum()).sum() / 2) for a, b in shares]
-    return {"plain": np.array(plain), "label_shift": np.array(added), "composition": np.array(composition)}
+    compared = [float(count_shared_rows(design)[0][1]) for design in designs]
+    return {
+        "overlap": np.array(overlap),
+        "compared": np.array(compared),
+        "plain": np.array(plain),
+        "label_shift": np.array(added),
+        "composition": np.array(composition),
+    }
 
 
 def _find_change(request: Request, series: Series, reference: tuple[int, ...] | None) -> Change | None:
@@ -247,7 +324,7 @@ def _find_change(request: Request, series: Series, reference: tuple[int, ...] | 
     count = series.cells.count[series.place[:, list(strata)]].sum(axis=1)
     split = locate_change(series.history(every, strata, weight), count, null, request.seed)
     fusion = fuse(series.design(every[: split.period], every[split.period :]), weights=request.weights)
-    return Change(series.periods[split.period], fusion.distance, fusion.unbiased, split.pvalue)
+    return Change(series.periods[split.period], float(fusion), fusion.unbiased, split.pvalue)
 
 
 def _attribute_window(request: Request, over: str, window: Window, design: Design) -> Attribution:

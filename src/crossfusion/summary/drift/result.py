@@ -1,6 +1,6 @@
 """Results of a drift query."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, label_text, number_text
+from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, label_text, number_text
 from crossfusion.fusion import Attribution, Content, Record, Result, TextTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINDOW_COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm")
-LABEL_COLUMNS = ("plain", "label_shift", "composition")
+WINDOW_COLUMNS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm", "incomparable")
+LABEL_COLUMNS = ("overlap", "compared", "plain", "label_shift", "composition")
 BARS = " ▁▂▃▄▅▆▇█"
+NO_BAR = "·"  # of a window without a distance
 MAX_BARS = 40  # periods in a row of blocks
 
 
@@ -63,7 +64,13 @@ class Drift(Result):
     count : array
         Number of rows of each window.
     distance, unbiased : array
-        Plug-in and unbiased Cross-Fusion Distance to the reference; `unbiased` is NaN where undefined.
+        Plug-in and unbiased Cross-Fusion Distance to the reference; NaN where the window shares no stratum with the
+        reference, and `unbiased` also where undefined.
+    incomparable : array of bool
+        Whether the window cannot be judged for lack of common strata: it shares no stratum with the reference or, if
+        alarms are requested, none that occurs in every reference period. Such a window never raises an alarm.
+    caution : str, optional
+        Warning that names windows whose comparison rests on few rows.
     lower, upper : array, optional
         Confidence limits of the distance at `level`, if units were given.
     level : float, optional
@@ -78,6 +85,9 @@ class Drift(Result):
         The requested rate of false alarms.
     adjust : str, optional
         Method that adjusted the p-values for the number of windows.
+    overlap, compared : array, optional
+        With `given`: the share of the weight in strata that the window and the reference share, and the number of the
+        window's rows in them.
     plain, label_shift, composition : array, optional
         With `given`: the unadjusted distance; the contribution of changed strata to it (by the chain rule, the
         unadjusted minus the adjusted unbiased distance, both counting rows); and the share of rows that would have to
@@ -86,7 +96,7 @@ class Drift(Result):
         The most likely change point of the series.
     jump : value
         The last period of the window that `attributions` explains: the first alarm; without alarms, the window with the
-        smallest p-value or, without p-values, the largest distance.
+        smallest p-value or, without p-values, the largest distance; None if no window can be compared.
     attributions : mapping
         Attribution of that window's distance to features and to the requested factors.
 
@@ -116,6 +126,8 @@ class Drift(Result):
     distance: FloatArray
     unbiased: FloatArray
     alarm: NDArray[np.bool_]
+    incomparable: NDArray[np.bool_]
+    caution: str | None = None
     rate: float | None = None
     adjust: str | None = None
     pvalue: FloatArray | None = None
@@ -123,6 +135,8 @@ class Drift(Result):
     level: float | None = None
     lower: FloatArray | None = None
     upper: FloatArray | None = None
+    overlap: FloatArray | None = None
+    compared: FloatArray | None = None
     plain: FloatArray | None = None
     label_shift: FloatArray | None = None
     composition: FloatArray | None = None
@@ -146,8 +160,9 @@ class Drift(Result):
         """
         header = [self.time, "rows", "distance", "unbiased"]
         header += [] if self.level is None else [f"{self.level:.4g} interval"]
-        header += [] if self.plain is None else ["label shift"]
-        header += [] if self.pvalue is None else ["pvalue", "alarm"]
+        header += [] if self.plain is None else ["label shift", "overlap"]
+        header += [] if self.pvalue is None else ["pvalue"]
+        header += ["alarm"] if self.pvalue is not None or self.incomparable.any() else []
         return header, [self._row(k) for k in range(len(self.periods))]
 
     def _row(self, k: int) -> list[str]:
@@ -157,8 +172,12 @@ class Drift(Result):
             row.append(f"{number_text(self.lower[k])} to {number_text(self.upper[k])}" if known else "–")
         if self.label_shift is not None:
             row.append(number_text(self.label_shift[k]))
+        if self.overlap is not None:
+            row.append(f"{self.overlap[k]:.2f}")
         if self.pvalue is not None:
-            row += [number_text(self.pvalue[k]), "ALARM" if self.alarm[k] else ""]
+            row.append(number_text(self.pvalue[k]))
+        if self.pvalue is not None or self.incomparable.any():
+            row.append("ALARM" if self.alarm[k] else "incomparable" if self.incomparable[k] else "")
         return row
 
     def window(self, k: int) -> str:
@@ -177,6 +196,21 @@ class Drift(Result):
         first, last = self.starts[k], self.periods[k]
         return label_text(last) if first == last else f"{label_text(first)} … {label_text(last)}"
 
+    def name_windows(self, chosen: NDArray[np.bool_]) -> str:
+        """Name some windows, or the first few of them.
+
+        Parameters
+        ----------
+        chosen : array of bool
+            Which windows.
+
+        Returns
+        -------
+        str
+            Their labels, and how many more there are.
+        """
+        return list_windows([self.window(k) for k in np.flatnonzero(chosen).tolist()])
+
     def sparkline(self) -> str:
         """Draw the distances of the latest windows as a line of bar characters.
 
@@ -188,25 +222,31 @@ class Drift(Result):
         shown = np.nan_to_num(self.distance[-MAX_BARS:], posinf=np.nan)
         top = np.nanmax(shown) if np.isfinite(shown).any() else 0.0
         share = np.nan_to_num(shown / top, nan=1.0) if top > 0 else np.zeros(len(shown))
-        return "".join(BARS[max(1, round(8 * value))] for value in share.tolist())
+        bars = [BARS[max(1, round(8 * value))] for value in share.tolist()]
+        known = ~np.isnan(self.distance[-MAX_BARS:])
+        return "".join(np.where(known, bars, NO_BAR).tolist())
 
     def describe(self) -> list[str]:
-        """Describe the change and the attributions in words.
+        """Describe what cannot be compared, the change and the attributions in words.
 
         Returns
         -------
         list of str
-            One line for the change, and one per attribution.
+            One line each for windows that cannot be compared, a caution and the change, and one per attribution.
         """
         lines = []
+        if self.incomparable.any():
+            lines.append(f"cannot be compared, for lack of common strata: {self.name_windows(self.incomparable)}")
+        if self.caution is not None:
+            lines.append(f"caution: {self.caution}")
         if self.change is not None:
             chance = "" if self.change.pvalue is None else f", p = {number_text(self.change.pvalue)}"
             lines.append(
                 f"change: largest before and from {label_text(self.change.period)} on, distance"
                 f" {number_text(self.change.distance)}{chance}"
             )
-        window = self.window(self.periods.index(self.jump))
         for name, attribution in self.attributions.items():
+            window = self.window(self.periods.index(self.jump))
             labels, share = attribution.labels, attribution.share
             top = ", ".join(f"{label_text(labels[i])} {share[i]:.1%}" for i in attribution.top(3))
             lines.append(f"{window} by {name}: {top}")
@@ -233,3 +273,9 @@ class Drift(Result):
         rate = "" if self.rate is None else f", alarm at {self.rate:g}"
         title = f"Drift over {self.time}, reference: {compared}{rate}   {self.sparkline()}"
         return [title, TextTable(*self.table()), *self.describe()]
+
+
+def list_windows(names: Sequence[str]) -> str:
+    """List the first of some names of windows, and say how many more there are."""
+    more = len(names) - MAX_LISTED_GROUPS
+    return ", ".join(names[:MAX_LISTED_GROUPS]) + (f" and {more} more" if more > 0 else "")

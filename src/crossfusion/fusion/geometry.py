@@ -48,7 +48,8 @@ def caution_about_geometry(
         return None
     return (
         f"{_name_largest(share, round(dimension), names)} (effective dimension {dimension:.1f}), which hides a"
-        f" difference in the others (CFD {np.log1p(standardized):.2g} if all features count the same): {GEOMETRY_REMEDY}"
+        f" difference in the others (CFD {np.log1p(standardized):.2g} if all features count the same):"
+        f" {GEOMETRY_REMEDY}"
     )
 
 

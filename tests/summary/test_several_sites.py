@@ -562,7 +562,7 @@ from crossfusion.moments import Moments
 
 def batch(number, cells=60, dim=200):
     values = np.random.default_rng(number).normal(size=(2, cells, dim)) ** 2
-    return cf.Summary(pa.table({"cell": np.arange(cells)}), Moments(np.full(cells, 2.0), *values))
+    return cf.Summary(pa.table({"cell": np.arange(cells)}), Moments(np.full(cells, 6.0), *values))
 
 def forked(work):
     pid = os.fork()

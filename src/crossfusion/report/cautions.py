@@ -286,11 +286,12 @@ def _find_flat_features(summary: Summary) -> Iterator[Concern]:
     variance = whole.sumsq[0] / whole.count[0]
     flat = np.flatnonzero(variance <= FLAT_SHARE * np.median(variance)).tolist()
     if flat and len(flat) < len(variance) + (np.median(variance) == 0):
+        names = flat if summary.features is None else [isolate(summary.features[k]) for k in flat]
         yield Concern(
             "variance",
             False,
             f"{len(flat):,} of {len(variance):,} features hardly vary",
-            f"Features {format_list(flat)} have no variance to speak of, so they add nothing to any distance.",
+            f"Features {format_list(names)} have no variance to speak of, so they add nothing to any distance.",
             "Check that the encoder and the file are whole; leave these features out if they are known to be empty.",
         )
 

@@ -26,7 +26,7 @@ def leaderboard(adata: Any, draws: int = 999) -> Leaderboard:
 
 def rows(adata: Any, board: Leaderboard, metrics: Mapping[str, Metric] = METRICS) -> tuple[list[str], list[list[str]]]:
     """Header, and one row an embedding, the most fused first."""
-    share = {name: 1 - fusion.score for name, fusion in zip(board.embeddings, board.plain, strict=True)}
+    share = {name: -np.expm1(-float(fusion)) for name, fusion in zip(board.embeddings, board.plain, strict=True)}
     batch, label = (adata.obs[name].to_numpy() for name in ("batch", "label"))
     before, found = np.asarray(adata.obsm[FIRST]), []
     for k in np.argsort(board.rank, kind="stable").tolist():

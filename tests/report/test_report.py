@@ -97,7 +97,7 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
     main = found["distances"]["adjusted"]
     assert main["distance"] > 0.08
     assert abs(main["unbiased"]) < 0.02
-    assert f"distance {format_number(main['unbiased'])}" in found["headline"][0]
+    assert f"(CFD {format_number(main['unbiased'])})" in found["headline"][0]
     assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
     assert None not in found["pairs"]["adjusted"]["unbiased"]
 

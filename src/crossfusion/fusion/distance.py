@@ -37,15 +37,7 @@ if TYPE_CHECKING:
 
 CONFOUNDED = "no stratum holds two of the compared groups"
 CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
-OPTIONAL_FIELDS = (  # set only on request
-    "reason",
-    "level",
-    "interval",
-    "stderr",
-    "statistic",
-    "pvalue",
-    "permutations",
-)
+OPTIONAL_FIELDS = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # set only on request
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +68,7 @@ class Fusion(Result):
         difference in the others, or that the groups differ more in spread or shape than in position, so that a distance
         between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy
         distance between sampled rows, if `level` is given and rows are available.
-    reason : str, optional
+    reason : str or None
         Why `distance` or `unbiased` is None.
     level : float, optional
         Confidence level of `interval`, if requested.

@@ -168,7 +168,7 @@ def test_a_confounded_design_is_told_as_the_rows_come():
     assert any(sentence.startswith("Unadjusted: Unlikely by chance") for sentence in report.to_dict()["headline"])
     page = report.to_html()
     assert "Shares of the variance between the groups." in page
-    assert "rearrangements of labels within strata" not in page
+    assert "permutations of the labels within strata" not in page
 
 
 def test_one_stratum_is_enough_for_a_page():

@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import islice
 from typing import Any
 
 import numpy as np

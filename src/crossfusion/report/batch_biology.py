@@ -98,7 +98,7 @@ def _convert_point(fusion: Fusion) -> dict[str, Any]:
 
 
 def compare_batches(evidence: Evidence) -> list[dict[str, Any]] | None:
-    """Each batch factor against what is held fixed: alone, given it, and the other way round."""
+    """Each batch factor against the labels: alone, adjusted for them, and the other way round."""
     asked, summary = evidence.question, evidence.summary
     if not asked.given or len(summary.rollup(asked.given)) < 2:
         return None

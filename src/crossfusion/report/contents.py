@@ -81,7 +81,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
 
 
 def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
-    """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
+    """The unadjusted distance, and if something is adjusted for, the adjusted one and that of the label within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
@@ -180,7 +180,7 @@ def _convert_test(tested: TestOutcome) -> dict[str, Any]:
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
-    """Hierarchies that add up: the levels as the rows come, and below what is held fixed."""
+    """Hierarchies that add up: the levels, unadjusted and below what is adjusted for."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
     return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
 

@@ -147,8 +147,9 @@ def test_a_picture_shows_tissue_and_tiles(tmp_path):
         assert image.width > 2 * image.height > 800
         panels = image.crop((0, 0, image.width // 2, image.height)), image.crop((image.width // 2, 0, *image.size))
     assert len(found) == 5
-    assert count_color(panels[0], pictures.OUTLINE) > 1000
-    assert count_color(panels[1], pictures.OUTLINE) == 0
+    inside, outside = (np.asarray(panels[0])[row, pictures.MARGIN + 450].astype(int) for row in (300, 100))
+    assert abs(inside - [190, 110, 170]).max() < 20  # the middle of the slide is tissue, and in its own color
+    assert outside.max() - outside.min() > 50  # glass is gray, and tinted
     assert count_color(panels[0], pictures.CHOSEN) == 0
     assert count_color(panels[1], pictures.CHOSEN) > 5 * 50
     assert count_color(panels[1], pictures.SPARED) > count_color(panels[0], pictures.SPARED)

@@ -62,8 +62,8 @@ def read_layout(
         Table with the columns slide, centre and, if known, kind, for slides of ``camelyon16`` whose name does not
         identify the center.
     pictures : path, optional
-        Folder for a picture of each slide that is cut, named after its key: the slide with its tissue outlined, and
-        with its tiles. The folder is created with the first picture.
+        Folder for a picture of each slide that is cut, named after its key: the slide with everything but tissue
+        tinted, and the slide with its tiles. The folder is created with the first picture.
     progress : callable, optional
         Called with the number of files processed since the last call.
 

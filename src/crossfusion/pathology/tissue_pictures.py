@@ -1,4 +1,4 @@
-"""A picture of a slide that is cut: where tissue was found, and which tiles were kept."""
+"""A picture of a slide that is cut into tiles: its tissue, and the tiles that were kept."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,41 +16,32 @@ LARGEST_SCALE = 12  # that a small overview is enlarged by
 MARGIN, LINE = 16, 26  # pixels around panels, and of a line of text
 TEXT_SIZE = 18
 INK, PAPER = (30, 30, 30), (255, 255, 255)
-OUTLINE = (0, 130, 60)  # of tissue
-CHOSEN = (0, 70, 190)  # tiles that are taken
-SPARED = (120, 160, 215)  # tiles with enough tissue that were not drawn
-FADED = 0.55  # how far what is not in a chosen tile is turned to white
+TINT, TINTED = (0, 170, 200), 0.4  # color over what is not tissue, and how much of it
+CHOSEN = (0, 70, 190)  # chosen tiles
+SPARED = (120, 160, 215)  # tiles with enough tissue that were not chosen; frames
+FADED = 0.55  # how far the slide is turned to white outside of chosen tiles
 
 
 def write_picture(path: Path, slide: CutSlide, chosen: Sequence[Tile]) -> None:
-    """Write a slide twice, side by side as PNG: with tissue outlined, and with its tiles."""
+    """Write a PNG that shows a slide twice: with what is not tissue tinted, and with its tiles."""
     images = optional.load("PIL.Image", "Pillow", "pathology", f"writing {path}")
     height, width = slide.mask.shape
     scale = min(PANEL / max(width, height), LARGEST_SCALE)
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = images.fromarray(slide.overview).resize(size, resample=1 if scale < 1 else 0)
-    panels = [_outline_tissue(small, slide), _draw_tiles(small, slide, chosen)]
+    panels = [_tint_glass(small, slide), _draw_tiles(small, slide, chosen)]
     drawn = _lay_out(panels, _title(slide), _describe(slide, chosen))
     make_folder(path.parent)
     write_whole(path, partial(drawn.save, format="PNG", optimize=True))
 
 
-def _outline_tissue(small: Any, slide: CutSlide) -> Any:
-    """The slide with a line around tissue."""
+def _tint_glass(small: Any, slide: CutSlide) -> Any:
+    """The slide in its own colors where tissue was found, and in a tint elsewhere."""
     images = optional.load("PIL.Image", "Pillow", "pathology", "drawing tissue")
     mask = np.asarray(images.fromarray(slide.mask).resize(small.size, resample=0))
     pixels = np.array(small)
-    pixels[_find_edges(mask)] = OUTLINE
+    pixels[~mask] = (1 - TINTED) * pixels[~mask] + TINTED * np.array(TINT)
     return images.fromarray(pixels)
-
-
-def _find_edges(mask: Any) -> Any:
-    """Pixels of tissue, two wide, that have a neighbor outside of it."""
-    inner = mask
-    for _ in range(2):
-        padded = np.pad(inner, 1, constant_values=True)
-        inner = inner & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
-    return mask & ~inner
 
 
 def _draw_tiles(small: Any, slide: CutSlide, chosen: Sequence[Tile]) -> Any:
@@ -65,7 +56,7 @@ def _draw_tiles(small: Any, slide: CutSlide, chosen: Sequence[Tile]) -> Any:
         faded[top : bottom + 1, left : right + 1] = pixels[top : bottom + 1, left : right + 1]
     image = images.fromarray(faded)
     draw = optional.load("PIL.ImageDraw", "Pillow", "pathology", "drawing tiles").Draw(image)
-    for key in sorted(corners, key=taken.__contains__):  # those that are taken on top
+    for key in sorted(corners, key=taken.__contains__):  # chosen tiles on top
         draw.rectangle(corners[key], outline=CHOSEN if key in taken else SPARED)
     return image
 
@@ -81,14 +72,14 @@ def _scale_box(tile: Tile, scale: Sequence[float]) -> tuple[int, int, int, int]:
 
 def _title(slide: CutSlide) -> str:
     across, down = (length * mpp / 1000 for length, mpp in zip(slide.size, slide.mpp, strict=True))
-    return f"{slide.key}    {across:.3g} × {down:.3g} mm"
+    return f"{slide.key}    {across:.3g} by {down:.3g} mm"
 
 
 def _describe(slide: CutSlide, chosen: Sequence[Tile]) -> list[str]:
     """A line for each panel."""
     tiles = f"{len(slide.tiles):,} of {slide.grid:,} tiles have at least {slide.least:.0%} tissue"
-    tiles += f", {len(chosen):,} taken" if len(chosen) < len(slide.tiles) else ""
-    return [f"{slide.mask.mean():.0%} tissue, outlined", tiles]
+    tiles += f", {len(chosen):,} chosen" if len(chosen) < len(slide.tiles) else ""
+    return [f"{slide.mask.mean():.0%} tissue; the rest is tinted blue", tiles]
 
 
 def _lay_out(panels: Sequence[Any], title: str, lines: Sequence[str]) -> Any:

@@ -81,7 +81,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
 
 
 def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
-    """The unadjusted distance, and if something is adjusted for, the adjusted one and that of the label within groups."""
+    """The unadjusted distance and, given a label, the adjusted one and that of the label within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:

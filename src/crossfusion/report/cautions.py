@@ -15,6 +15,7 @@ from crossfusion.fusion import (
     Fusion,
     Record,
     caution_about_overlap,
+    has_equal_means,
     split_cautions,
 )
 from crossfusion.io import Rows
@@ -216,6 +217,15 @@ def choose_estimate(fusion: Fusion) -> float | None:
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:
     for text in split_cautions(main.caution):
+        if has_equal_means(text):
+            yield Concern(
+                "equal means",
+                True,
+                "The group means agree far more closely than sampling error allows",
+                "They do so by construction if each group was centered, or if groups hold the same rows. The distance"
+                " is then about 0, whatever the groups are like.",
+                "Compare rows that were not used to fit the correction, or use distance('energy').",
+            )
         what = "spread" if text.startswith(SPREAD_CAUTION) else "shape" if text.startswith(SHAPE_CAUTION) else None
         if what is not None:
             yield Concern(

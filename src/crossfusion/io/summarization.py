@@ -5,7 +5,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crossfusion._base import NAN_OPTIONS, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
+from crossfusion._base import (
+    NAN_OPTIONS,
+    InputError,
+    align_index,
+    arg,
+    as_names,
+    as_tags,
+    check_option,
+    check_tags,
+    check_whole,
+)
 from crossfusion.io import engines
 from crossfusion.io.engines import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
@@ -99,6 +109,8 @@ def open_sources(
                 problem="goes with files and tables",
                 remedy="join it to a collection of Dask or Spark first",
             )
+        if on is None:
+            (manifest,) = align_index("source", source, manifest=manifest)
         joined = join(partial(open_rows, source, vectors=vectors), manifest, on, by)
         return joined.sources, joined
     if on is not None:

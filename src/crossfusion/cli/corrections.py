@@ -36,7 +36,7 @@ from crossfusion.summary import compare_corrections
 @number_option("--draws", 999, "Resamples of the units, for the stability of ranks.")
 @seed_option("the resamples")
 @plot_option("batch against biology")
-@reading_options("vectors", "nan", "manifest", "on", "engine")
+@reading_options("vectors", "nan", "manifest", "on", "engine", "by_position")
 @json_option
 def corrections(
     files: tuple[str, ...],

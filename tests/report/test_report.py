@@ -289,7 +289,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
         assert found["methods"]["batch"][k]["interval"] == pytest.approx(batch.interval)
     assert found["distances"]["adjusted"]["unbiased"] == pytest.approx(expected.batch[0].unbiased)
     assert found["about"]["rows"] == len(x)
-    assert "describe the version raw; fixed leaves the groups closest" in repr(report)
+    assert "describe the version raw; fixed is on the Pareto front" in repr(report)
 
 
 def versions(first, second):

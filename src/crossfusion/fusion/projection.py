@@ -151,9 +151,12 @@ def project_groups(
     return Projection(labels, (groups.mean - center) @ axes.T, axes, shown, second, points, codes)
 
 
-def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray, float | None, str]:
+def find_plane(
+    groups: Moments, cells: FloatArray, rows: Any, *, weights: str = "pooled"
+) -> tuple[FloatArray, FloatArray, float | None, str]:
     """Find the center, the two directions, the share of the variance between groups they show, and `second`."""
-    weight = groups.count / groups.count.sum()
+    number = len(groups)
+    weight = Design(groups, np.arange(number), np.zeros(number, int), range(number)).weights(weights)
     center = np.asarray(weight @ groups.mean)
     axes, shown = _find_between_axes(groups.mean - center, weight)
     if len(axes) == 2:

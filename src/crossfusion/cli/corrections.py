@@ -13,6 +13,7 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     level_option,
+    min_units_option,
     number_option,
     parse_named_files,
     plot_option,
@@ -30,6 +31,7 @@ from crossfusion.summary import compare_corrections
 @between_option
 @given_option
 @units_option("intervals count these")
+@min_units_option
 @reference_option("The correction")
 @weights_option
 @level_option
@@ -43,6 +45,7 @@ def corrections(
     between: list[str],
     given: list[str],
     units: list[str],
+    min_units: int,
     reference: str | None,
     level: float,
     draws: int,
@@ -60,12 +63,13 @@ def corrections(
     Examples:
       crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    check_typed(["level", "draws", "seed"], f"{arg('units')}", bool(units))
+    check_typed(["level", "draws", "seed", "min_units"], f"{arg('units')}", bool(units))
     factors, paths = [*between, *given, *units], parse_named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
+    options |= {"min_units": min_units}
     found = compare_corrections(named, between=between, given=given, units=units, **options)
     output.write_plot(plot, found.plot)
     if as_json:
@@ -75,6 +79,7 @@ def corrections(
     output.show_table(
         f"{result_tables.format_question(between, given)}: corrections, the most fused first", header, rows
     )
+    result_tables.show_excluded(found.excluded)
 
 
 methods = click.Command(  # its name in 0.1

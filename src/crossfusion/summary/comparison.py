@@ -19,7 +19,7 @@ from crossfusion._base import (
     label_text,
     warn,
 )
-from crossfusion.fusion import Content, Design, Fusion, TextTable
+from crossfusion.fusion import MIN_UNITS, Content, Design, Fusion, TextTable
 from crossfusion.inference import (
     Side,
     UnitMoments,
@@ -109,7 +109,7 @@ class CorrectionComparison(VersionRanking):
 
     def _contents(self) -> list[Content]:
         title = f"Corrections against {label_text(self.reference)}, the most fused first"
-        return [title, TextTable(*self.table())]
+        return [title, TextTable(*self.table()), *self._describe_excluded()]
 
     def _texts(self) -> dict[str, list[str]]:
         change = {"difference": self._change_texts(self.difference, self.lower, self.upper)}
@@ -127,6 +127,7 @@ def compare_corrections(
     reference: str | None = None,
     draws: int = 999,
     seed: int = 0,
+    min_units: int = MIN_UNITS,
 ) -> CorrectionComparison:
     """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
 
@@ -150,6 +151,8 @@ def compare_corrections(
         Resamples of the units, for the stability of ranks.
     seed : int
         Of the resamples.
+    min_units : int
+        Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded` of each distance.
 
     Returns
     -------
@@ -180,6 +183,7 @@ def compare_corrections(
     """
     names = _check_summaries(methods, reference)
     asked: dict[str, Any] = {"weights": weights, "level": level, "draws": draws, "seed": seed}
+    asked |= {"min_units": min_units}
     return compare_summaries(methods, between, given, units, names[0] if reference is None else reference, **asked)
 
 
@@ -194,6 +198,7 @@ def compare_summaries(
     level: float,
     draws: int,
     seed: int,
+    min_units: int = MIN_UNITS,
 ) -> CorrectionComparison:
     """Compare corrections, of which there may be one; `compare_corrections` documents the arguments."""
     check_level(level, needed=True)
@@ -201,6 +206,7 @@ def compare_summaries(
     check_seed(seed)
     by_units = bool(as_names(units, "units"))
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
+    options |= {"min_units": min_units}
 
     def ask(groups: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
         return tuple(summary.cfd(groups, given=strata, **options) for summary in methods.values())
@@ -217,10 +223,7 @@ def compare_summaries(
     if not by_units:
         return found
     asked = {
-        name: (
-            summary._make_design(between, given),
-            summary._make_unit_moments(between, given, units, f"{arg('level')}"),
-        )
+        name: summary._make_unit_design(between, given, units, f"{arg('level')}", min_units)[:2]
         for name, summary in methods.items()
     }
     return _add_unit_errors(found, asked, weights, level, draws, seed)

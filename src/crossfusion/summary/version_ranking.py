@@ -7,7 +7,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, interval_text, label_text, percent
-from crossfusion.fusion import Fusion, Result
+from crossfusion.fusion import Exclusion, Fusion, Result, describe_excluded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +33,14 @@ class VersionRanking(Result):
         """Positions of the versions, the most fused first."""
         order: list[int] = np.argsort(self.rank, kind="stable").tolist()
         return order
+
+    @property
+    def excluded(self) -> tuple[Exclusion, ...]:
+        """What is left out of all distances, for too few units."""
+        return self.batch[0].excluded
+
+    def _describe_excluded(self) -> list[str]:
+        return [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
 
     def _present(self, *names: str) -> dict[str, Any]:
         """The fields of these names that have a value."""

@@ -352,6 +352,7 @@ def test_results_print_and_serialise():
         "overlap": 1.0,
         "dropped": 0,
         "caution": None,
+        "reason": None,
         "excluded": [],
     }
     assert repr(fusion).startswith("Cross-Fusion Distance 0.693147, unbiased 0.223144")

@@ -136,9 +136,7 @@ def test_fewer_than_two_remaining_groups_are_refused():
         lambda: summary.test("site", **options),
         lambda: summary.bootstrap("site", **options),
     ):
-        with pytest.raises(
-            cf.InputError, match=r"fewer than two groups remain .* B in healthy \(1\), B in tumor"
-        ):
+        with pytest.raises(cf.InputError, match=r"fewer than two groups remain .* B in healthy \(1\), B in tumor"):
             question()
 
 
@@ -169,7 +167,7 @@ def test_a_group_of_few_rows_leaves_the_others_their_interval():
 def test_corrections_are_compared_without_the_group_of_one_unit():
     x, by = packages()
     versions = {"raw": cf.summarize(x, by=by), "half": cf.summarize(x / 2, by=by)}
-    found = ask(lambda: cf.compare_corrections(versions, between="package", units="file", draws=9))
+    found = ask(lambda: cf.compare_corrections(versions, between="package", units="file"))
     assert [entry.group for entry in found.excluded] == [SINGLE]
     assert found.lower is not None
     assert "excluded: p22 (1)" in repr(found)
@@ -191,7 +189,7 @@ def test_commands_name_what_they_leave_out(summary_file):
     commands = {
         "test": ["test", *asked, "--permutations", 19],
         "matrix": ["matrix", *asked, "--level", 0.95, "--test", 19],
-        "corrections": ["corrections", f"raw={summary_file}", f"same={summary_file}", *asked[1:], "--draws", 9],
+        "corrections": ["corrections", f"raw={summary_file}", f"same={summary_file}", *asked[1:]],
     }
     for name, command in commands.items():
         said = run(*command)

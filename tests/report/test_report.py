@@ -97,7 +97,7 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
     main = found["distances"]["adjusted"]
     assert main["distance"] > 0.08
     assert abs(main["unbiased"]) < 0.02
-    assert f"distance {format_number(main['unbiased'])}" in found["headline"][0]
+    assert f"(CFD {format_number(main['unbiased'])})" in found["headline"][0]
     assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
     assert None not in found["pairs"]["adjusted"]["unbiased"]
 
@@ -168,7 +168,7 @@ def test_a_confounded_design_is_told_as_the_rows_come():
     assert any(sentence.startswith("Unadjusted: Unlikely by chance") for sentence in report.to_dict()["headline"])
     page = report.to_html()
     assert "Shares of the variance between the groups." in page
-    assert "rearrangements of labels within strata" not in page
+    assert "permutations of the labels within strata" not in page
 
 
 def test_one_stratum_is_enough_for_a_page():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base.errors import InputError, first_line
+from crossfusion._base.feature_names import match_columns
 from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
@@ -95,6 +96,7 @@ def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
     """Convert two arrays of finite rows with the same features to C-ordered float64."""
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    rows["b"] = match_columns(a, b, rows["b"])
     for name, values in rows.items():
         if not isinstance(values, np.ndarray):
             raise InputError(
@@ -147,6 +149,13 @@ def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
             raise InputError(
                 problem=f"the tag {tag!r} differs ({said})", remedy="add up only rows that were made in the same way"
             )
+
+
+def check_same_lens(lenses: Mapping[str, str | None]) -> None:
+    """Reject summaries of rows to which different maps were applied."""
+    if len(set(lenses.values())) > 1:
+        said = ", ".join(f"{name} has {lens or 'none'}" for name, lens in lenses.items())
+        raise InputError(problem=f"the lenses differ ({said})", remedy="apply the same one to all rows")
 
 
 def check_some_rows(count: float, name: str) -> None:
@@ -256,6 +265,8 @@ def as_names(
         raise InputError(name, value, f"names {one} twice", "name each once")
     if needed and not names:
         raise InputError(name, problem="is empty", remedy=f"name at least one {what}")
+    if "" in names:
+        raise InputError(name, value, "has an empty name", f"name {one}")
     return names
 
 

@@ -21,8 +21,10 @@ from crossfusion._base import (
     check_option,
     check_same_dim,
     check_some_rows,
+    column_names,
     factors,
     find_finite_rows,
+    match_columns,
     warn_about_lost_groups,
 )
 from crossfusion.fusion import (
@@ -144,17 +146,26 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
-        return _compare_labels(as_rows(a, "x"), labels, given, units, weights, trim, nan, level, min_units)
+        return _compare_labels(
+            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units
+        )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    rows["b"] = match_columns(a, b, rows["b"])
     reduced = [_reduce_trimmed(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
-    design = Design(concat([moments for moments, _ in reduced]), np.arange(2), np.zeros(2, int), list(rows))
+    design = Design(
+        concat([moments for moments, _ in reduced]),
+        np.arange(2),
+        np.zeros(2, int),
+        list(rows),
+        features=column_names(a) or None,
+    )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:
         return fuse(design, weights=weights, dropped=every_dropped)
@@ -177,6 +188,7 @@ def _compare_labels(
     trim: float,
     nan: str,
     level: float | None,
+    features: Sequence[str] | None,
     min_units: int,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
@@ -191,7 +203,7 @@ def _compare_labels(
     gone = factors.list_labels(combinations.take(np.flatnonzero(moments.count == 0)))
     warn_about_lost_groups(gone)
     group, groups = factors.encode(left.select(["labels"]))
-    design = Design(moments[kept], group, np.zeros(len(kept), int), factors.list_labels(groups))
+    design = Design(moments[kept], group, np.zeros(len(kept), int), factors.list_labels(groups), features=features)
     if given is not None:
         stratum, strata = factors.encode(left.select(["given"]))
         design = replace(design, stratum=stratum, strata=factors.list_labels(strata))

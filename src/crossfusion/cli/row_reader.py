@@ -17,6 +17,7 @@ from crossfusion.io import (
     ManifestJoin,
     Rows,
     Source,
+    align_features,
     describe_error,
     engines,
     from_sql,
@@ -98,7 +99,13 @@ class RowReader:
         return self._open_rows(files, names), None
 
     def _open_rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
-        return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
+        opened = open_files(files, names, self.vectors)
+        queries = [from_sql(query, names, self.vectors) for query in self.sql]
+
+        def reopen(position: int, _source: Source, features: Sequence[str]) -> Source:
+            return from_sql(self.sql[position - len(opened)], names, list(features))
+
+        return align_features([*opened, *queries], reopen)
 
     def make_checkpoint(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
@@ -139,7 +146,7 @@ class RowReader:
         rows = self.read_rows(file, [*between, *given])
         group, _ = factors.encode(rows.keys.select(list(between)))
         stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
-        return reduce_sources([hold_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
+        return reduce_sources([hold_in_memory(str(file), rows.x, rows.keys, rows.features)]), rows.x, group, stratum
 
 
 def stamp_files(files: Sequence[str]) -> list[tuple[str, int, int]] | None:

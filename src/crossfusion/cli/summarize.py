@@ -19,15 +19,16 @@ from crossfusion._base import (
     plain_value,
 )
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
+from crossfusion.cli.options import PATH, check_typed, file_option, json_option, names_option, number_option
 from crossfusion.cli.row_reader import RowReader, reading_options
-from crossfusion.io import Checkpoint, ManifestJoin
+from crossfusion.io import Checkpoint, ManifestJoin, find_features
 from crossfusion.summary import (
     SMALL_OPTIONS,
     WAIT_SECONDS,
     Summary,
     append_summary,
     check_appendable,
+    check_appendable_features,
     merge_summaries,
     storage,
     suppress_small,
@@ -59,6 +60,13 @@ def small_options(command: Any) -> Any:
     return least(way(command))
 
 
+position_option = click.option(
+    "--by-position",
+    is_flag=True,
+    help="Features without names stand for the named ones in the same position.",
+)
+
+
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @names_option("--by", "Columns that define the groups.", required=True)
@@ -80,6 +88,7 @@ def small_options(command: Any) -> Any:
     metavar="SECONDS",
     help=f"How long --append waits for others who write.  [default: {WAIT_SECONDS:g}]",
 )
+@position_option
 @json_option
 def summarize(
     files: tuple[str, ...],
@@ -91,6 +100,7 @@ def summarize(
     target: Path,
     append: bool,
     wait: float | None,
+    by_position: bool,
     as_json: bool,
 ) -> None:
     """Reduce rows to the moments of their groups, in one pass.
@@ -117,16 +127,19 @@ def summarize(
         raise InputError(
             "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
         )
+    check_typed(["by_position"], f"{arg('append')}", append)
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)
     sources, joined = read.open_sources(files, by)
+    if append:
+        check_appendable_features(target, find_features(sources), by_position=by_position)
     keeper = read.make_checkpoint(target, files, by)
     found = replace(_reduce(read, sources, joined, keeper), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
-        summary = append_summary(summary, target, wait=WAIT_SECONDS if wait is None else wait)
+        summary = append_summary(summary, target, wait=WAIT_SECONDS if wait is None else wait, by_position=by_position)
     else:
         summary.write(target)
     if keeper is not None:
@@ -151,8 +164,11 @@ def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None
 @click.argument("summaries", type=PATH, metavar="SUMMARY...", nargs=-1, required=True)
 @small_options
 @file_option("The summary (.parquet)", required=True)
+@position_option
 @json_option
-def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path, as_json: bool) -> None:
+def merge(
+    summaries: tuple[Path, ...], min_count: int, small: str, target: Path, by_position: bool, as_json: bool
+) -> None:
     """Add up summaries of different rows or sites.
 
     \b
@@ -161,7 +177,7 @@ def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path,
       crossfusion merge sites/*.parquet --min-count 10 --small merge -o all.parquet
     """
     _check(target, summaries, min_count, small)
-    summary = merge_summaries(summaries, min_count=min_count, small=small)
+    summary = merge_summaries(summaries, min_count=min_count, small=small, by_position=by_position)
     summary.write(target)
     _show(summary, target, as_json, f"written to {target}")
 
@@ -181,5 +197,5 @@ def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:
         click.echo(f"{summary!r}\n{done}")
         return
     facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
-    names = {"factors": summary.factors, "tags": dict(summary.tags), "dropped": summary.dropped, "output": str(target)}
-    output.show_json(plain_value(facts | names))
+    names = {"features": summary.features, "factors": summary.factors, "tags": dict(summary.tags)}
+    output.show_json(plain_value(facts | names | {"dropped": summary.dropped, "output": str(target)}))

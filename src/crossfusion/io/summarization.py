@@ -11,6 +11,7 @@ from crossfusion.io.engines import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import finish_summary
 from crossfusion.io.sources import open_rows, open_source
+from crossfusion.io.sources.feature_order import find_features
 from crossfusion.io.sources.manifest import ManifestJoin, join
 from crossfusion.summary import SMALL_OPTIONS, Summary, suppress_small
 
@@ -119,7 +120,8 @@ def reduce_sources(
     `keeper` saves completed work, so that an interrupted run can be resumed.
     """
     check_option(nan, NAN_OPTIONS, "nan")
+    features = find_features(sources)
     found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
         joined.settle([reduction.match for _, reduction in found], sum(reduction.seen.rows for _, reduction in found))
-    return finish_summary(found, nan)
+    return replace(finish_summary(found, nan), features=features)

@@ -161,7 +161,10 @@ class Moments:
         Moments
             Moments of the new groups.
         """
-        return Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
+        with np.errstate(over="ignore", invalid="ignore"):
+            merged = Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
+        _check_range(merged, "the sum")
+        return merged
 
     def __getitem__(self, index: Any) -> "Moments":
         return Moments(self.count[index], self.mean[index], self.sumsq[index])

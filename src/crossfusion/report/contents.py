@@ -71,17 +71,17 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "methods": methods,
         "plane": "methods" if methods else "batches" if batches else None,
         "projection": project_groups(summary, asked, evidence.rows),
-        "features": _convert_attribution(by_feature, data.features),
+        "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
         "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, balanced, tested, by_unit, data.lost)],
         "missing": dict(evidence.missing),
-        "drift": convert_drift(drift, data.features),
+        "drift": convert_drift(drift),
     }
 
 
 def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
-    """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
+    """The unadjusted distance and, given a label, the adjusted one and that of the label within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
@@ -180,7 +180,7 @@ def _convert_test(tested: TestOutcome) -> dict[str, Any]:
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
-    """Hierarchies that add up: the levels as the rows come, and below what is held fixed."""
+    """Hierarchies that add up: the levels, unadjusted and below what is adjusted for."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
     return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
 
@@ -197,10 +197,10 @@ def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> 
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 
 
-def _convert_attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
+def _convert_attribution(found: Attribution) -> dict[str, Any]:
     """The largest contributions, and what all others add up to."""
     top = found.top(MOST_CONTRIBUTIONS)
-    labels = [names[k] if names else label_text(found.labels[k]) for k in top]
+    labels = [label_text(found.labels[k]) for k in top]
     rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
     return {
         "over": found.over,

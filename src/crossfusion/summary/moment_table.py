@@ -11,6 +11,7 @@ from crossfusion._base import (
     InputError,
     arg,
     arrow,
+    as_features,
     as_names,
     as_tags,
     check_known,
@@ -53,15 +54,18 @@ class MomentTable(DisplayMixin):
     dropped: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
     batches: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    lens: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse factor names that have a meaning of their own, and tags that are not text."""
+        """Refuse factor names that have a meaning of their own, and tags and features that are not named by text."""
         for name in (*storage.RESERVED_COLUMNS, FEATURES):
             if name in self.factors:
                 raise InputError(
                     problem=f"a factor cannot be called {name!r}, which names something else here", remedy="rename it"
                 )
         object.__setattr__(self, "tags", as_tags(self.tags))
+        object.__setattr__(self, "features", as_features(self.features, self.dim))
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -155,9 +159,10 @@ class MomentTable(DisplayMixin):
         group, groups = factors.encode(cells.keys.select(list(compared)))
         labels = factors.list_labels(groups)
         if not strata:
-            return Design(cells.moments, group, np.zeros(len(cells), int), labels)
+            return Design(cells.moments, group, np.zeros(len(cells), int), labels, features=self.features)
         stratum, places = factors.encode(cells.keys.select(list(strata)))
-        return Design(cells.moments, group, stratum, labels, strata=factors.list_labels(places))
+        names = factors.list_labels(places)
+        return Design(cells.moments, group, stratum, labels, features=self.features, strata=names)
 
     def _make_unit_design(
         self,

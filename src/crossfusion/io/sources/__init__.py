@@ -22,6 +22,7 @@ from crossfusion.io.sources import (
 )
 from crossfusion.io.sources import paths as places
 from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, hold_in_memory
+from crossfusion.io.sources.feature_order import align_features
 from crossfusion.io.sources.paths import FoundFile, Location
 
 Reader = Callable[[str, Sequence[str], Any], Source]
@@ -60,7 +61,7 @@ def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vecto
     files = [file for place in found for file in place.files]
     if vectors is not None and {file.ending for file in files} == {".npy"}:
         raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
-    sources = _align_factors(files, _open_all(files, names, vectors), names)
+    sources = _align_files(files, _open_all(files, names, vectors), names)
     _show_cautions(sources)
     per_place = iter(sources)
     return [_combine_location(place, [next(per_place) for _ in place.files]) for place in found]
@@ -103,7 +104,7 @@ def _open_found(file: FoundFile, by: Sequence[str], vectors: Any, given: Mapping
     return add_keys(source, given, by) if given else source
 
 
-def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequence[str]) -> list[Source]:
+def _align_files(files: Sequence[FoundFile], sources: list[Source], by: Sequence[str]) -> list[Source]:
     """The same sources, their features in the order of the first."""
     found = {source.vector: source.name for source in reversed(sources) if source.vector}
     if by and len(found) > 1:  # rows of the same groups, which must be of the same features
@@ -112,18 +113,13 @@ def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequen
             problem=f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}",
             remedy=f"name a column in {arg('vectors')}",
         )
-    first = next((source for source in sources if source.features), None)
-    for position, source in enumerate(sources):
-        if first is None or not source.features or source.features == first.features:
-            continue
-        if sorted(source.features) != sorted(first.features):
-            raise InputError(
-                problem=f"{source.name} names its features differently from {first.name}", remedy="name columns alike"
-            )
-        sources[position] = replace(
-            _open_all([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
-        )
-    return sources
+
+    def reopen(position: int, source: Source, features: Sequence[str]) -> Source:
+        wanted = [f"{source.matrix}/{name}" if source.matrix else name for name in features]
+        opened = _open_all([files[position]], by, wanted)[0]
+        return replace(opened, note=source.note, cautions=source.cautions)
+
+    return align_features(sources, reopen)
 
 
 def _show_cautions(sources: Sequence[Source]) -> None:

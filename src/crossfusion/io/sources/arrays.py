@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from crossfusion._base import as_rows, check_length, check_some_rows, factors
+from crossfusion._base import as_rows, check_distinct, check_length, check_some_rows, column_names, factors
 from crossfusion.io.sources.chunk import Source, concatenate_chunks, hold_in_memory
 
 
@@ -12,7 +12,9 @@ def from_rows(rows: Any, by: Mapping[str, Any], name: str = "x") -> Source:
     values = as_rows(rows, name)
     keys = factors.as_table(by)
     check_length(keys.num_rows, values.shape[0], next(iter(by)), name)
-    return hold_in_memory(name, values, keys)
+    features = column_names(rows)
+    check_distinct(features, name, f"rename them, or pass the values alone, {name}.to_numpy()")
+    return hold_in_memory(name, values, keys, features)
 
 
 def read_rows(source: Source) -> Any:

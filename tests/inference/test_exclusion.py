@@ -205,7 +205,7 @@ def test_commands_name_what_they_leave_out(summary_file):
 
 def test_min_units_is_an_option_of_commands(summary_file):
     asked = [summary_file, "--between", "package", "--units", "file"]
-    for command in ("test", "matrix", "corrections"):
+    for command in ("test", "matrix", "report", "drift", "corrections"):
         assert "--min-units" in run(command, "--help").stdout, command
     refused = run("test", *asked, "--min-units", 4, code=2)
     assert "fewer than two groups remain after leaving out p00 (3), " in refused.stderr
@@ -232,3 +232,49 @@ def test_pairs_of_rows_leave_small_groups_out(tmp_path):
         warnings.simplefilter("error")
         expected = cf.cfd(x[:60], labels=group[:60], level=0.95)
     assert found["lower"][0][1] == pytest.approx(expected.interval[0])
+
+
+# ---- on the page
+
+
+def test_the_page_is_about_the_remaining_groups_and_names_the_others():
+    x, by = packages()
+    options = {"between": "package", "units": "file", "permutations": 99}
+    report = cf.Report(cf.summarize(x, by=by), **options)
+    found = report.to_dict()
+    assert found["excluded"] == [{"group": SINGLE, "stratum": None, "units": 1, "reason": "fewer than 2 units"}]
+    assert found["missing"] == {}
+    assert found["test"] is not None
+    assert found["distances"]["plain"]["interval"] is not None
+    assert "Left out (fewer than 2 units): p22 (1)." in repr(report)
+    assert "between the 22 package groups" in repr(report)
+    assert any(entry["kind"] == "excluded" for entry in found["warnings"])
+    assert "are left out" in report.to_html()
+    others = cf.Report(without(x, by, by["package"] == SINGLE), **options).to_dict()
+    for name in ("distances", "pairs", "test", "features", "units", "levels", "groups"):
+        assert found[name] == others[name], name
+    assert cf.Report(x, by=by, **options).to_dict()["distances"].keys() == found["distances"].keys()
+    assert [entry["group"] for entry in cf.Report(x, by=by, **options).to_dict()["excluded"]] == [SINGLE]
+
+
+def test_the_page_names_groups_that_are_left_out_in_a_stratum():
+    x, by = blocks([("B", "tumor")])
+    summary = cf.summarize(x, by=by)
+    report = cf.Report(summary, between="site", given="label", units="patient", permutations=99)
+    found = report.to_dict()
+    assert [(entry["group"], entry["stratum"]) for entry in found["excluded"]] == [("B", "tumor"), ("A", "tumor")]
+    adjusted = found["distances"]["adjusted"]
+    expected = ask(lambda: summary.cfd("site", given="label", units="patient", level=0.95))
+    assert adjusted["distance"] == pytest.approx(expected.distance)
+    assert adjusted["interval"] == pytest.approx(expected.interval)
+    assert found["test"]["distance"] == pytest.approx(expected.distance)
+    assert "Left out (fewer than 2 units in a stratum): B in tumor (1)." in repr(report)
+
+
+def test_the_page_by_rows_leaves_a_group_of_two_rows_out():
+    rng = np.random.default_rng(11)
+    labels = np.repeat(["a", "b", "rare"], [40, 30, 2])
+    found = cf.Report(rng.normal(size=(72, 5)), by={"g": labels}, between="g", permutations=19).to_dict()
+    assert [(entry["group"], entry["reason"]) for entry in found["excluded"]] == [("rare", "fewer than 3 rows")]
+    assert found["distances"]["plain"]["interval"] is not None
+    assert found["about"]["rows"] == 70

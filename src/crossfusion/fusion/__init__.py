@@ -36,6 +36,7 @@ from crossfusion.fusion.exclusion import (
     check_min_units,
     describe_excluded,
     leave_out_cells,
+    list_excluded,
 )
 from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels

@@ -73,9 +73,9 @@ def check_min_units(min_units: int, least: int = MIN_UNITS) -> None:
 
 
 def leave_out_cells(
-    design: Design, number: FloatArray, least: int, *, of: str = "units"
+    design: Design, number: FloatArray, least: int, *, of: str = "units", tell: bool = True
 ) -> tuple[Codes, tuple[Exclusion, ...]]:
-    """Find the cells with at least this number of units, and name the others, with a warning.
+    """Find the cells with at least this number of units, and name the others, with a warning unless `tell` is False.
 
     A group that would be alone in its stratum for that reason is left out there, too: it would be compared with
     nothing, and units would be permuted by strata that no longer matter.
@@ -96,7 +96,8 @@ def leave_out_cells(
             problem=f"fewer than two groups remain after leaving out {list_excluded(excluded)}",
             remedy=f"pass more {of}{' or coarser strata' if place else ''}",
         )
-    warn(f"left out: {describe_excluded(excluded)}")
+    if tell:
+        warn(f"left out: {describe_excluded(excluded)}")
     return kept, excluded
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.fusion import Fusion, Pairwise
-from crossfusion.report.cautions import choose_estimate
+from crossfusion.fusion import Exclusion, Fusion, Pairwise
+from crossfusion.report.cautions import choose_estimate, format_excluded
 from crossfusion.report.evidence import TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
 from crossfusion.report.name_text import format_factors, format_list
@@ -118,7 +118,7 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
     few = len(pairs.labels)
-    among = "" if few == groups else f"Among the {few} groups with the most rows, "
+    among = "" if few >= groups else f"Among the {few} groups with the most rows, "
     sentence = f"{among}the farthest pair is {pair(int(most))}, the closest {pair(int(least))}."
     return [sentence[0].upper() + sentence[1:]]
 
@@ -141,6 +141,12 @@ def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     listed = format_list([isolate(name) for name in others])
     fused = f"{listed} {'are' if len(others) > 1 else 'is'} on the Pareto front of fused groups and kept labels"
     return [f"{about}; {fused}."]
+
+
+def describe_excluded(excluded: Sequence[Exclusion]) -> list[str]:
+    """What is left out, by reason."""
+    named = {entry.reason: [each for each in excluded if each.reason == entry.reason] for entry in excluded}
+    return [f"Left out ({reason}): {format_excluded(entries)}." for reason, entries in named.items()]
 
 
 def describe_exchanged(tested: TestOutcome, question: Question) -> str:

@@ -377,6 +377,7 @@ class Queries(MomentTable):
         level: float | None = 0.95,
         over: Factors = FEATURES,
         seed: int = 0,
+        min_units: int = MIN_UNITS,
     ) -> Drift:
         """Compare each period with a reference, and raise alarms at a given false-alarm rate.
 
@@ -409,6 +410,9 @@ class Queries(MomentTable):
             What to attribute the first alarm to, or the largest deviation if there is none: "features", or factors.
         seed : int
             Seed of the simulated series that give the p-value of the change.
+        min_units : int
+            With `units`, strata in which a window or the reference has fewer, at least 2, are left out of the distance
+            and interval of that window, and named in `excluded`. Alarms count periods, and do not depend on it.
 
         Returns
         -------
@@ -423,6 +427,7 @@ class Queries(MomentTable):
         strongly correlated (0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
+        options |= {"min_units": min_units}
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )

@@ -206,10 +206,15 @@ def make_tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[
             "name": names[kind][0],
             "value": format_number(choose_estimate(fusion)),
             "interval": format_interval(fusion),
-            "text": f"{_format_tile_share(fusion)} {names[kind][1]}",
+            "text": f"{_format_tile_share(fusion)} {names[kind][1]}{_format_overlap(fusion)}",
         }
         for kind, fusion in found
     ]
+
+
+def _format_overlap(fusion: Fusion) -> str:
+    """The share of the weight that is compared, unless it is all."""
+    return "" if fusion.overlap == 1 else f" (overlap {format_percent(fusion.overlap)})"
 
 
 def _format_tile_share(fusion: Fusion) -> str:

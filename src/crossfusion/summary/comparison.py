@@ -142,6 +142,7 @@ class CorrectionComparison(VersionRanking):
     def _columns(self) -> dict[str, Any]:
         columns = {"method": list(self.names)} | self._standing_columns()
         distances = self._distance_columns("batch", "biology", plug_in=False)
+        columns |= {"overlap": [fusion.overlap for fusion in self.batch]}
         changes = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
         return columns | distances | self._present(*changes)
 

@@ -131,6 +131,8 @@ class VersionRanking(Result):
             yield "not ranked: removing everything fuses groups too, so name labels that a version should keep apart"
         elif self.level is None:
             yield "no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties"
+        if self.biology is not None and self.batch[0].overlap < 1:
+            yield f"overlap {self.batch[0].overlap:.2f}: share of the weight in labels that groups share"
         if self.biology is not None and self.pairs is None:
             yield f"more than {MAX_PAIRED_LABELS} labels, which are not compared pair by pair"
 

@@ -86,10 +86,10 @@ class Evidence:
         between, units = self.question.between, self.question.units
         design = self.summary._make_design(between, ())
         least, of = (self.question.min_units, "units") if units else (MIN_CELL_ROWS, "rows")
-        number = design.cells.count
-        if units:
-            number = self.summary._make_unit_moments(between, (), units, "a report").count_units(len(design.cells))
         try:
+            number = design.cells.count
+            if units:
+                number = self.summary._make_unit_moments(between, (), units, "a report").count_units(len(design.cells))
             excluded = leave_out_cells(design, number, least, of=of)[1]
         except InputError:  # then there are no intervals, as the page says
             return self

@@ -208,10 +208,10 @@ class Evidence:
             found = self._try("test", lambda: self.summary.test(asked.between, given=given, **tests))
             if found is None:
                 return None
-            tested = drop_excluded(self.summary, asked.between, given, found.excluded)
-            number = count_exchangeable_units(tested, asked.between, given, asked.units)
-            within = has_crossed_units(tested, asked.between, asked.units)
-            said, total = describe_exchange(tested, asked.between, asked.units), len(tested.rollup(asked.units))
+            remaining = drop_excluded(self.summary, asked.between, given, found.excluded)
+            number = count_exchangeable_units(remaining, asked.between, given, asked.units)
+            within = has_crossed_units(remaining, asked.between, asked.units)
+            said, total = describe_exchange(remaining, asked.between, asked.units), len(remaining.rollup(asked.units))
             return TestOutcome(found, said, number, total, by_units=True, within=within)
         if self.rows is None:
             self.missing["test"] = NO_UNITS

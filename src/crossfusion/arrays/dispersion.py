@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, as_rows, factors
+from crossfusion._base import FloatArray, align_index, as_rows, factors
 from crossfusion.arrays.permutation import (
     drop_units,
     leave_out_units,
@@ -91,6 +91,7 @@ def dispersion_test(
     check_test_options(permutations, seed)
     check_min_units(min_units)
     rows = as_rows(x, "x")
+    labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)
     cell, cells = factors.encode(drop_units(keys))

@@ -12,6 +12,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    align_index,
     arg,
     as_rows,
     check_fraction,
@@ -146,11 +147,14 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
+        labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
             as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units
         )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
+    if isinstance(units, tuple | list) and len(units) == 2:
+        units = [align_index(name, x, units=unit)[0] for name, x, unit in zip("ab", (a, b), units, strict=True)]
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
@@ -273,10 +277,10 @@ def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float 
     return replace(found, caution=join_cautions(found.caution, shape))
 
 
-def _select_rows(chunks: Sequence[LabeledRows], kept: Codes, cells: int) -> Sequence[LabeledRows]:
+def _select_rows(chunks: Sequence[LabeledRows], kept: Codes, cells: int) -> list[LabeledRows]:
     """Rows of some cells, with the cells renumbered."""
     if len(kept) == cells:
-        return chunks
+        return list(chunks)
     place = np.full(cells + 1, -1, np.int32)  # rows of no cell, with code -1, find the last entry
     place[kept] = np.arange(len(kept))
     return [LabeledRows(chunk.rows, place[chunk.codes]) for chunk in chunks]

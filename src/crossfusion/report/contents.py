@@ -47,8 +47,6 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
     by_feature, by_unit = _attribute(summary, asked, strata)
-    same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
-    balanced = same_weight.distance(asked.between, asked.given)
     batches, methods = (
         batch_biology.compare_batches(evidence),
         batch_biology.compare_versions(data, evidence, reference),
@@ -59,7 +57,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     )
     excluded = (*evidence.excluded, *main.excluded)
     said += headline.describe_excluded(excluded)
-    concerns = find_concerns(evidence, main, balanced, tested, by_unit, data.lost, excluded)
+    concerns = find_concerns(evidence, main, tested, by_unit, data.lost, excluded)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
@@ -175,19 +173,20 @@ def _round_values(values: FloatArray) -> list[Any]:
 
 
 def _convert_test(tested: TestOutcome) -> dict[str, Any]:
-    """The outcome of a test; the permutations in the units of the plug-in distance, which grows with F."""
+    """The outcome of a test, without its distance, which has other weights than the page may have."""
     test = tested.result
-    finite = 0 < test.distance < np.inf
-    freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
     found = test.to_dict() | told
-    return found | {"null": _round_values(np.log1p(test.null / freedom)) if finite else []}
+    del found["distance"]
+    drawn = test.statistic > 0 and np.isfinite([test.statistic, *test.null]).all()
+    return found | {"null": _round_values(test.null) if drawn else []}
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
-    """Hierarchies that add up: the levels, unadjusted and below what is adjusted for."""
+    """Hierarchies that add up: the levels, and the levels below the factors that are adjusted for."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
-    return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
+    balance = question.between if {*question.between} <= {*question.levels} else None
+    return [summary.hierarchy(order, weights=question.weights, balance=balance).to_dict() for order in orders]
 
 
 def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> tuple[Attribution, Attribution | None]:

@@ -34,7 +34,7 @@ _NAMES = {
         "rdr",
         "wasserstein_decomposition",
     ),
-    "fusion": ("Attribution", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
+    "fusion": ("Attribution", "Exclusion", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
     "inference": ("TestResult", "adjusted_pvalues"),
     "io": ("summarize",),
     "moments": ("Moments",),

@@ -23,7 +23,7 @@ from crossfusion.evaluation import (
     rdr,
     wasserstein_decomposition,
 )
-from crossfusion.fusion import Attribution, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.fusion import Attribution, Exclusion, Fusion, Hierarchy, Level, Pairwise, Projection
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -49,6 +49,7 @@ __all__ = [
     "Decomposition",
     "Drift",
     "EngineError",
+    "Exclusion",
     "FileError",
     "Fusion",
     "Hierarchy",

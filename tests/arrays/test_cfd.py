@@ -353,6 +353,7 @@ def test_results_print_and_serialise():
         "dropped": 0,
         "caution": None,
         "reason": None,
+        "excluded": [],
     }
     assert repr(fusion).startswith("Cross-Fusion Distance 0.693147, unbiased 0.223144")
     with pytest.raises(AttributeError):

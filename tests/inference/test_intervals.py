@@ -340,8 +340,9 @@ def test_a_pair_too_small_for_limits_has_none():
     x, group, unit = unit_rows(5, 4, 3, 1.0, crossed=False)
     group = np.where(unit == 9, 2, group)
     summary = cf.summarize(x, by={"group": group, "unit": unit})
-    with pytest.warns(cf.CrossfusionWarning, match=r"without an interval \(2 of 3\)"):
+    with pytest.warns(cf.CrossfusionWarning, match=r"left out: 2 \(1\): fewer than 2 units"):
         found = summary.pairwise("group", units="unit", level=0.95)
+    assert np.isnan(found.distance[0, 2])
     assert np.isnan(found.lower[0, 2])
     assert np.isnan(found.upper[1, 2])
     assert found.upper[0, 1] > 0
@@ -358,7 +359,7 @@ def test_what_has_no_interval_is_refused(refuses):
     with refuses("trim does not go with level"):
         cf.cfd(x, labels=labels, level=0.95, trim=0.1)
     for few in (1, 2):
-        with refuses("at least 3 rows per group"):
+        with refuses("fewer than two groups remain .* fewer than 3 rows"):
             cf.cfd(x, labels=[*([0] * (50 - few)), *([1] * few)], level=0.95)
     with refuses("units has missing values"):
         cf.cfd(x, labels=labels, units=[None, *range(49)], level=0.95)
@@ -366,7 +367,7 @@ def test_what_has_no_interval_is_refused(refuses):
         cf.permutation_test(x, labels, units=[None, *range(49)])
     with refuses("differ within the groups"):
         cf.cfd(np.zeros((6, 2)), labels=[0, 0, 0, 1, 1, 1], level=0.95)
-    with refuses("two units or more"):
+    with refuses("fewer than two groups remain .* fewer than 2 units"):
         cf.cfd(x, labels=labels, level=0.95, units=labels)
     with refuses("units has 3 entries"):
         cf.cfd(x, labels=labels, level=0.95, units=[1, 2, 3])
@@ -549,6 +550,9 @@ def test_a_test_without_an_interval_says_so(tmp_path):
     x, group, unit = unit_rows(4, 3, 3, 1.0, crossed=True)
     kept = ~((group == 1) & (unit > 0))  # one unit only is in the second group
     cf.summarize(x[kept], by={"g": group[kept], "u": unit[kept]}).write(tmp_path / "s.parquet")
-    done = run("test", tmp_path / "s.parquet", "--between", "g", "--units", "u", "--permutations", 9, "--json")
+    done = run("test", tmp_path / "s.parquet", "--between", "g", "--units", "u", "--permutations", 9, "--json", code=2)
+    assert "fewer than two groups remain" in done.stderr
+    alone = ["--permutations", 9, "--min-units", 1, "--json"]
+    done = run("test", tmp_path / "s.parquet", "--between", "g", "--units", "u", *alone)
     assert json.loads(done.stdout)["interval"] is None
     assert "there is no interval" in done.stderr

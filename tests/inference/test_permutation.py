@@ -109,7 +109,7 @@ DESIGNS: dict[str, tuple[Any, ...]] = {
     "units": (SITE[:10], {"units": UNIT[:10]}, UNIT[:10], np.zeros(10, int)),
     "units in strata": (SITE, {"units": UNIT, "strata": DAY}, UNIT, np.array([0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2])),
     "pairs": (SCANNER, {"pairs": SLIDE}, 3 * SLIDE + SCANNER, SLIDE),
-    "pairs in strata": (SCANNER, {"pairs": SLIDE, "strata": BLOCK}, 3 * SLIDE + SCANNER, SLIDE),
+    "pairs in strata": (SCANNER, {"pairs": SLIDE, "strata": BLOCK, "min_units": 1}, 3 * SLIDE + SCANNER, SLIDE),
 }
 
 
@@ -304,6 +304,7 @@ def test_results_print_and_go_to_json():
         "null": found.null.tolist(),
         "distance": found.distance,
         "exact": False,
+        "excluded": [],
     }
     assert "(19 permutations)" in repr(found)
 
@@ -323,7 +324,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "lengths": ({"labels": TWO[1:]}, "labels has 11 entries for 12 rows"),
     "lengths of units": ({"labels": TWO, "units": TWO[1:]}, "differ in length"),
     "crossed units": ({"labels": TWO, "units": np.arange(12) // 2}, "pass them as pairs of permutation_test"),
-    "one unit a label": ({"labels": TWO, "units": np.where(TWO, 0, np.arange(12) + 1)}, "a label has one unit only"),
+    "one unit a label": ({"labels": TWO, "units": np.where(TWO, 0, np.arange(12) + 1)}, "fewer than two groups"),
     "nested pairs": ({"labels": TWO, "pairs": np.arange(12)}, "no pair has two labels"),
     "pairs without a value": ({"labels": TWO, "pairs": [None, *UNITS[1:]]}, "pairs has missing values"),
     "short pairs": ({"labels": TWO, "pairs": UNITS[1:]}, "differ in length .*'pairs': 11"),

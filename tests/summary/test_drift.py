@@ -427,7 +427,7 @@ def test_some_windows_may_lack_units():
     rows, by = stream()
     patient = np.where(by["week"] == 8, 0, by["patient"])
     summary = summarize(rows, by={"week": by["week"], "patient": patient})
-    with pytest.warns(cf.CrossfusionWarning, match=r"windows without an interval \(1 of 8\)"):
+    with pytest.warns(cf.CrossfusionWarning, match=r"windows without an interval \(1 of 8\): 8; .* fewer than 2 units"):
         found = summary.drift("week", reference="first:4", units="patient")
     assert np.isnan(found.lower).tolist() == [week == 8 for week in found.periods]
     assert np.isfinite(found.pvalue).all()
@@ -560,3 +560,40 @@ def test_the_figure_is_the_same_each_time(shifted, tmp_path):
     for name in ("a.png", "b.png"):
         saving.write_figure(found.plot(), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+# ---- strata of too few units
+
+
+def rare_label(*, seen_twice=False):
+    """Weeks of six patients with labels cat and dog; in week 7, one patient has the only dogs, unless another has."""
+    rng = np.random.default_rng(3)
+    week, patient, label = (each.ravel() for each in np.meshgrid(range(1, 9), range(6), ("cat", "dog"), indexing="ij"))
+    kept = (week != 7) | (label == "cat") | (patient < 1 + seen_twice)
+    by = {name: np.repeat(values[kept], 4) for name, values in (("week", week), ("patient", patient), ("label", label))}
+    x = rng.normal(size=(len(by["week"]), 3)) + 5 * ((by["week"] == 7) & (by["label"] == "dog"))[:, None]
+    return x, by
+
+
+def test_a_stratum_of_one_unit_is_left_out_of_its_window():
+    x, by = rare_label()
+    options = {"reference": "first:4", "given": "label", "units": "patient", "over": ["features", "patient"]}
+    with pytest.warns(cf.CrossfusionWarning, match=r"strata are left out .*: 7 in dog \(1\): fewer than 2 units"):
+        found = summarize(x, by=by).drift("week", **options)
+    assert found.excluded == (cf.Exclusion("7", "dog", 1, "fewer than 2 units in a stratum"),)
+    assert "excluded: 7 in dog (1): fewer than 2 units" in repr(found)
+    kept = (by["week"] != 7) | (by["label"] == "cat")
+    cats = (by["label"] == "cat") & ((by["week"] <= 4) | (by["week"] == 7))
+    side = np.where(by["week"][cats] == 7, "new", "old")
+    expected = summarize(x[cats], by={"side": side, "patient": by["patient"][cats]}).cfd(
+        "side", units="patient", level=0.95
+    )
+    assert found.distance[2] == pytest.approx(expected.distance)
+    assert (found.lower[2], found.upper[2]) == pytest.approx(expected.interval)
+    assert found.count[2] == np.sum(by["week"] == 7)
+    others = summarize(x[kept], by={name: values[kept] for name, values in by.items()}).drift("week", **options)
+    np.testing.assert_allclose(np.delete(found.distance, 2), np.delete(others.distance, 2))
+    x, by = rare_label(seen_twice=True)
+    assert summarize(x, by=by).drift("week", **options).excluded == ()
+    with pytest.warns(cf.CrossfusionWarning, match="7 in dog"):
+        assert len(summarize(x, by=by).drift("week", min_units=3, **options).excluded) == 1

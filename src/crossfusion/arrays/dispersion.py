@@ -1,18 +1,33 @@
 """Permutation test for a difference in spread between groups, the companion of the test of their means."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, align_index, as_rows, factors
-from crossfusion.arrays.permutation import drop_units, make_codes, make_design, make_keys, reduce_finite
-from crossfusion.fusion import Codes, Design
+from crossfusion._base import FloatArray, align_index, as_rows, factors
+from crossfusion.arrays.permutation import (
+    drop_units,
+    leave_out_units,
+    make_codes,
+    make_design,
+    make_keys,
+    reduce_finite,
+)
+from crossfusion.fusion import MIN_UNITS, Codes, Design, check_min_units
 from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test
 from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
 
 
 def dispersion_test(
-    x: Any, labels: Any, *, units: Any = None, strata: Any = None, permutations: int = 999, seed: int = 0
+    x: Any,
+    labels: Any,
+    *,
+    units: Any = None,
+    strata: Any = None,
+    permutations: int = 999,
+    seed: int = 0,
+    min_units: int = MIN_UNITS,
 ) -> TestResult:
     r"""Test whether groups differ in the distance of rows from their centroid.
 
@@ -37,6 +52,9 @@ def dispersion_test(
         Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
     seed : int
         Seed of the random permutations.
+    min_units : int
+        Labels (in a stratum) with fewer units, or rows without `units`, at least 2, are left out and named in
+        `excluded`.
 
     Returns
     -------
@@ -71,9 +89,11 @@ def dispersion_test(
     0.6
     """
     check_test_options(permutations, seed)
+    check_min_units(min_units)
     rows = as_rows(x, "x")
     labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
+    rows, keys, excluded = leave_out_units(rows, keys, min_units)
     cell, cells = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, cell, cells.num_rows)
     label, stratum, unit = make_codes(keys)
@@ -83,7 +103,7 @@ def dispersion_test(
     design.check_groups()
     shrunk = _estimate_shrinkage(rows, moments, cell, unit)
     values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_arrange_by_stratum(shrunk, design))
-    return run_test(design, values, items, permutations=permutations, seed=seed)
+    return replace(run_test(design, values, items, permutations=permutations, seed=seed), excluded=excluded)
 
 
 def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:
@@ -92,7 +112,7 @@ def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | 
     It is √(σ² / (σ² + V)), for variance σ² and squared error V of the mean: √(1 − 1/n) for n independent rows.
     """
     if unit is None:
-        number, error = moments.count, 1 / np.maximum(moments.count - 1, 1)
+        error = 1 / np.maximum(moments.count - 1, 1)
     else:
         width = int(unit.max()) + 1
         pair, codes = np.unique(cell.astype(np.int64) * width + unit, return_inverse=True)
@@ -103,11 +123,6 @@ def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | 
         squares = np.bincount(owner, weights=np.einsum("ij,ij->i", gap, gap)) * number / np.maximum(number - 1, 1)
         variance = moments.dispersion
         error = np.divide(squares, variance, out=np.zeros_like(squares), where=variance > 0)
-    if number.min() < 2:
-        what = "row" if unit is None else "unit"
-        raise InputError(
-            problem=f"a group has one {what} only (in its stratum), which shows no spread", remedy="leave it out"
-        )
     return np.asarray(1 / np.sqrt(1 + error))
 
 

@@ -1,7 +1,7 @@
 """Cross-Fusion Distance of arrays, computed from the moments of their groups."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,20 @@ from crossfusion._base import (
     match_columns,
     warn_about_lost_groups,
 )
-from crossfusion.fusion import SPREAD_CAUTION, Design, Fusion, caution_about_shape, fuse, join_cautions
+from crossfusion.fusion import (
+    MIN_UNITS,
+    SPREAD_CAUTION,
+    Codes,
+    Design,
+    Fusion,
+    caution_about_shape,
+    check_min_units,
+    fuse,
+    join_cautions,
+    leave_out_cells,
+)
 from crossfusion.inference import (
+    MIN_CELL_ROWS,
     LabeledRows,
     UnitMoments,
     add_interval,
@@ -52,6 +64,7 @@ def cfd(
     nan: str = "raise",
     level: float | None = None,
     units: Any = None,
+    min_units: int = MIN_UNITS,
 ) -> Fusion:
     r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
 
@@ -79,6 +92,9 @@ def cfd(
     units : array of shape (rows,), or a pair of arrays for `a` and `b`, optional
         The unit of each row, such as the patient, if rows of the same unit are dependent: `unbiased` and the interval
         then count units instead of rows. A unit may have rows in several groups.
+    min_units : int
+        With `units` or `level`, groups (in a stratum) with fewer units, at least 2, are left out and named in
+        `excluded`; all numbers are about the remaining groups. An interval from rows needs at least 3 rows per group.
 
     Returns
     -------
@@ -118,6 +134,7 @@ def cfd(
     check_fraction(trim, "trim")
     check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
+    check_min_units(min_units)
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
@@ -132,7 +149,7 @@ def cfd(
     if b is None:
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
-            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None
+            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units
         )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
@@ -153,16 +170,17 @@ def cfd(
         list(rows),
         features=column_names(a) or None,
     )
-    fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in reduced))
+    every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:
-        return fusion
+        return fuse(design, weights=weights, dropped=every_dropped)
     chunks = [
         LabeledRows(
             values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
         )
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
-    return _add_interval(fusion, chunks, _encode_units(units, rows), design, design.weights(weights), level)
+    sample = Sample(design, chunks, _encode_units(units, rows))
+    return _compare_sample(sample, weights=weights, dropped=every_dropped, level=level, min_units=min_units)
 
 
 def _compare_labels(
@@ -175,6 +193,7 @@ def _compare_labels(
     nan: str,
     level: float | None,
     features: Sequence[str] | None,
+    min_units: int,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
     by = {"labels": labels} if given is None else {"labels": labels, "given": given}
@@ -188,16 +207,17 @@ def _compare_labels(
     gone = factors.list_labels(combinations.take(np.flatnonzero(moments.count == 0)))
     warn_about_lost_groups(gone)
     group, groups = factors.encode(left.select(["labels"]))
-    stratum = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
-    design = Design(moments[kept], group, stratum, factors.list_labels(groups), features=features)
-    fusion = fuse(design, weights=weights, dropped=dropped)
+    design = Design(moments[kept], group, np.zeros(len(kept), int), factors.list_labels(groups), features=features)
+    if given is not None:
+        stratum, strata = factors.encode(left.select(["given"]))
+        design = replace(design, stratum=stratum, strata=factors.list_labels(strata))
     if level is None and units is None:
-        return fusion
+        return fuse(design, weights=weights, dropped=dropped)
     place = np.full(len(moments), -1, np.int32)
     place[kept] = np.arange(len(kept))
     chunks = [LabeledRows(rows, _drop_nonfinite(place[cell], rows if dropped else None))]
-    codes = _encode_units(units, {"x": rows})
-    return _add_interval(fusion, chunks, codes, design, design.weights(weights), level)
+    sample = Sample(design, chunks, _encode_units(units, {"x": rows}))
+    return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
 
 
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
@@ -222,27 +242,48 @@ def _encode_units(units: Any, rows: Mapping[str, Any]) -> list[CodeArray] | None
     return np.split(codes, np.cumsum([table.num_rows for table in tables])[:-1])
 
 
-def _add_interval(
-    fusion: Fusion,
-    chunks: Sequence[LabeledRows],
-    units: Sequence[CodeArray] | None,
-    design: Design,
-    weight: FloatArray,
-    level: float | None,
-) -> Fusion:
-    """Add the interval, and a caution about the shape of groups, from independent rows or from units."""
-    if units is None or _has_one_row_each(units):
+@dataclass(frozen=True)
+class Sample:
+    """A design, the rows of its cells, and the codes of their units, unless rows are the units."""
+
+    design: Design
+    chunks: Sequence[LabeledRows]
+    units: Sequence[CodeArray] | None
+
+
+def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
+    """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
+    design, chunks = sample.design, sample.chunks
+    if sample.units is None or _has_one_row_each(sample.units):
+        least = min_units if level is None else max(min_units, MIN_CELL_ROWS)
+        kept, excluded = leave_out_cells(design, design.cells.count, least, of="rows")
+        design, chunks = design.select(kept), _select_rows(chunks, kept, len(design.cells))
+        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
         if level is None:
             return fusion
-        sampled = sample_rows(chunks, design)
+        weight, sampled = design.weights(weights), sample_rows(chunks, design)
         found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
     else:
-        unit_moments, firsts = _reduce_units(chunks, units, design)
-        found, sampled = add_unit_errors(fusion, unit_moments, design, weight, level), sample_rows(firsts, design)
+        unit_moments, firsts = _reduce_units(chunks, sample.units, design)
+        kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
+        firsts, unit_moments = _select_rows(firsts, kept, len(design.cells)), unit_moments.select_cells(kept)
+        design = design.select(kept)
+        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
+        weight, sampled = design.weights(weights), sample_rows(firsts, design)
+        found = add_unit_errors(fusion, unit_moments, design, weight, level)
     if level is None or SPREAD_CAUTION in (found.caution or ""):
         return found
     shape = caution_about_shape(sampled, measure_spread(design), design, weight)
     return replace(found, caution=join_cautions(found.caution, shape))
+
+
+def _select_rows(chunks: Sequence[LabeledRows], kept: Codes, cells: int) -> list[LabeledRows]:
+    """Rows of some cells, with the cells renumbered."""
+    if len(kept) == cells:
+        return list(chunks)
+    place = np.full(cells + 1, -1, np.int32)  # rows of no cell, with code -1, find the last entry
+    place[kept] = np.arange(len(kept))
+    return [LabeledRows(chunk.rows, place[chunk.codes]) for chunk in chunks]
 
 
 def _has_one_row_each(units: Sequence[CodeArray]) -> bool:

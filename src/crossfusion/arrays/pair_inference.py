@@ -9,13 +9,29 @@ import numpy as np
 from crossfusion._base import CodeArray
 from crossfusion.arrays.distance import cfd
 from crossfusion.arrays.permutation import permutation_test
-from crossfusion.fusion import Fusion, Pairwise
-from crossfusion.inference import TestResult, add_pvalues, ask_pairs, fill_matrix
+from crossfusion.fusion import Fusion, Pairwise, compare_pairs, leave_out_cells, restore_labels
+from crossfusion.inference import MIN_CELL_ROWS, TestResult, add_pvalues, ask_pairs, fill_matrix
+from crossfusion.summary import Factors, Summary
 
 
 def count_pairs(result: Pairwise) -> int:
     """Count the pairs that share a stratum."""
     return int(np.sum(result.overlap > 0) - len(result.labels)) // 2
+
+
+def leave_out_small_groups(
+    summary: Summary, between: Factors, given: Factors | None, group: CodeArray, stratum: CodeArray | None, weights: str
+) -> tuple[Pairwise, CodeArray]:
+    """Compute the distances of pairs without groups (in a stratum) of too few rows for an interval.
+
+    Returns them, and the codes of the rows' groups, -1 for rows that are left out.
+    """
+    design = summary._make_design(between, given)
+    kept, excluded = leave_out_cells(design, design.cells.count, MIN_CELL_ROWS, of="rows")
+    result = replace(compare_pairs(design.select(kept), weights=weights), excluded=excluded)
+    cell = group if stratum is None else group.astype(np.int64) * (int(stratum.max()) + 1) + stratum
+    _, place, count = np.unique(cell, return_inverse=True, return_counts=True)
+    return restore_labels(result, design.labels), np.where(count[place] < MIN_CELL_ROWS, -1, group)
 
 
 def infer_pairs(

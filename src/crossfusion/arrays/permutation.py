@@ -1,11 +1,12 @@
 """Permutation test of the separation of groups of rows."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfusion._base import FiniteCheck, InputError, align_index, arg, as_rows, check_length, check_some_rows, factors
-from crossfusion.fusion import Codes, Design
+from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
 from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_moment_test, run_test
 from crossfusion.moments import Moments, reduce_groups
 
@@ -22,6 +23,7 @@ def permutation_test(
     pairs: Any = None,
     permutations: int = 999,
     seed: int = 0,
+    min_units: int = MIN_UNITS,
 ) -> TestResult:
     r"""Test whether groups are separated more than expected by chance.
 
@@ -52,6 +54,9 @@ def permutation_test(
         Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
     seed : int
         Seed of the random permutations.
+    min_units : int
+        With `units` or `pairs`, labels (in a stratum) with fewer of them are left out and named in `excluded`, as in
+        `cfd`. 1 keeps labels of single units, for a test without an interval.
 
     Returns
     -------
@@ -91,6 +96,7 @@ def permutation_test(
     0.726
     """
     check_test_options(permutations, seed)
+    check_min_units(min_units, least=1)
     if units is not None and pairs is not None:
         raise InputError(
             problem=f"{arg('units')} and {arg('pairs')} exclude each other",
@@ -99,8 +105,11 @@ def permutation_test(
     rows = as_rows(x, "x")
     labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
-    crossed = None if units is None and pairs is None else pairs is not None
-    return run_row_test(rows, keys, crossed, permutations=permutations, seed=seed)
+    if units is None and pairs is None:
+        return run_row_test(rows, keys, None, permutations=permutations, seed=seed)
+    rows, keys, excluded = leave_out_units(rows, keys, min_units)
+    tested = run_row_test(rows, keys, pairs is not None, permutations=permutations, seed=seed)
+    return replace(tested, excluded=excluded)
 
 
 def make_keys(rows: Any, **columns: Any) -> "pa.Table":
@@ -112,6 +121,20 @@ def make_keys(rows: Any, **columns: Any) -> "pa.Table":
     check_some_rows(rows.shape[0], "x")
     factors.check_units(keys, [name for name in keys.column_names if name in ("units", "pairs")])
     return keys.rename_columns(["units" if name == "pairs" else name for name in keys.column_names])
+
+
+def leave_out_units(rows: Any, keys: "pa.Table", least: int) -> tuple[Any, "pa.Table", tuple[Exclusion, ...]]:
+    """Leave out labels (in a stratum) that have too few units, or rows if there are no units, and name them."""
+    of = "units" if "units" in keys.column_names else "rows"
+    cell, cells = factors.encode(drop_units(keys))
+    _, entries = factors.encode(keys)
+    number = np.bincount(cell if of == "rows" else factors.encode(drop_units(entries))[0])
+    if number.min() >= least:
+        return rows, keys, ()
+    design = make_design(reduce_finite(rows, cell, cells.num_rows), cells)
+    kept, excluded = leave_out_cells(design, number.astype(np.float64), least, of=of)
+    own = np.flatnonzero(np.isin(cell, kept))
+    return rows[own], keys.take(own), excluded
 
 
 def run_row_test(rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int) -> TestResult:
@@ -155,7 +178,9 @@ def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
 def make_design(moments: Moments, cells: "pa.Table") -> Design:
     """Make the design of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
-    return Design(moments, group, _encode_strata(cells), factors.list_labels(groups))
+    strata = [name for name in cells.column_names if name == "strata"]
+    names = factors.list_labels(factors.encode(cells.select(strata))[1]) if strata else None
+    return Design(moments, group, _encode_strata(cells), factors.list_labels(groups), strata=names)
 
 
 def _encode_strata(keys: "pa.Table") -> Codes:

@@ -13,6 +13,7 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     level_option,
+    min_units_option,
     parse_named_files,
     plot_option,
     reference_option,
@@ -28,6 +29,7 @@ from crossfusion.summary import compare_corrections
 @between_option
 @given_option
 @units_option("intervals count these")
+@min_units_option
 @reference_option("The correction")
 @weights_option
 @level_option
@@ -39,6 +41,7 @@ def corrections(
     between: list[str],
     given: list[str],
     units: list[str],
+    min_units: int,
     reference: str | None,
     level: float,
     weights: str,
@@ -55,12 +58,12 @@ def corrections(
     Examples:
       crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    check_typed(["level"], f"{arg('units')}", bool(units))
+    check_typed(["level", "min_units"], f"{arg('units')}", bool(units))
     factors, paths = [*between, *given, *units], parse_named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
-    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference}
+    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "min_units": min_units}
     found = compare_corrections(named, between=between, given=given, units=units, **options)
     output.write_plot(plot, found.plot)
     if as_json:

@@ -13,6 +13,7 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     level_option,
+    min_units_option,
     names_option,
     number_option,
     plot_option,
@@ -39,6 +40,7 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
 )
 @given_option
 @units_option("intervals count these")
+@min_units_option
 @number_option("--window", 1, "Periods that are judged together.")
 @number_option("--step", 1, "Periods from one window to the next.")
 @click.option(
@@ -68,6 +70,7 @@ def drift(
     adjust: str | None,
     given: list[str],
     units: list[str],
+    min_units: int,
     window: int,
     step: int,
     level: float,
@@ -92,13 +95,14 @@ def drift(
       crossfusion drift embeddings.parquet --time month --reference previous --given label --units patient
       crossfusion drift summary.parquet --time day --reference 2024-01-01..2024-01-31 --window 7 --latest --json
     """
-    check_typed(["level"], f"{arg('units')}", bool(units))
+    check_typed(["level", "min_units"], f"{arg('units')}", bool(units))
     check_option(incomparable, tuple(EXIT_CODES), "incomparable")
     check_typed(["adjust"], f"an {arg('alarm')} above 0", alarm != 0)
     over = [name for name in over if name != FEATURES]
     summary = read.read_summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]
     options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
+    options |= {"min_units": min_units}
     found = summary.drift(
         time,
         reference=parse_reference(reference, periods, time),

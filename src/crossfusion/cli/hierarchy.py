@@ -35,3 +35,4 @@ def hierarchy(
     output.show_table(
         "Cross-Fusion Distance by level", HEADER, result.rows(), bars=[level.share for level in result.levels]
     )
+    click.echo("".join(f"{remark}\n" for remark in result.remarks()), nl=False)

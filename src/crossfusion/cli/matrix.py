@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
-from crossfusion.arrays import count_pairs, infer_pairs
+from crossfusion.arrays import count_pairs, infer_pairs, leave_out_small_groups
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     balanced_option,
@@ -16,6 +16,7 @@ from crossfusion.cli.options import (
     given_option,
     interval_option,
     json_option,
+    min_units_option,
     plot_option,
     seed_option,
     test_option,
@@ -32,6 +33,7 @@ from crossfusion.summary import Summary
 @between_option
 @given_option
 @units_option("intervals and tests count these")
+@min_units_option
 @balanced_option
 @interval_option
 @test_option
@@ -53,6 +55,7 @@ def matrix(
     between: list[str],
     given: list[str],
     units: list[str],
+    min_units: int,
     weights: str,
     level: float | None,
     permutations: int | None,
@@ -80,6 +83,7 @@ def matrix(
         raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
     check_typed(["adjust", "seed"], f"{arg('permutations')}", permutations is not None)
+    check_typed(["min_units"], f"{arg('units')}", bool(units))
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
         raise InputError(
@@ -91,7 +95,8 @@ def matrix(
     else:
         summary = read.read_summary(file, [*between, *given, *units])
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
-        result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
+        tests |= {"units": units, "min_units": min_units, "level": level}
+        result = summary.pairwise(between, given=given, weights=weights, **tests)
     output.write_plot(
         plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
@@ -113,7 +118,8 @@ def matrix(
             values = result.distance if plug_in else result.unbiased
             named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
             result_tables.show_matrix(result.labels, values, named)
-        result_tables.show_whole(summary, between, given, weights, result, units)
+        result_tables.show_whole(summary, between, given, weights, result, units, min_units)
+        result_tables.show_excluded(result.excluded)
         result_tables.show_caution(result)
 
 
@@ -130,7 +136,10 @@ def _compare_rows(
 ) -> tuple[Summary, Pairwise]:
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.read_groups(file, between, given)
-    result = summary.pairwise(between, given=given, weights=weights)
+    if level is None:
+        result = summary.pairwise(between, given=given, weights=weights)
+    else:
+        result, group = leave_out_small_groups(summary, between, given, group, stratum, weights)
     work = count_pairs(result) * ((level is not None) + (permutations is not None))
     options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}
     with output.show_progress("comparing", work, "pairs") as progress:

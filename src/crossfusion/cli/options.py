@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from crossfusion._base import InputError
 from crossfusion.cli import ARGUMENTS
+from crossfusion.fusion import MIN_UNITS
 from crossfusion.plots import saving, style
 
 PATH = click.Path(path_type=Path)
@@ -127,6 +128,11 @@ def seed_option(of: str) -> Decorator:
 def units_option(use: str) -> Decorator:
     """Option of what is independent, and what that is for."""
     return names_option("--units", f"Columns of the independent units, such as patients: {use}.")
+
+
+min_units_option = number_option(
+    "--min-units", MIN_UNITS, "Units that a group (in a stratum) needs; smaller ones are left out by name."
+)
 
 
 def time_option(required: bool) -> Decorator:

@@ -4,16 +4,19 @@ from pathlib import Path
 
 import click
 
+from crossfusion._base import arg
 from crossfusion.cli import output
 from crossfusion.cli.options import (
     balanced_option,
     between_option,
+    check_typed,
     file_option,
     find_typed_command,
     given_option,
     is_typed,
     json_option,
     level_option,
+    min_units_option,
     names_option,
     permutations_option,
     reference_option,
@@ -30,6 +33,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @between_option
 @given_option
 @units_option("intervals and tests count these")
+@min_units_option
 @time_option(required=False)
 @click.option("--method", metavar="NAME", help="Column whose values are versions of the same rows, to be compared.")
 @reference_option("The version", "the one called none or raw")
@@ -47,6 +51,7 @@ def report(
     between: list[str],
     given: list[str],
     units: list[str],
+    min_units: int,
     time: str | None,
     method: str | None,
     reference: str | None,
@@ -71,8 +76,9 @@ def report(
       crossfusion report summary.parquet --between site --units patient
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
+    check_typed(["min_units"], f"{arg('units')}", bool(units))
     question = make_question(
-        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed
+        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed, min_units
     )
     written = not as_json or is_typed("target")
     if written:

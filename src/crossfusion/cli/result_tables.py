@@ -10,7 +10,15 @@ import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, label_text, number_text
 from crossfusion.cli import output
-from crossfusion.fusion import Fusion, Pairwise, join_cautions, split_cautions
+from crossfusion.fusion import (
+    MIN_UNITS,
+    Exclusion,
+    Fusion,
+    Pairwise,
+    describe_excluded,
+    join_cautions,
+    split_cautions,
+)
 from crossfusion.summary import Summary
 
 PAIRS_SHOWN = 20
@@ -47,6 +55,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     color = "" if fusion.distance is None else output.choose_color(fusion.distance)
     styles = [["bold", color if k < 2 else "", "dim"] for k in range(len(rows))]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
+    show_excluded(fusion.excluded)
     show_caution(fusion)
 
 
@@ -68,6 +77,12 @@ def make_overlap_rows(fusion: Fusion, given: Sequence[str] = ()) -> list[list[st
     return rows + ([["reason", "–", str(fusion.reason)]] if fusion.distance is None else [])
 
 
+def show_excluded(excluded: Sequence[Exclusion]) -> None:
+    """What is left out for too few units, if something is."""
+    if excluded:
+        click.echo(f"excluded: {describe_excluded(excluded)}")
+
+
 def show_caution(result: Fusion | Pairwise) -> None:
     """A word of caution, if there is one."""
     if result.caution:
@@ -81,20 +96,21 @@ def show_whole(
     weights: str,
     pairwise: Pairwise | None = None,
     units: Sequence[str] = (),
+    min_units: int = MIN_UNITS,
 ) -> None:
     """One line on all groups taken together, and on how far strata are shared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossfusionWarning)  # said once already
         try:
-            fusion = summary.cfd(between, given=given, weights=weights, units=units)
-        except InputError:  # a group of one unit, of which the pairs say so
+            fusion = summary.cfd(between, given=given, weights=weights, units=units, min_units=min_units)
+        except InputError:  # units of which the pairs say more
             fusion = summary.cfd(between, given=given, weights=weights)
     why = f" ({fusion.reason})" if fusion.reason else ""
     line = f"all groups: {number_text(fusion.unbiased)}{why}"
     line += "" if fusion.distance is None else f", plug-in {number_text(fusion.distance)}"
     if given:
         line += f"; overlap {fusion.overlap:.2f}"
-        line += "" if pairwise is None else f", of the pairs at least {pairwise.overlap.min():.2f}"
+        line += "" if pairwise is None else f", of the pairs at least {np.nanmin(pairwise.overlap):.2f}"
     click.echo(line)
     if given:
         told = split_cautions(None if pairwise is None else pairwise.caution)

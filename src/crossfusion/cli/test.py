@@ -11,9 +11,11 @@ from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
+    check_typed,
     given_option,
     json_option,
     level_option,
+    min_units_option,
     names_option,
     permutations_option,
     plot_option,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEST_FIELDS = ("statistic", "pvalue", "permutations", "exact")
-ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stderr", "caution", "reason")
+ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stderr", "caution", "reason", "excluded")
 
 
 @click.command()
@@ -39,6 +41,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @given_option
 @units_option("they exchange labels as wholes, or within each if it has several groups")
 @names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
+@min_units_option
 @level_option
 @permutations_option
 @seed_option("the permutations")
@@ -51,6 +54,7 @@ def test(
     given: list[str],
     units: list[str],
     paired: list[str],
+    min_units: int,
     permutations: int,
     level: float,
     seed: int,
@@ -73,11 +77,12 @@ def test(
             problem=f"{arg('units')} and {arg('paired')} exclude each other",
             remedy=f"pass as {arg('paired')} what is independent, such as the slide",
         )
+    check_typed(["min_units"], f"{arg('units')} or {arg('paired')}", bool(units or paired))
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed}
     if units or paired:
         summary = read.read_summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
-        result, fusion, said = _test_units(summary, between, given, units or paired, level, chance)
+        result, fusion, said = _test_units(summary, between, given, units or paired, min_units, level, chance)
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to exchange",
@@ -95,13 +100,21 @@ def test(
 
 
 def _test_units(
-    summary: Summary, between: list[str], given: list[str], units: list[str], level: float, chance: dict[str, Any]
+    summary: Summary,
+    between: list[str],
+    given: list[str],
+    units: list[str],
+    min_units: int,
+    level: float,
+    chance: dict[str, Any],
 ) -> tuple[TestResult, Fusion, str]:
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
-    result = summary.test(between, given=given, units=units, **chance)
-    fusion = _choose_estimate(
-        lambda: summary.cfd(between, given=given, units=units, level=level), lambda: summary.cfd(between, given=given)
-    )
+    result = summary.test(between, given=given, units=units, min_units=min_units, **chance)
+    options: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "level": level}
+    if result.excluded:  # the distance of all groups would be another one than that of the test
+        fusion = summary.cfd(between, **options)
+    else:
+        fusion = _choose_estimate(lambda: summary.cfd(between, **options), lambda: summary.cfd(between, given=given))
     return result, fusion, describe_exchange(summary, between, units)
 
 
@@ -157,4 +170,5 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     ]
     title = f"Test of the separation of {asked}, exchanging {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
+    result_tables.show_excluded(result.excluded)
     result_tables.show_caution(fusion)

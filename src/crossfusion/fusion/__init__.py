@@ -30,9 +30,17 @@ from crossfusion.fusion.design import (
 )
 from crossfusion.fusion.display import Content, DisplayMixin, Facts, TextTable
 from crossfusion.fusion.distance import Fusion, fuse
+from crossfusion.fusion.exclusion import (
+    MIN_UNITS,
+    Exclusion,
+    check_min_units,
+    describe_excluded,
+    leave_out_cells,
+    list_excluded,
+)
 from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
 from crossfusion.fusion.one_vs_rest import compare_each_with_rest
-from crossfusion.fusion.pairwise import Pairwise, compare_pairs
+from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels
 from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns

@@ -5,7 +5,7 @@ holds the rows of one group in one stratum.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Design:
     """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
 
     `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
-    holds the names of the features, if they have any.
+    holds the names of the features, `strata` those of the strata, if they have any.
     """
 
     cells: Moments
@@ -35,6 +35,7 @@ class Design:
     labels: Sequence[Hashable]
     borrowed: float | None = None
     features: Sequence[str] | None = None
+    strata: Sequence[Hashable] | None = None
 
     def check_groups(self) -> None:
         """Reject a comparison of fewer than two groups."""
@@ -54,6 +55,20 @@ class Design:
     def pooled_variance(self) -> float:
         """Variance that a cell with one row borrows; NaN if there is none."""
         return _pool_variance(self.cells) if self.borrowed is None else self.borrowed
+
+    def select(self, kept: Codes) -> "Design":
+        """Design of some cells alone, with groups and strata renumbered."""
+        if len(kept) == len(self.cells):
+            return self
+        present, group = np.unique(self.group[kept], return_inverse=True)
+        places, stratum = np.unique(self.stratum[kept], return_inverse=True)
+        labels = [self.labels[k] for k in present]
+        strata = None if self.strata is None else [self.strata[k] for k in places]
+        return replace(self, cells=self.cells[kept], group=group, stratum=stratum, labels=labels, strata=strata)
+
+    def name_stratum(self, cell: int) -> Hashable | None:
+        """Name of the stratum of a cell; None without strata."""
+        return None if self.strata is None else self.strata[self.stratum[cell]]
 
     def weights(self, scheme: str) -> FloatArray:
         """Weights of the cells, summing to 1: by rows ("pooled"), or equal for all groups ("balanced").

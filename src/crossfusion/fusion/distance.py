@@ -34,6 +34,7 @@ from crossfusion.fusion.cautions import (
 )
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, Facts
+from crossfusion.fusion.exclusion import Exclusion, describe_excluded
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 
@@ -76,6 +77,9 @@ class Fusion(Result):
         available.
     reason : str or None
         Why `distance` or `unbiased` is None.
+    excluded : tuple of Exclusion
+        Groups, or groups in single strata, that have too few units for an error and are left out. All numbers of the
+        result are about the remaining groups.
     level : float, optional
         Confidence level of `interval`, if requested.
     interval : tuple of float, optional
@@ -112,6 +116,7 @@ class Fusion(Result):
     dropped: int = 0
     caution: str | None = None
     reason: str | None = None
+    excluded: tuple[Exclusion, ...] = ()
     level: float | None = None
     interval: tuple[float, float] | None = None
     stderr: float | None = None
@@ -175,6 +180,8 @@ class Fusion(Result):
             yield "test", f"p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
         if self.overlap < 1:
             yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
+        if self.excluded:
+            yield "excluded", describe_excluded(self.excluded)
         if self.dropped:
             yield "dropped", f"{self.dropped} rows that were not finite"
         if self.caution:

@@ -36,12 +36,16 @@ class Level:
     share : float or None
         Share of the distance between the finest groups; None if that distance is 0 or infinite, or if this level
         compares nothing.
+    overlap : float
+        Share of the weight in groups of the level above that hold several groups of this level; the rest compares
+        nothing.
     """
 
     level: str
     distance: float | None
     unbiased: float | None
     share: float | None
+    overlap: float = 1.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,8 +62,8 @@ class Hierarchy(Result):
 
     Notes
     -----
-    `to_frame` returns one row per level with level, distance, unbiased, share. `plot` stacks the levels and shows their
-    sum.
+    `to_frame` returns one row per level with level, distance, unbiased, share, overlap. `plot` stacks the levels and
+    shows their sum.
 
     Examples
     --------
@@ -93,6 +97,18 @@ class Hierarchy(Result):
             [level, number_text(distance), number_text(unbiased), share] for level, distance, unbiased, share in found
         ]
 
+    def remarks(self) -> list[str]:
+        """What a reader of the table should know: levels that are compared in part of the rows only.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
+        partial = [f"{entry.level} {entry.overlap:.2f}" for entry in self.levels if entry.overlap < 1]
+        said = f"overlap, the share of the weight in groups that a level divides: {', '.join(partial)}"
+        return [said] if partial else []
+
     def _draw(self, axes: Any) -> "Figure":
         """Draw the levels, each from where the one above ends, and their sum."""
         names = [level.level for level in self.levels]
@@ -101,7 +117,7 @@ class Hierarchy(Result):
 
     def _contents(self) -> list[Content]:
         why = [] if self.unbiased is not None else [f"unbiased is undefined: {NO_VARIANCE}"]
-        return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows()), *why]
+        return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows()), *self.remarks(), *why]
 
 
 def split_levels(
@@ -125,13 +141,13 @@ def split_levels(
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
     within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN, as are its levels, if all leaves have one row
-    found: list[tuple[float, float, bool]] = []
+    found: list[tuple[float, float, float]] = []
     for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
         above = _find_parents(fine, coarse)
         between = float(between_by_feature(here.mean, here.count, above).sum())
         corrected = between - _compute_correction(weight, error, fine, coarse)
-        divided = bool(np.bincount(above).max() > 1)
-        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased), divided))
+        overlap = float(here.count[np.bincount(above)[above] > 1].sum())  # the weights sum to 1
+        found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased), overlap))
         here = here.merge(above, int(above.max()) + 1)
         within += between
         within_unbiased += corrected
@@ -151,16 +167,21 @@ def _compute_correction(weight: FloatArray, error: FloatArray, fine: Codes, coar
     return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
 
 
-def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float, bool]]) -> Hierarchy:
+def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float, float]]) -> Hierarchy:
     distance, unbiased = (float(sum(entry[k] for entry in found)) for k in (0, 1))
     divisible = 0 < distance < np.inf
     levels = tuple(
-        Level(name, value, _nan_to_none(corrected), value / distance if divisible else None)
-        if divided
-        else Level(name, None, None, None)
-        for name, (value, corrected, divided) in zip(names, found, strict=True)
+        Level(name, value, _nan_to_none(corrected), value / distance if divisible else None, _snap_to_one(overlap))
+        if overlap > 0
+        else Level(name, None, None, None, 0.0)
+        for name, (value, corrected, overlap) in zip(names, found, strict=True)
     )
     return Hierarchy(levels, distance, _nan_to_none(unbiased))
+
+
+def _snap_to_one(share: float) -> float:
+    """A share that may miss 1 by rounding."""
+    return 1.0 if share > 1 - 1e-12 else share
 
 
 def _nan_to_none(value: float) -> float | None:

@@ -1,7 +1,7 @@
 """Distances between all pairs of groups."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from crossfusion._base import (
 )
 from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, estimate_mean_errors, split_by_stratum
 from crossfusion.fusion.display import Content, TextTable
+from crossfusion.fusion.exclusion import Exclusion, describe_excluded
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
 from crossfusion.moments import kernel
@@ -62,6 +63,9 @@ class Pairwise(Result):
         Warning that a few features of large variance hide a difference between groups in the others.
     weights : str, optional
         How the two groups of a pair are weighted: "balanced" or "pooled".
+    excluded : tuple of Exclusion
+        Groups, or groups in single strata, that have too few units for an error and are left out. All numbers of the
+        result are about the remaining groups; a pair of which nothing remains is NaN.
 
     Notes
     -----
@@ -94,6 +98,7 @@ class Pairwise(Result):
     adjust: str | None = None
     caution: str | None = None
     weights: str | None = None
+    excluded: tuple[Exclusion, ...] = ()
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -153,6 +158,7 @@ class Pairwise(Result):
     def _values(self) -> dict[str, Any]:
         asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust", "caution", "weights")}
         found = {"labels": self.labels} | self.columns | asked
+        found |= {"excluded": self.excluded}
         return {name: value for name, value in found.items() if value is not None}
 
     def _contents(self) -> list[Content]:
@@ -160,24 +166,26 @@ class Pairwise(Result):
         title = f"Cross-Fusion Distance between {len(self.labels)} groups{named}"
         said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
-            return [f"{title}, the farthest first", self._list_pairs(), *self._describe_overlap(), *said]
+            return [f"{title}, the farthest first", self._list_pairs(), *self._describe_coverage(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
             for name, values in zip(names, self.unbiased, strict=False)
         ]
         table = TextTable(["", *names], rows, more=len(self.labels) - len(names))
-        return [title, table, *self._describe_overlap(), *said]
+        return [title, table, *self._describe_coverage(), *said]
 
-    def _describe_overlap(self) -> list[str]:
-        """Say in one line how far the groups share strata, unless they all do."""
+    def _describe_coverage(self) -> list[str]:
+        """Say what is left out, and how far the groups share strata, unless they all do."""
+        excluded = [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
         overlap = self.overlap[np.triu_indices(len(self.labels), 1)]
+        overlap = overlap[~np.isnan(overlap)]
         if (overlap == 1).all():
-            return []
+            return excluded
         none = int(np.sum(overlap == 0))
         least = f"overlap of the pairs: at least {overlap[overlap > 0].min():.3g}" if none < len(overlap) else ""
         missing = f"{none} of {len(overlap)} pairs share no stratum and have no distance" if none else ""
-        return ["; ".join(filter(None, [least, missing]))]
+        return [*excluded, "; ".join(filter(None, [least, missing]))]
 
     def _list_pairs(self) -> TextTable:
         """List the pairs by unbiased distance, with all requested columns."""
@@ -191,6 +199,19 @@ class Pairwise(Result):
             for k in order
         ]
         return TextTable(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
+
+
+def restore_labels(result: Pairwise, labels: Sequence[Hashable]) -> Pairwise:
+    """Add groups that are left out to a result, with NaN for their pairs."""
+    if len(result.labels) == len(labels):
+        return result
+    own = [list(labels).index(label) for label in result.labels]
+    matrices = {}
+    for name, values in result.columns.items():
+        matrices[name] = np.full((len(labels), len(labels)), np.nan)
+        np.fill_diagonal(matrices[name], values[0, 0])
+        matrices[name][np.ix_(own, own)] = values
+    return replace(result, labels=tuple(labels), **matrices)  # type: ignore[arg-type]
 
 
 def compare_pairs(design: Design, *, weights: str) -> Pairwise:

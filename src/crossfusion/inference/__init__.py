@@ -7,7 +7,13 @@ from crossfusion.inference.paired_differences import Side, compute_half_widths, 
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
 from crossfusion.inference.permutation.result import TestResult, check_test_options, run_moment_test, run_test
 from crossfusion.inference.permutation.sums import Entries
-from crossfusion.inference.row_errors import LabeledRows, estimate_row_errors, measure_spread, sample_rows
+from crossfusion.inference.row_errors import (
+    MIN_CELL_ROWS,
+    LabeledRows,
+    estimate_row_errors,
+    measure_spread,
+    sample_rows,
+)
 from crossfusion.inference.unit_errors import UnitMoments, estimate_cell_errors, estimate_unit_errors
 from crossfusion.inference.unit_inference import (
     add_limits,

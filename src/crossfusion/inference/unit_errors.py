@@ -35,8 +35,14 @@ class UnitMoments:
         """Number of units."""
         return int(self.unit.max()) + 1
 
+    def count_units(self, cells: int) -> FloatArray:
+        """Number of units in each cell."""
+        return np.bincount(self.cell, minlength=cells).astype(np.float64)
+
     def select_cells(self, cells: Codes) -> "UnitMoments":
         """Units in these cells, with cells and units renumbered."""
+        if len(cells) > self.cell.max():
+            return self
         place = np.full(int(self.cell.max()) + 1, -1)
         place[cells] = np.arange(len(cells))
         kept = np.flatnonzero(place[self.cell] >= 0)

@@ -110,7 +110,7 @@ def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict
     found: dict[tuple[int, int], T] = {}
     problems: list[InputError] = []
     for a, b in combinations(range(len(result.labels)), 2):
-        if result.overlap[a, b] == 0:
+        if not result.overlap[a, b] > 0:  # or NaN, if a group is left out
             continue
         try:
             found[a, b] = ask(a, b)

@@ -73,6 +73,7 @@ def compare_versions(data: ReportData, evidence: Evidence, chosen: str | None) -
     if chosen is None:
         return None
     options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "reference": chosen}
+    options |= {"min_units": asked.min_units}
     try:
         found = compare_corrections(
             _split_versions(data), between=asked.between, given=asked.given, units=asked.units, **options

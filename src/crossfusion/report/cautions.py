@@ -12,6 +12,7 @@ from crossfusion.fusion import (
     SHAPE_CAUTION,
     SPREAD_CAUTION,
     Attribution,
+    Exclusion,
     Fusion,
     Record,
     caution_about_overlap,
@@ -52,11 +53,13 @@ def find_concerns(
     tested: TestOutcome | None,
     units: Attribution | None,
     lost: Sequence[str] = (),
+    excluded: Sequence[Exclusion] = (),
 ) -> list[Concern]:
     """All that is found, what is serious first; what was said of lost groups is repeated."""
     found = [
         *_find_confounding(evidence, main),
         *_find_missing_units(evidence),
+        *_find_excluded(evidence, excluded),
         *_find_crossed_units(evidence, tested),
         *_find_missing_values(evidence),
         *_find_few_units(evidence),
@@ -122,6 +125,27 @@ def _find_missing_units(evidence: Evidence) -> Iterator[Concern]:
             "No units are named. If rows of one patient, slide or file resemble each other, intervals by rows are too"
             " narrow and p-values too small.",
             "Name what is independent, such as the patient, in units.",
+        )
+
+
+def format_excluded(excluded: Sequence[Exclusion]) -> str:
+    """Names of what is left out, with numbers of units."""
+    places = ["" if entry.stratum is None else f" in {isolate(entry.stratum)}" for entry in excluded]
+    return format_list(
+        [f"{isolate(entry.group)}{place} ({entry.units:,})" for entry, place in zip(excluded, places, strict=True)]
+    )
+
+
+def _find_excluded(evidence: Evidence, excluded: Sequence[Exclusion]) -> Iterator[Concern]:
+    """Groups, or groups in a stratum, that have too few units for an interval."""
+    if excluded:
+        what = format_factors(evidence.question.units) + " units" if evidence.question.units else "rows"
+        yield Concern(
+            "excluded",
+            True,
+            f"Some groups have too few {what} and are left out",
+            f"{format_excluded(excluded)}. The numbers of this page are about the remaining groups.",
+            f"Collect more {what} of these, or say nothing about them.",
         )
 
 

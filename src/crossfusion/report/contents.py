@@ -36,7 +36,8 @@ def build_contents(data: ReportData) -> dict[str, Any]:
 
 
 def _build_contents(data: ReportData) -> dict[str, Any]:
-    reference, evidence = batch_biology.choose_reference(data)
+    reference, whole = batch_biology.choose_reference(data)
+    evidence = whole.leave_out_small_groups()
     asked, summary = evidence.question, evidence.summary
     distances = _measure_distances(evidence)
     main = distances.get("adjusted", distances["plain"])
@@ -54,6 +55,9 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     said = headline.write_headline(
         asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total
     )
+    excluded = (*evidence.excluded, *main.excluded)
+    said += headline.describe_excluded(excluded)
+    concerns = find_concerns(evidence, main, tested, by_unit, data.lost, excluded)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
@@ -62,7 +66,8 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "headline": [*said, *describe_drift(drift), *headline.describe_corrections(methods)],
         "tiles": headline.make_tiles(asked, list(distances.items())),
         "distances": {name: _convert_fusion(fusion) for name, fusion in distances.items()},
-        "groups": _describe_groups(chosen, few, asked, leading, len(main.counts)),
+        "excluded": [entry.to_dict() for entry in excluded],
+        "groups": _describe_groups(chosen, few, asked, leading, len(summary.rollup(asked.between))),
         "pairs": {name: _convert_pairs(result) for name, result in pairs.items()},
         "levels": _split_levels(summary, asked),
         "batches": batches,
@@ -72,7 +77,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
-        "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, tested, by_unit, data.lost)],
+        "warnings": [entry.to_dict() for entry in concerns],
         "missing": dict(evidence.missing),
         "drift": convert_drift(drift),
     }

@@ -31,7 +31,7 @@ def measure_drift(evidence: Evidence) -> Drift | None:
             "seed": asked.seed,
         }
         try:
-            return summary.drift(asked.time, units=asked.units, level=asked.level, **options)
+            return summary.drift(asked.time, units=asked.units, level=asked.level, min_units=asked.min_units, **options)
         except InputError as problem:
             evidence.missing["intervals over time"] = str(problem)
             return summary.drift(asked.time, **options)

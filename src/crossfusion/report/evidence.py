@@ -1,15 +1,24 @@
 """Distances with their intervals and tests: by the units of a summary, by the rows at hand, or without either."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, count_pairs, infer_pairs, permutation_test
-from crossfusion.fusion import SHAPE_CAUTION, SPREAD_CAUTION, Fusion, Pairwise, join_cautions, split_cautions
-from crossfusion.inference import TestResult
+from crossfusion.arrays import cfd, count_pairs, infer_pairs, leave_out_small_groups, permutation_test
+from crossfusion.fusion import (
+    SHAPE_CAUTION,
+    SPREAD_CAUTION,
+    Exclusion,
+    Fusion,
+    Pairwise,
+    join_cautions,
+    leave_out_cells,
+    split_cautions,
+)
+from crossfusion.inference import MIN_CELL_ROWS, TestResult
 from crossfusion.io import Rows
 from crossfusion.report.question import Question
 from crossfusion.summary import (
@@ -19,6 +28,9 @@ from crossfusion.summary import (
     describe_exchange,
     has_crossed_units,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 MOST_TESTED_PAIRS = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
@@ -65,6 +77,27 @@ class Evidence:
     rows: Rows | None = None
     whole: bool = False  # whether the rows are all there are
     missing: dict[str, str] = field(default_factory=dict)
+    excluded: tuple[Exclusion, ...] = ()
+
+    def leave_out_small_groups(self) -> "Evidence":
+        """Leave out groups that have too few units, or rows, for an interval, so that the page is about the others."""
+        if self.why_not is not None:
+            return self
+        between, units = self.question.between, self.question.units
+        design = self.summary._make_design(between, ())
+        least, of = (self.question.min_units, "units") if units else (MIN_CELL_ROWS, "rows")
+        try:
+            number = design.cells.count
+            if units:
+                number = self.summary._make_unit_moments(between, (), units, "a report").count_units(len(design.cells))
+            excluded = leave_out_cells(design, number, least, of=of)[1]
+        except InputError:  # then there are no intervals, as the page says
+            return self
+        rows = self.rows
+        if excluded and rows is not None:
+            kept = find_remaining(rows.keys, between, (), excluded)
+            rows = Rows(rows.x[kept], rows.keys.take(kept))
+        return replace(self, summary=drop_excluded(self.summary, between, (), excluded), rows=rows, excluded=excluded)
 
     @property
     def total(self) -> int:
@@ -93,6 +126,7 @@ class Evidence:
         found: Fusion | None = None
         if asked.units:
             options: dict[str, Any] = {"units": asked.units, "weights": asked.weights, "level": asked.level}
+            options |= {"min_units": asked.min_units}
             found = self._try(what, lambda: self.summary.cfd(between, given=given, **options))
         elif self.by_rows:
             found = self._try(what, lambda: self._compare_rows(between, given))
@@ -105,12 +139,15 @@ class Evidence:
                 text for text in split_cautions(looked.caution if looked else None) if text.startswith(SHAPE_CAUTION)
             ]
             return replace(found, caution=join_cautions(found.caution, *shape))
+        if found.excluded:
+            return found
         return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 
     def _compare_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
         assert self.rows is not None
         units = self.rows.values(self.question.units)
         options: dict[str, Any] = {"weights": self.question.weights, "level": self.question.level, "units": units}
+        options |= {"min_units": self.question.min_units}
         return cfd(self.rows.x, labels=self.rows.values(between), given=self.rows.values(given), **options)
 
     def _try(self, what: str | None, ask: Callable[[], T]) -> T | None:
@@ -141,10 +178,12 @@ class Evidence:
 
         def ask() -> Pairwise:
             if asked.units:
-                return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
+                options = tests | {"units": asked.units, "min_units": asked.min_units}
+                return summary.pairwise(asked.between, given=given, weights=asked.weights, **options)
             group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
-            return infer_pairs(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
+            left, group = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
+            return infer_pairs(left, self.rows.x, group, stratum, weights=asked.weights, **tests)
 
         found = self._try("intervals of pairs", ask)
         if found is None and tests["permutations"] is not None:
@@ -165,16 +204,14 @@ class Evidence:
         asked = self.question
         tests: dict[str, Any] = {"permutations": asked.permutations, "seed": asked.seed}
         if asked.units:
-            tests["units"] = asked.units
+            tests |= {"units": asked.units, "min_units": asked.min_units}
             found = self._try("test", lambda: self.summary.test(asked.between, given=given, **tests))
             if found is None:
                 return None
-            number = count_exchangeable_units(self.summary, asked.between, given, asked.units)
-            within = has_crossed_units(self.summary, asked.between, asked.units)
-            said, total = (
-                describe_exchange(self.summary, asked.between, asked.units),
-                len(self.summary.rollup(asked.units)),
-            )
+            remaining = drop_excluded(self.summary, asked.between, given, found.excluded)
+            number = count_exchangeable_units(remaining, asked.between, given, asked.units)
+            within = has_crossed_units(remaining, asked.between, asked.units)
+            said, total = describe_exchange(remaining, asked.between, asked.units), len(remaining.rollup(asked.units))
             return TestOutcome(found, said, number, total, by_units=True, within=within)
         if self.rows is None:
             self.missing["test"] = NO_UNITS
@@ -182,6 +219,26 @@ class Evidence:
         rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
         tested = self._try("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
         return None if tested is None else TestOutcome(tested, "single rows", len(rows), self.total)
+
+
+def find_remaining(
+    keys: "pa.Table", between: tuple[str, ...], given: tuple[str, ...], excluded: Sequence[Exclusion]
+) -> Any:
+    """Positions of the keys that are not left out."""
+    gone = {(entry.group, entry.stratum) for entry in excluded}
+    groups = factors.list_labels(keys.select(list(between)))
+    strata = factors.list_labels(keys.select(list(given))) if given else [None] * len(groups)
+    return np.flatnonzero([pair not in gone for pair in zip(groups, strata, strict=True)])
+
+
+def drop_excluded(
+    summary: Summary, between: tuple[str, ...], given: tuple[str, ...], excluded: Sequence[Exclusion]
+) -> Summary:
+    """A summary without what is left out of a question."""
+    if not excluded:
+        return summary
+    kept = find_remaining(summary.keys, between, given, excluded)
+    return replace(summary, keys=summary.keys.take(kept), moments=summary.moments[kept], batches=())
 
 
 def list_groups(summary: Summary, between: tuple[str, ...]) -> list[Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.fusion import Fusion, Pairwise
-from crossfusion.report.cautions import choose_estimate
+from crossfusion.fusion import Exclusion, Fusion, Pairwise
+from crossfusion.report.cautions import choose_estimate, format_excluded
 from crossfusion.report.evidence import TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
 from crossfusion.report.name_text import format_factors, format_list
@@ -118,7 +118,7 @@ def _describe_extremes(pairs: Pairwise, groups: int) -> list[str]:
 
     most, least = defined[np.argmax(found[defined])], defined[np.argmin(found[defined])]
     few = len(pairs.labels)
-    among = "" if few == groups else f"Among the {few} groups with the most rows, "
+    among = "" if few >= groups else f"Among the {few} groups with the most rows, "
     sentence = f"{among}the farthest pair is {pair(int(most))}, the closest {pair(int(least))}."
     return [sentence[0].upper() + sentence[1:]]
 
@@ -143,6 +143,12 @@ def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     if equal:
         sentences.append(f"By construction, groups have equal means in {format_list(equal)}.")
     return sentences
+
+
+def describe_excluded(excluded: Sequence[Exclusion]) -> list[str]:
+    """What is left out, by reason."""
+    named = {entry.reason: [each for each in excluded if each.reason == entry.reason] for entry in excluded}
+    return [f"Left out ({reason}): {format_excluded(entries)}." for reason, entries in named.items()]
 
 
 def describe_exchanged(tested: TestOutcome, question: Question) -> str:
@@ -202,10 +208,15 @@ def make_tiles(question: Question, found: Sequence[tuple[str, Fusion]]) -> list[
             "name": names[kind][0],
             "value": format_number(choose_estimate(fusion)),
             "interval": format_interval(fusion),
-            "text": f"{_format_tile_share(fusion)} {names[kind][1]}",
+            "text": f"{_format_tile_share(fusion)} {names[kind][1]}{_format_overlap(fusion)}",
         }
         for kind, fusion in found
     ]
+
+
+def _format_overlap(fusion: Fusion) -> str:
+    """The share of the weight that is compared, unless it is all."""
+    return "" if fusion.overlap == 1 else f" (overlap {format_percent(fusion.overlap)})"
 
 
 def _format_tile_share(fusion: Fusion) -> str:

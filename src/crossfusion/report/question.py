@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion._base import InputError, arg, as_names, check_level, check_option
-from crossfusion.fusion import WEIGHTS, Record
+from crossfusion.fusion import MIN_UNITS, WEIGHTS, Record, check_min_units
 from crossfusion.inference import check_test_options
 from crossfusion.summary import Factors
 
@@ -27,6 +27,7 @@ class Question(Record):
     level: float
     permutations: int
     seed: int
+    min_units: int = MIN_UNITS
 
     @property
     def factors(self) -> Names:
@@ -47,10 +48,12 @@ def make_question(
     level: float,
     permutations: int,
     seed: int,
+    min_units: int = MIN_UNITS,
 ) -> Question:
     """A question whose parts go together."""
     check_level(level, needed=True)
     check_test_options(permutations, seed)
+    check_min_units(min_units)
     check_option(weights, WEIGHTS, "weights")
     compared = as_names(between, "between", needed=True)
     held, counted = as_names(given, "given"), as_names(units, "units")
@@ -80,6 +83,7 @@ def make_question(
         level,
         permutations,
         seed,
+        min_units,
     )
 
 

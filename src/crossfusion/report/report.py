@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfusion._base import FileError, files
-from crossfusion.fusion import Content, DisplayMixin
+from crossfusion.fusion import MIN_UNITS, Content, DisplayMixin
 from crossfusion.report.contents import build_contents
 from crossfusion.report.data import ReportData, read_data
 from crossfusion.report.methods_text import describe_environment
@@ -55,6 +55,8 @@ class Report(DisplayMixin):
         Number of permutations per test.
     seed : int
         Seed of the permutations and of the rows sampled for figures.
+    min_units : int
+        Groups (in a stratum) with fewer units, at least 2, are left out by name; the page is about the remaining ones.
     title : str, optional
         Title of the page.
     by : mapping, optional
@@ -100,13 +102,14 @@ class Report(DisplayMixin):
         level: float = 0.95,
         permutations: int = 999,
         seed: int = 0,
+        min_units: int = MIN_UNITS,
         title: str | None = None,
         by: Mapping[str, Any] | None = None,
         vectors: str | Sequence[str] | None = None,
         nan: str = "raise",
     ) -> None:
         question = make_question(
-            between, given, units, time, method, reference, levels, weights, level, permutations, seed
+            between, given, units, time, method, reference, levels, weights, level, permutations, seed, min_units
         )
         data = read_data(source, question, by, vectors, nan)
         self._finish(data, title, _format_call(question))

@@ -16,7 +16,7 @@ from crossfusion._base import (
     label_text,
     warn,
 )
-from crossfusion.fusion import Content, Fusion, TextTable, data_frame, has_equal_means
+from crossfusion.fusion import MIN_UNITS, Content, Fusion, TextTable, data_frame, has_equal_means
 from crossfusion.summary.label_effects import (
     LabelEffect,
     LabelPairs,
@@ -143,6 +143,8 @@ class CorrectionComparison(VersionRanking):
     def _columns(self) -> dict[str, Any]:
         columns = {"method": list(self.names)} | self._standing_columns()
         distances = self._distance_columns("batch", "biology", plug_in=False)
+        if self.biology is not None:
+            distances["overlap"] = np.array([fusion.overlap for fusion in self.batch])
         changes = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
         return columns | distances | self._present(*changes)
 
@@ -176,6 +178,7 @@ def compare_corrections(
     weights: str = "pooled",
     level: float = 0.95,
     reference: str | None = None,
+    min_units: int = MIN_UNITS,
 ) -> CorrectionComparison:
     """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
 
@@ -196,6 +199,8 @@ def compare_corrections(
         Confidence level of the intervals.
     reference : str, optional
         The correction that the others are compared with; the first one if it is not named.
+    min_units : int
+        Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`.
 
     Returns
     -------
@@ -227,7 +232,8 @@ def compare_corrections(
     """
     names = _check_summaries(methods, reference)
     against = names[0] if reference is None else reference
-    return compare_summaries(methods, between, given, units, against, weights=weights, level=level)
+    asked: dict[str, Any] = {"weights": weights, "level": level, "min_units": min_units}
+    return compare_summaries(methods, between, given, units, against, **asked)
 
 
 def compare_summaries(
@@ -239,12 +245,13 @@ def compare_summaries(
     *,
     weights: str,
     level: float,
+    min_units: int = MIN_UNITS,
 ) -> CorrectionComparison:
     """Compare corrections, of which there may be one; `compare_corrections` documents the arguments."""
     check_level(level, needed=True)
     strata, by_units = as_names(given, "given"), bool(as_names(units, "units"))
     fine = _check_same(methods, [*as_names(between, "between"), *strata, *as_names(units, "units")])
-    options: dict[str, Any] = {"units": units, "weights": weights, "level": level}
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level, "min_units": min_units}
     batch = measure_axis(methods, between, given, **options)
     asked = zip(methods.values(), batch.fusions, strict=True)
     cautions = [find_caution(summary, fusion, between, units) for summary, fusion in asked]
@@ -276,11 +283,13 @@ def _measure_effects(
     units: Factors | None,
     weights: str,
     level: float,
+    min_units: int,
 ) -> tuple[dict[str, Any], list[tuple[Loss, ...]]]:
     """Measure labels and pairs of labels in each version, and find what each version lost."""
     rest = [version.one_vs_rest(given, given=between, weights=weights) for version in versions.values()]
     pairs = compare_label_pairs(versions, between, given, reference, weights)
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level if as_names(units, "units") else None}
+    options |= {"min_units": min_units}
     labels = measure_labels(versions, between, given, reference, rest=rest, **options)
     lost = find_losses(versions, between, given, reference, all_labels=biology, rest=rest, pairs=pairs)
     return {"labels": labels, "pairs": pairs}, lost

@@ -185,15 +185,16 @@ def measure_labels(
     units: Factors | None,
     weights: str,
     level: float | None,
+    min_units: int,
 ) -> tuple[LabelEffect, ...]:
     """Measure both distances of each label in each version, in the order of the labels."""
-    options: dict[str, Any] = {"units": units, "weights": weights, "level": level}
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level, "min_units": min_units}
     apart = dict(zip(versions, rest, strict=True))
     found = []
     for name, version in versions.items():
         for label, own in _split_by_label(version, given):
             groups = len(own.rollup(between))
-            batch = _compare_groups(own, between, **options) if groups > 1 else None
+            batch = _compare_groups(own, between, options) if groups > 1 else None
             biology, before = (np.nan if (v := apart[of][label].unbiased) is None else v for of in (name, reference))
             kept = biology / before if before > 0 else np.nan
             found.append(LabelEffect(name, label, int(own.moments.count.sum()), groups, batch, biology, kept))
@@ -207,11 +208,9 @@ def _split_by_label(version: Summary, given: Factors) -> Iterator[tuple[Hashable
         yield label, version._replace_cells(version.keys.take(arrow.from_numbers(members)), version.moments[members])
 
 
-def _compare_groups(
-    summary: Summary, between: Factors, *, units: Factors | None, weights: str, level: float | None
-) -> Fusion:
-    """Distance between groups; without an unbiased one if the units are all alike, so that it has no error."""
+def _compare_groups(summary: Summary, between: Factors, options: Mapping[str, Any]) -> Fusion:
+    """Distance between groups; without an unbiased one if the units give no error."""
     try:
-        return summary.cfd(between, units=units, level=level, weights=weights)
+        return summary.cfd(between, **options)
     except InputError:
-        return replace(summary.cfd(between, weights=weights), unbiased=None)
+        return replace(summary.cfd(between, weights=options["weights"]), unbiased=None)

@@ -21,7 +21,18 @@ from crossfusion._base import (
     plain_number,
     shorten,
 )
-from crossfusion.fusion import FEATURES, Content, Design, DisplayMixin, TextTable, data_frame
+from crossfusion.fusion import (
+    FEATURES,
+    MIN_UNITS,
+    Content,
+    Design,
+    DisplayMixin,
+    Exclusion,
+    TextTable,
+    check_min_units,
+    data_frame,
+    leave_out_cells,
+)
 from crossfusion.inference import UnitMoments
 from crossfusion.moments import Moments
 from crossfusion.summary import storage
@@ -146,8 +157,30 @@ class MomentTable(DisplayMixin):
             )
         cells = self.rollup([*compared, *strata])
         group, groups = factors.encode(cells.keys.select(list(compared)))
-        stratum = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
-        return Design(cells.moments, group, stratum, factors.list_labels(groups), features=self.features)
+        labels = factors.list_labels(groups)
+        if not strata:
+            return Design(cells.moments, group, np.zeros(len(cells), int), labels, features=self.features)
+        stratum, places = factors.encode(cells.keys.select(list(strata)))
+        names = factors.list_labels(places)
+        return Design(cells.moments, group, stratum, labels, features=self.features, strata=names)
+
+    def _make_unit_design(
+        self,
+        between: Factors,
+        given: Factors | None,
+        units: Factors | None,
+        wanted: str,
+        min_units: int,
+        *,
+        least: int = MIN_UNITS,
+    ) -> tuple[Design, UnitMoments, tuple[Exclusion, ...]]:
+        """Make a design and the moments of its units, without cells of too few units, which are named."""
+        check_min_units(min_units, least)
+        design = self._make_design(between, given)
+        units_found = self._make_unit_moments(between, given, units, wanted)
+        number = units_found.count_units(len(design.cells))
+        kept, excluded = leave_out_cells(design, number, min_units)
+        return design.select(kept), units_found.select_cells(kept), excluded
 
     def _make_unit_moments(
         self, between: Factors, given: Factors | None, units: Factors | None, wanted: str

@@ -1,6 +1,7 @@
 """Queries on a table of moments, which do not need the rows."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crossfusion._base import (
@@ -19,6 +20,7 @@ from crossfusion._base import (
 )
 from crossfusion.fusion import (
     FEATURES,
+    MIN_UNITS,
     Attribution,
     Fusion,
     Hierarchy,
@@ -31,6 +33,7 @@ from crossfusion.fusion import (
     compare_pairs,
     fuse,
     project_groups,
+    restore_labels,
     split_levels,
 )
 from crossfusion.inference import (
@@ -60,6 +63,7 @@ class Queries(MomentTable):
         units: Factors | None = None,
         weights: str = "pooled",
         level: float | None = None,
+        min_units: int = MIN_UNITS,
     ) -> Fusion:
         """Compute the Cross-Fusion Distance between groups.
 
@@ -76,6 +80,9 @@ class Queries(MomentTable):
             "pooled" weights groups by their number of rows, "balanced" equally.
         level : float, optional
             Confidence level of the interval, such as 0.95; requires `units`.
+        min_units : int
+            Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`; all numbers are
+            about the remaining groups.
 
         Returns
         -------
@@ -87,11 +94,10 @@ class Queries(MomentTable):
         With pooled weights, the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
         """
         check_level(level)
-        design = self._make_design(between, given)
-        fusion = fuse(design, weights=weights, dropped=self.dropped)
         if level is None and not as_names(units, "units"):
-            return fusion
-        unit_moments = self._make_unit_moments(between, given, units, f"{arg('level')}")
+            return fuse(self._make_design(between, given), weights=weights, dropped=self.dropped)
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        fusion = replace(fuse(design, weights=weights, dropped=self.dropped), excluded=excluded)
         return add_unit_errors(fusion, unit_moments, design, design.weights(weights), level)
 
     def pairwise(
@@ -105,6 +111,7 @@ class Queries(MomentTable):
         permutations: int | None = None,
         seed: int = 0,
         adjust: str = "holm",
+        min_units: int = MIN_UNITS,
     ) -> Pairwise:
         """Compute the distance between the groups of each pair, as `cfd` of the two groups alone at these weights.
 
@@ -128,6 +135,9 @@ class Queries(MomentTable):
             Seed of the permutations.
         adjust : {"holm", "bh"}
             Method that adjusts the p-values for the number of pairs; see `adjusted_pvalues`.
+        min_units : int
+            Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`; all numbers are
+            about the remaining groups, and a pair of which nothing remains is NaN.
 
         Returns
         -------
@@ -145,17 +155,16 @@ class Queries(MomentTable):
         check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
             check_test_options(permutations, seed)
-        design = self._make_design(between, given)
-        result = compare_pairs(design, weights=weights)
+        whole = self._make_design(between, given)
         if level is None and permutations is None and not as_names(units, "units"):
-            return result
-        unit_moments = self._make_unit_moments(
-            between, given, units, f"{arg('permutations' if level is None else 'level')}"
-        )
+            return compare_pairs(whole, weights=weights)
+        wanted = f"{arg('permutations' if level is None else 'level')}"
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, wanted, min_units)
+        result = replace(compare_pairs(design, weights=weights), excluded=excluded)
         result = add_limits(result, unit_moments, design, weights=weights, level=level)
-        if permutations is None:
-            return result
-        return add_tests(result, unit_moments, design, permutations=permutations, seed=seed, adjust=adjust)
+        if permutations is not None:
+            result = add_tests(result, unit_moments, design, permutations=permutations, seed=seed, adjust=adjust)
+        return restore_labels(result, whole.labels)
 
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
@@ -281,6 +290,7 @@ class Queries(MomentTable):
         units: Factors | None = None,
         permutations: int = 999,
         seed: int = 0,
+        min_units: int = MIN_UNITS,
     ) -> TestResult:
         """Test whether groups are separated more than expected by chance, by permuting labels of units.
 
@@ -298,6 +308,9 @@ class Queries(MomentTable):
             Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
         seed : int
             Seed of the random permutations.
+        min_units : int
+            Groups (in a stratum) with fewer units are left out and named in `excluded`, as in `cfd`. 1 keeps groups of
+            single units, for a test without an interval.
 
         Returns
         -------
@@ -309,10 +322,10 @@ class Queries(MomentTable):
         The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
         check_test_options(permutations, seed)
-        design = self._make_design(between, given)
-        unit_moments = self._make_unit_moments(between, given, units, "a test")
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, "a test", min_units, least=1)
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
-        return run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
+        tested = run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
+        return replace(tested, excluded=excluded)
 
     def bootstrap(
         self,
@@ -323,6 +336,7 @@ class Queries(MomentTable):
         weights: str = "pooled",
         draws: int = 999,
         seed: int = 0,
+        min_units: int = MIN_UNITS,
     ) -> FloatArray:
         """Compute the distances of resampled units, an independent check of the interval.
 
@@ -340,6 +354,8 @@ class Queries(MomentTable):
             Number of resamples.
         seed : int
             Seed of the resamples.
+        min_units : int
+            Groups (in a stratum) with fewer units, at least 2, are left out, with a warning that names them.
 
         Returns
         -------
@@ -353,8 +369,7 @@ class Queries(MomentTable):
         """
         check_whole(draws, "draws")
         check_seed(seed)
-        design = self._make_design(between, given)
-        unit_moments = self._make_unit_moments(between, given, units, "a bootstrap")
+        design, unit_moments, _ = self._make_unit_design(between, given, units, "a bootstrap", min_units)
         times = draw_multiplicities(unit_moments, design, draws, seed)
         return compute_replicates(unit_moments, design, design.weights(weights), times)
 
@@ -373,6 +388,7 @@ class Queries(MomentTable):
         level: float | None = 0.95,
         over: Factors = FEATURES,
         seed: int = 0,
+        min_units: int = MIN_UNITS,
     ) -> Drift:
         """Compare each period with a reference, and raise alarms at a given false-alarm rate.
 
@@ -405,6 +421,9 @@ class Queries(MomentTable):
             What to attribute the first alarm to, or the largest deviation if there is none: "features", or factors.
         seed : int
             Seed of the simulated series that give the p-value of the change.
+        min_units : int
+            With `units`, strata in which a window or the reference has fewer, at least 2, are left out of the distance
+            and interval of that window, and named in `excluded`. Alarms count periods, and do not depend on it.
 
         Returns
         -------
@@ -419,6 +438,7 @@ class Queries(MomentTable):
         strongly correlated (0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
+        options |= {"min_units": min_units}
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )

@@ -148,6 +148,7 @@ def measure_axis(
     *,
     weights: str,
     level: float,
+    min_units: int,
 ) -> Axis:
     """Measure the distance between groups in each version, and the differences between versions.
 
@@ -156,6 +157,7 @@ def measure_axis(
     """
     by_units = bool(as_names(units, "units"))
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
+    options |= {"min_units": min_units}
     fusions = tuple(version.cfd(between, given=given, **options) for version in versions.values())
     unbiased = read_distances(fusions, "unbiased")
     with np.errstate(invalid="ignore"):  # infinity less infinity
@@ -166,8 +168,7 @@ def measure_axis(
         margin = np.fmax(bias[:, None], bias)
         return Axis(fusions, difference, difference - margin, difference + margin)
     asked = [
-        (version._make_design(between, given), version._make_unit_moments(between, given, units, "an interval"))
-        for version in versions.values()
+        version._make_unit_design(between, given, units, "an interval", min_units)[:2] for version in versions.values()
     ]
     below, above = zero_rounding(_compute_widths(asked, fusions, weights, level), unbiased)
     return Axis(fusions, difference, difference - below, difference + above)

@@ -7,7 +7,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, interval_text, label_text
-from crossfusion.fusion import Fusion, Result, data_frame
+from crossfusion.fusion import Exclusion, Fusion, Result, data_frame, describe_excluded
 from crossfusion.summary.label_effects import MAX_PAIRED_LABELS, LabelPairs
 from crossfusion.summary.standing import Standing
 
@@ -70,6 +70,15 @@ class VersionRanking(Result):
         """How the table is sorted."""
         return "the most fused first" if self.biology is None else "the Pareto front first"
 
+    @property
+    def excluded(self) -> tuple[Exclusion, ...]:
+        """What is left out for too few units: between groups, then between labels."""
+        axes = [self.batch, *([] if self.biology is None else [self.biology])]
+        return tuple(dict.fromkeys(entry for fusions in axes for entry in fusions[0].excluded))
+
+    def _describe_excluded(self) -> list[str]:
+        return [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
+
     def _present(self, *names: str) -> dict[str, Any]:
         """The fields of these names that have a value."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -115,13 +124,15 @@ class VersionRanking(Result):
         """
         several = len(self.standing) > 1
         found = [*self._describe_ranking(), *self._describe_ties()] if several else []
-        return [*found, *self._describe_lost(), *self._describe_cautions()]
+        return [*found, *self._describe_lost(), *self._describe_cautions(), *self._describe_excluded()]
 
     def _describe_ranking(self) -> Iterator[str]:
         if self.biology is None:
             yield "not ranked: removing everything fuses groups too, so name labels that a version should keep apart"
         elif self.level is None:
             yield "no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties"
+        if self.biology is not None and self.batch[0].overlap < 1:
+            yield f"overlap {self.batch[0].overlap:.2f}: share of the weight in labels that groups share"
         if self.biology is not None and self.pairs is None:
             yield f"more than {MAX_PAIRED_LABELS} labels, which are not compared pair by pair"
 

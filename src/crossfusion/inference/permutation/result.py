@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, InputError, check_seed, check_whole, number_text
-from crossfusion.fusion import Codes, Content, Design, Facts, Fusion, Result, fuse
+from crossfusion.fusion import Codes, Content, Design, Exclusion, Facts, Fusion, Result, describe_excluded, fuse
 from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
 from crossfusion.inference.permutation.orders import LabelOrders
 from crossfusion.inference.permutation.sums import Entries, PermutationSums
@@ -40,6 +40,8 @@ class TestResult(Result):
         Plug-in Cross-Fusion Distance between the groups, with pooled weights.
     exact : bool
         Whether `null` holds all possible permutations, including the observed labels, instead of a random sample.
+    excluded : tuple of Exclusion
+        Groups that have too few units and are left out of the test.
 
     Notes
     -----
@@ -63,6 +65,7 @@ class TestResult(Result):
     null: FloatArray
     distance: float
     exact: bool = False
+    excluded: tuple[Exclusion, ...] = ()
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the observed statistic and its distribution under permutation."""
@@ -76,6 +79,8 @@ class TestResult(Result):
             ("statistic", f"{number_text(self.statistic)} ({by_chance})"),
             ("distance", number_text(self.distance)),
         ]
+        if self.excluded:
+            facts.append(("excluded", describe_excluded(self.excluded)))
         return [f"Permutation test: p = {number_text(self.pvalue)} ({kind})", Facts(facts)]
 
 
@@ -138,7 +143,7 @@ def _summarize_test(fusion: Fusion, scatter: FloatArray, rows: float, freedom: f
     share = np.divide(between, total, out=np.zeros_like(between), where=total > 0)
     observed = -math.expm1(-fusion.distance)
     ties = TIE_TOLERANCE * max(observed, 1 / rows)
-    statistic = float(freedom * _divide(np.array(fusion.between), np.array(fusion.within)))
+    statistic = float(freedom * _divide(np.array(fusion.between, float), np.array(fusion.within)))
     null = freedom * _divide(between, total - between)
     null[np.abs(share - observed) <= ties] = statistic
     reached, number = int(np.count_nonzero(share >= observed - ties)), len(null)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,18 @@ from crossfusion.fusion import (
     FEATURES,
     MIN_SHARED_ROWS,
     Attribution,
+    Codes,
     Design,
+    Exclusion,
     Fusion,
     are_few,
     attribute_to_features,
     attribute_to_units,
+    check_min_units,
     count_shared_rows,
     fuse,
+    leave_out_cells,
+    list_excluded,
 )
 from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
 from crossfusion.summary.drift.change import locate_change
@@ -59,6 +65,7 @@ class Request:
     adjust: str | None
     over: tuple[str, ...]
     seed: int
+    min_units: int
 
 
 def compare_periods(
@@ -76,11 +83,13 @@ def compare_periods(
     step: int,
     over: Factors,
     seed: int,
+    min_units: int,
 ) -> Drift:
     """Compare the periods of a table with a reference; `Queries.drift` documents the arguments."""
     check_level(level)
     check_rate(alarm, "alarm")
     check_seed(seed)
+    check_min_units(min_units)
     if adjust is not None:
         check_option(adjust, ADJUSTMENTS, "adjust")
     chosen = as_names(over, "over")
@@ -90,9 +99,8 @@ def compare_periods(
             raise InputError(
                 "over", name, f"is the time, or in {arg('given')}", f"name another factor, or {FEATURES!r}"
             )
-    request = Request(
-        table, time, as_names(given, "given"), weights, level if units else None, alarm, adjust, chosen, seed
-    )
+    given_names, own_level = as_names(given, "given"), level if units else None
+    request = Request(table, time, given_names, weights, own_level, alarm, adjust, chosen, seed, min_units)
     series = make_series(table, time, given, units)
     compared = choose_reference(reference, series.periods, time)
     if alarm is not None and compared is not None and len(compared) < MIN_PERIODS:
@@ -107,8 +115,8 @@ def compare_periods(
 
 
 def _make_result(request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:
-    designs = [series.design(window.reference, window.periods) for window in windows]
-    fusions = _fuse_windows(request, series, windows, designs)
+    compared = _compare_windows(request, series, windows)
+    designs, fusions = [entry.design for entry in compared], [entry.fusion for entry in compared]
     distance = np.array([np.nan if fusion.distance is None else fusion.distance for fusion in fusions])
     pvalue, threshold, alarm, incomparable = _find_alarms(request, series, windows, reference, fusions)
     jump = _find_jump(distance, pvalue, alarm)
@@ -119,7 +127,7 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
         reference=PREVIOUS if reference is None else _list_labels(series, reference),
         periods=_list_labels(series, [window.periods[-1] for window in windows]),
         starts=_list_labels(series, [window.periods[0] for window in windows]),
-        count=np.array([float(fusion.counts[SIDES[1]]) for fusion in fusions]),
+        count=np.array([float(count_shared_rows(entry.whole)[1][1]) for entry in compared]),
         distance=distance,
         unbiased=np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in fusions]),
         alarm=alarm,
@@ -136,10 +144,13 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
         jump=None if jump is None else series.periods[windows[jump].periods[-1]],
         attributions={}
         if jump is None
-        else {name: _attribute_window(request, name, windows[jump], designs[jump]) for name in request.over},
+        else {name: _attribute_window(request, name, windows[jump], compared[jump]) for name in request.over},
     )
     _warn_about_incomparable(found, request)
-    return replace(found, caution=_caution_about_few_rows(found, designs))
+    excluded = _name_excluded(found, compared)
+    if excluded:
+        warn(f"strata are left out of the distances of windows: {list_excluded(excluded)}")
+    return replace(found, caution=_caution_about_few_rows(found, compared), excluded=excluded)
 
 
 def _warn_about_incomparable(found: Drift, request: Request) -> None:
@@ -154,11 +165,24 @@ def _warn_about_incomparable(found: Drift, request: Request) -> None:
         )
 
 
-def _caution_about_few_rows(found: Drift, designs: list[Design]) -> str | None:
+def _name_excluded(found: Drift, compared: "list[Comparison]") -> tuple[Exclusion, ...]:
+    """Name the strata of each window, or of the reference, that have too few units."""
+    named = [
+        replace(each, group=found.window(k) if each.group == SIDES[1] else each.group)
+        for k, entry in enumerate(compared)
+        for each in entry.excluded
+        if each.units < entry.min_units
+    ]
+    return tuple(dict.fromkeys(named))
+
+
+def _caution_about_few_rows(found: Drift, compared: "list[Comparison]") -> str | None:
     """Name the windows whose comparison rests on few of their rows, or of the reference's."""
     if found.compared is None:
         return None
-    shared = np.array([count_shared_rows(design) for design in designs])  # windows × (shared, all) × sides
+    shared = np.array(  # windows × (shared, all) × sides
+        [(count_shared_rows(entry.design)[0], count_shared_rows(entry.whole)[1]) for entry in compared]
+    )
     few = are_few(shared[:, 0, 1], shared[:, 1, 1]) | (shared[:, 0, 0] < np.minimum(MIN_SHARED_ROWS, shared[:, 1, 0]))
     named = [
         f"{found.window(k)} ({shared[k, 0, 1]:,.12g} of {shared[k, 1, 1]:,.12g} rows, {shared[k, 0, 0]:,.12g} of the"
@@ -210,23 +234,55 @@ def _list_labels(series: Series, numbers: Sequence[int]) -> tuple[Hashable, ...]
     return tuple(series.periods[number] for number in numbers)
 
 
-def _fuse_windows(request: Request, series: Series, windows: list[Window], designs: list[Design]) -> list[Fusion]:
+@dataclass(frozen=True)
+class Comparison:
+    """The distance of a window, the cells it rests on, and those left out for too few units."""
+
+    fusion: Fusion
+    whole: Design
+    kept: Codes
+    excluded: tuple[Exclusion, ...]
+    min_units: int
+
+    @cached_property
+    def design(self) -> Design:
+        """The cells that are compared."""
+        return self.whole.select(self.kept)
+
+
+def _compare_windows(request: Request, series: Series, windows: list[Window]) -> list[Comparison]:
     """Compute the distance of each window, with its interval from units; warn if some windows have too few."""
-    found, problems = [], []
-    for window, design in zip(windows, designs, strict=True):
+    found, problems = [], {}
+    for window in windows:
+        design = series.design(window.reference, window.periods)
         fusion = fuse(design, weights=request.weights, dropped=request.table.dropped, tell=False)
+        entry = Comparison(fusion, design, np.arange(len(design.cells)), (), request.min_units)
         if series.unit is not None and fusion.distance is not None:
-            unit_moments = series.unit_moments(window.reference, window.periods)
             try:
-                fusion = add_unit_errors(fusion, unit_moments, design, design.weights(request.weights), request.level)
+                entry = _count_units(request, series, window, entry)
             except InputError as problem:
-                problems.append(problem)
-        found.append(fusion)
-    if problems and len(problems) == sum(fusion.distance is not None for fusion in found):
-        raise problems[0]
+                problems[label_text(series.periods[window.periods[-1]])] = problem
+        found.append(entry)
+    if problems and len(problems) == sum(entry.fusion.distance is not None for entry in found):
+        raise next(iter(problems.values()))
     if problems:
-        warn(f"windows without an interval ({len(problems)} of {len(windows)}): {problems[0].marked}")
+        first = next(iter(problems.values()))
+        named = list_windows(list(problems))
+        warn(f"windows without an interval ({len(problems)} of {len(windows)}): {named}; {first.marked}")
     return found
+
+
+def _count_units(request: Request, series: Series, window: Window, entry: Comparison) -> Comparison:
+    """The same distance with errors from units, without strata of too few units."""
+    unit_moments = series.unit_moments(window.reference, window.periods)
+    number = unit_moments.count_units(len(entry.whole.cells))
+    kept, excluded = leave_out_cells(entry.whole, number, request.min_units, tell=False)
+    left = replace(entry, kept=kept, excluded=excluded)
+    fusion = fuse(left.design, weights=request.weights, dropped=request.table.dropped, tell=False)
+    weight = left.design.weights(request.weights)
+    return replace(
+        left, fusion=add_unit_errors(fusion, unit_moments.select_cells(kept), left.design, weight, request.level)
+    )
 
 
 def _test_window(
@@ -327,8 +383,9 @@ def _find_change(request: Request, series: Series, reference: tuple[int, ...] | 
     return Change(series.periods[split.period], float(fusion), fusion.unbiased, split.pvalue)
 
 
-def _attribute_window(request: Request, over: str, window: Window, design: Design) -> Attribution:
+def _attribute_window(request: Request, over: str, window: Window, compared: Comparison) -> Attribution:
     """Attribute the distance of a window to features or to the values of a factor."""
+    design = compared.design
     if over == FEATURES:
         return attribute_to_features(design, weights=request.weights)
     series = make_series(request.table, request.time, request.given, over, independent=False)
@@ -337,6 +394,8 @@ def _attribute_window(request: Request, over: str, window: Window, design: Desig
     values = factors.list_labels(factors.encode(request.table.keys.select([over]))[1])
     labels = [values[code] for code in np.unique(series.unit[here])]
     units = series.unit_moments(window.reference, window.periods)
+    labels = [labels[k] for k in np.unique(units.unit[np.isin(units.cell, compared.kept)])]
+    units = units.select_cells(compared.kept)
     return attribute_to_units(
         units.moments, units.cell, units.unit, design, over=over, units=labels, weights=request.weights
     )

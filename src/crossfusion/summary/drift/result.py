@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossfusion import plots
 from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, label_text, number_text
-from crossfusion.fusion import Attribution, Content, Record, Result, TextTable
+from crossfusion.fusion import Attribution, Content, Exclusion, Record, Result, TextTable, list_excluded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +99,9 @@ class Drift(Result):
         smallest p-value or, without p-values, the largest distance; None if no window can be compared.
     attributions : mapping
         Attribution of that window's distance to features and to the requested factors.
+    excluded : tuple of Exclusion
+        Strata left out of the distance and interval of a window because the window, or the reference, has too few units
+        in them; `group` is the label of the window, or "reference".
 
     Notes
     -----
@@ -143,6 +146,7 @@ class Drift(Result):
     change: Change | None = None
     jump: Hashable = None
     attributions: Mapping[str, Attribution] = field(default_factory=dict)
+    excluded: tuple[Exclusion, ...] = ()
 
     def _columns(self) -> dict[str, Any]:
         columns = {
@@ -232,11 +236,14 @@ class Drift(Result):
         Returns
         -------
         list of str
-            One line each for windows that cannot be compared, a caution and the change, and one per attribution.
+            One line each for windows that cannot be compared, what is left out, a caution and the change, and one per
+            attribution.
         """
         lines = []
         if self.incomparable.any():
             lines.append(f"cannot be compared, for lack of common strata: {self.name_windows(self.incomparable)}")
+        if self.excluded:
+            lines.append(f"excluded: {list_excluded(self.excluded)}; distances are about the remaining strata")
         if self.caution is not None:
             lines.append(f"caution: {self.caution}")
         if self.change is not None:

@@ -32,6 +32,7 @@ class Series:
     periods: list[Hashable]
     strata: int
     features: tuple[str, ...] | None = None
+    stratum_names: Sequence[Hashable] | None = None
 
     @cached_property
     def _cell(self) -> tuple[Codes, Codes]:
@@ -83,8 +84,9 @@ class Series:
         both = concat([self.merge_periods(reference), self.merge_periods(periods)])
         side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
         kept = np.flatnonzero(both.count > 0)
-        codes = np.unique(stratum[kept], return_inverse=True)[1]
-        return Design(both[kept], side[kept], codes, SIDES, features=self.features)
+        present, codes = np.unique(stratum[kept], return_inverse=True)
+        names = None if self.stratum_names is None else [self.stratum_names[k] for k in present]
+        return Design(both[kept], side[kept], codes, SIDES, features=self.features, strata=names)
 
     def unit_moments(self, reference: Numbers, periods: Numbers) -> UnitMoments:
         """Moments of units on the two sides, in the cells of `design`."""
@@ -160,10 +162,13 @@ def make_series(
     list_periods(table, time)
     fine = table.rollup([time, *strata, *names])
     period, labels = list_periods(fine, time)
-    stratum = factors.encode(fine.keys.select(list(strata)))[0] if strata else np.zeros(len(fine), np.int32)
+    stratum, stratum_names = np.zeros(len(fine), np.int32), None
+    if strata:
+        stratum, found = factors.encode(fine.keys.select(list(strata)))
+        stratum_names = factors.list_labels(found)
     unit = None
     if names:
         if independent:
             factors.check_units(fine.keys, names)
         unit = factors.encode(fine.keys.select(list(names)))[0]
-    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1, table.features)
+    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1, table.features, stratum_names)

@@ -99,6 +99,15 @@ def test_centering_does_not_win_by_the_sampling_error_that_it_removes(units):
     assert found.standing[1].identical_to == ("again",)
 
 
+@BY_UNITS
+def test_the_same_rows_in_less_precision_are_tied(units):
+    x, by = make_cells()
+    found = compare({"raw": x, "half": halve(x, by), "again": halve(x, by).astype(np.float32)}, by, units)
+    assert found.difference[1] != found.difference[2]
+    assert found.front == ("half", "again")
+    assert found.standing[1].tied_with == ("again",)
+
+
 def test_a_distance_alone_says_that_means_are_equal_by_construction():
     x, by = make_cells()
     own = center(x, by["batch"], scale=True)

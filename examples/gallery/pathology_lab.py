@@ -52,7 +52,7 @@ for given in (None, "tissue"):
 # apart.
 
 methods = cf.compare_corrections(tables, between="scanner", given="tissue", units="slide")
-columns = ["method", "rank", "batch", "batch_lower", "batch_upper", "biology"]
+columns = ["method", "standing", "batch", "batch_lower", "batch_upper", "biology"]
 print(methods.to_frame()[columns].round(4))
 figure = methods.plot()
 

@@ -32,8 +32,7 @@ for name in ("center", "standardize", "combat"):  # yours would be X_scVI, X_har
 # %%
 # The board
 # ---------
-# Donors are what is independent, so that intervals and the stability of ranks count
-# donors and not cells.
+# Donors are what is independent, so intervals count donors and not cells.
 
 board = crossfusion.anndata.cfd(
     adata,
@@ -42,27 +41,22 @@ board = crossfusion.anndata.cfd(
     donor_key="donor",
     embedding_obsm_keys=list(adata.obsm),
 )
-columns = ["embedding", "rank", "batch", "batch_lower", "batch_upper", "biology"]
+columns = ["embedding", "standing", "batch", "biology"]
 print(board.to_frame()[columns].round(3))
 figure = board.plot()
 
 # %%
 # The decision
 # ------------
-# The first ranks are often a tie: embeddings whose batches could be as close as the best
-# one's. Among these take the one that keeps most of the biology.
+# An embedding is on the Pareto front if no other one is clearly better on one axis
+# without being clearly worse on the other. One that lost a cell type is never on it, and
+# remarks say what else to know.
 
-best = int(np.argmin(board.rank))
-tied = [
-    k
-    for k, found in enumerate(board.batch)
-    if found.interval[0] <= board.batch[best].interval[1]
-]
-chosen = max(tied, key=lambda k: board.biology[k].unbiased)
-print(f"{len(tied)} of {len(board.embeddings)} are tied; take {board.embeddings[chosen]}")
+print("on the front:", ", ".join(board.front))
+print("\n".join(board.remarks()))
 
 # %%
-# These corrections center the very batches that they are judged by, which flatters them:
-# judge yours on cells that it was not fitted to, where it can be applied to others. And
+# These corrections center the very batches that they are judged by, as the caution says.
+# Judge yours on cells that it was not fitted to, where it can be applied to others. And
 # two clouds of one mean count as fused, whatever their shapes. Look at neighbours too
 # before you decide: :doc:`/single_cells` says what each kind of metric sees.

@@ -78,8 +78,8 @@ def _draw_plane(axes: Any, board: Leaderboard) -> None:
     axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=style.INK, fontsize=11)
     axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=style.INK, fontsize=11)
     complete = len(board.standing) == 1 or all(entry.front for entry in board.standing)
-    hollow = "" if complete else "; hollow: not on the front"
-    axes.set_title(f"← batches fused, ↑ biology kept{hollow}", loc="left", color=style.INK, fontsize=11)
+    filled = "" if complete else "; filled: on the front"
+    axes.set_title(f"← batches fused, ↑ biology kept{filled}", loc="left", color=style.INK, fontsize=11)
 
 
 def _find_largest_labels(board: Leaderboard) -> list[Any]:

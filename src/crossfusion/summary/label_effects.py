@@ -136,7 +136,7 @@ def find_losses(
     return [
         (
             *(() if pairs is None else (Loss(pairs.labels[p], "closer") for p in np.flatnonzero(pairs.lost[k]))),
-            *(Loss((names[p],), "closer") for p in np.flatnonzero(merged[k])),
+            *(Loss((names[p],), "closer") for p in np.flatnonzero(merged[k]) if len(names) > 2),  # two are a pair
             *(Loss((label,), "collapsed") for label in collapsed[k]),
             *([Loss((), "closer")] if gone[k, 0] else []),
         )

@@ -15,9 +15,10 @@ from crossfusion.summary.moment_table import Factors
 from crossfusion.summary.summary import Summary
 
 Mask = NDArray[np.bool_]
+ROUNDING = 1e-6  # of the largest distance
 UNADJUSTED_CAUTION = (
     f"unadjusted, {EQUAL_MEANS_CAUTION}, as they do by construction after centering each group: the adjusted distance"
-    " is too small too, by up to its sampling error, so compare rows that were not used to fit the correction"
+    " is also too small, by up to its sampling error, so compare rows that were not used to fit the correction"
 )
 
 
@@ -78,15 +79,22 @@ class Axis:
         return ~np.isnan(read_distances(self.fusions, "unbiased"))
 
     @property
+    def _rounding(self) -> float:
+        """How far apart the same rows may be in float32 and float64."""
+        distances = np.abs(read_distances(self.fusions, "unbiased"))
+        return ROUNDING * float(distances.max(initial=0.0, where=np.isfinite(distances)))
+
+    @property
     def clearly_lower(self) -> Mask:
-        """Whether the interval of each difference lies below 0."""
-        return np.asarray((self.upper < 0) & np.isfinite(self.difference) | np.isneginf(self.difference))
+        """Whether the interval of each difference lies below 0, by more than rounding."""
+        below = (self.upper < -self._rounding) & np.isfinite(self.difference)
+        return np.asarray(below | np.isneginf(self.difference))
 
     @property
     def tied(self) -> Mask:
         """Whether the interval of each difference includes 0."""
         equal_infinities = np.isinf([fusion.unbiased or 0.0 for fusion in self.fusions])
-        included = (self.lower <= 0) & (self.upper >= 0) & np.isfinite(self.difference)
+        included = (self.lower <= self._rounding) & (self.upper >= -self._rounding) & np.isfinite(self.difference)
         return np.asarray(included | np.outer(equal_infinities, equal_infinities))
 
 

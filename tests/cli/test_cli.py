@@ -61,7 +61,7 @@ def test_compare_prints_the_fields_of_a_fusion(data):
 def test_compare_takes_any_known_file(data):
     same = run_json("compare", data / "x.parquet", data / "x.parquet")
     assert same["distance"] == 0.0
-    text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*")
+    text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*", "--by-position")
     assert text["distance"] == pytest.approx(0, abs=1e-25)
 
 
@@ -137,6 +137,7 @@ def test_summarize_of_several_files_and_small_groups(data, tmp_path):
         "groups": 2,
         "rows": 200.0,
         "dim": 8,
+        "features": None,
         "factors": ["site"],
         "tags": {},
         "dropped": 0,

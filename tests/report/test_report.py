@@ -98,7 +98,7 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
     main = found["distances"]["adjusted"]
     assert main["distance"] > 0.08
     assert abs(main["unbiased"]) < 0.02
-    assert f"CFD {format_number(main['unbiased'])}" in found["headline"][0]
+    assert f"(CFD {format_number(main['unbiased'])})" in found["headline"][0]
     assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
     assert None not in found["pairs"]["adjusted"]["unbiased"]
 
@@ -287,7 +287,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
         assert found["methods"]["batch"][k]["interval"] == pytest.approx(batch.interval)
     assert found["distances"]["adjusted"]["unbiased"] == pytest.approx(expected.batch[0].unbiased)
     assert found["about"]["rows"] == len(x)
-    assert "describe the version raw; fixed leaves the groups closest" in repr(report)
+    assert "describe the version raw; fixed is on the Pareto front" in repr(report)
 
 
 def versions(first, second):

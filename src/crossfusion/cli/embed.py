@@ -71,7 +71,8 @@ def embed(
 ) -> None:
     """Encode images: one embedding per row, with its factors.
 
-    To resume an interrupted run, run the same command again.
+    To resume an interrupted run, run the same command again. Each slide that is cut into tiles gets a picture of
+    the tissue found and the tiles kept, in a folder next to the table: raw_tissue for raw.parquet.
 
     \b
     Examples:
@@ -81,7 +82,7 @@ def embed(
       crossfusion embed images/ --layout folder --encoder random --normalizer onnx:gan.onnx@-1..1 -o g.parquet
     """
     check_target(target)
-    tiles = tiling.read(data)
+    tiles = tiling.read(data, target.with_name(f"{target.stem}_tissue"))
     normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
     try:

@@ -104,7 +104,7 @@ def matrix(
             [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
             for i, j in result_tables.list_pairs(len(names))
         ]
-        output.show_csv(["group_a", "group_b", *columns], rows)
+        output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
     else:
         asked = result_tables.format_question(between, given)
         if inference:

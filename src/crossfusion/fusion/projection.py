@@ -17,6 +17,7 @@ from crossfusion._base import (
     CodeArray,
     FloatArray,
     InputError,
+    align_index,
     as_rows,
     check_length,
     check_same_dim,
@@ -110,6 +111,7 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
     """Check the rows and labels to project, and return the rows as an array and the code of each row's group."""
     if rows is None or labels is None:
         raise InputError("labels", problem="and rows go together", remedy="pass some rows and the group of each")
+    (labels,) = align_index("rows", rows, labels=labels)
     given = as_rows(rows, "rows")
     found = given if isinstance(given, np.ndarray) else given.toarray()
     check_same_dim({"the summary": dim, "rows": found.shape[1]})

@@ -69,17 +69,17 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "methods": methods,
         "plane": "methods" if methods else "batches" if batches else None,
         "projection": project_groups(summary, asked, evidence.rows),
-        "features": _convert_attribution(by_feature, data.features),
+        "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
         "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, tested, by_unit, data.lost)],
         "missing": dict(evidence.missing),
-        "drift": convert_drift(drift, data.features),
+        "drift": convert_drift(drift),
     }
 
 
 def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
-    """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
+    """The unadjusted distance and, given a label, the adjusted one and that of the label within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
@@ -196,10 +196,10 @@ def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> 
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 
 
-def _convert_attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
+def _convert_attribution(found: Attribution) -> dict[str, Any]:
     """The largest contributions, and what all others add up to."""
     top = found.top(MOST_CONTRIBUTIONS)
-    labels = [names[k] if names else label_text(found.labels[k]) for k in top]
+    labels = [label_text(found.labels[k]) for k in top]
     rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
     return {
         "over": found.over,

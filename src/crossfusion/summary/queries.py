@@ -13,7 +13,9 @@ from crossfusion._base import (
     check_option,
     check_seed,
     check_whole,
+    column_names,
     factors,
+    match_features,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -265,7 +267,10 @@ class Queries(MomentTable):
         found = tuple(factors.list_labels(groups.keys))
         codes = None
         if rows is not None or labels is not None:
+            names = column_names(rows) if self.features is not None else ()
             rows, codes = check_projectable(rows, labels, found, self.dim)
+            order = match_features(self.features, names, "the summary", "rows") if self.features and names else None
+            rows = rows if order is None else rows[:, order]
         return project_groups(groups.moments, found, self.moments.mean, rows, codes)
 
     def test(

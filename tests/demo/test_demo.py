@@ -161,7 +161,8 @@ def test_the_demo_shows_every_measured_value_beside_the_true_one(finished):
         line = next(line for line in done.stdout.splitlines() if line.startswith(f"{entry.question}  "))
         assert line.split()[-1] == f"{entry.truth:.4f}"
         assert line.split()[-3] == f"{entry.distance:.4f}"
-    assert done.stderr == ""
+    warned = done.stderr.splitlines()  # few rows, and so groups that a summary discloses
+    assert all("summary.parquet shows groups of fewer than 5 rows" in line for line in warned)
     assert len(done.stdout.splitlines()) < 110
 
 

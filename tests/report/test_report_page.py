@@ -265,7 +265,7 @@ def test_levels_add_up_to_the_whole(show, pages):
         )
         assert sum(shares) == pytest.approx(1)
         assert len(shares) == len(entry["levels"]) + 1
-        sums = np.cumsum([0.0, *(level["distance"] for level in entry["levels"])])
+        sums = np.cumsum([0.0, *(level["distance"] or 0.0 for level in entry["levels"])])
         assert shares == pytest.approx([*-np.diff(np.exp(-sums)), np.exp(-sums[-1])])
 
 

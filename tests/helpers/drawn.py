@@ -64,7 +64,7 @@ def protocol(measure):
 MANY = tuple(f"site {k}" for k in range(30))
 DRAWINGS = {
     "matrix": lambda: made().pairwise("site").plot(),
-    "matrix_many": lambda: made(MANY, size=10).pairwise("site").plot("unbiased"),
+    "matrix_many": lambda: made(MANY, size=10).pairwise("site").plot("distance"),
     "matrix_hostile": lambda: made(HOSTILE, size=20).pairwise("site").plot(),
     "forest": lambda: made().pairwise("site", given="tissue", units="patient", level=0.95).plot_forest(),
     "forest_hostile": lambda: made(HOSTILE, size=20).pairwise("site").plot_forest(),

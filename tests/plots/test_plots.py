@@ -128,9 +128,9 @@ def test_axes_that_are_passed_are_drawn_on():
 def test_figures_show_the_numbers():
     found = drawn.made().pairwise("site", units="patient", level=0.95)
     (image,) = found.plot().axes[0].images
-    np.testing.assert_array_equal(image.get_array(), found.distance)
-    (image,) = found.plot("unbiased").axes[0].images
     np.testing.assert_array_equal(image.get_array(), found.unbiased)
+    (image,) = found.plot("distance").axes[0].images
+    np.testing.assert_array_equal(image.get_array(), found.distance)
     with pytest.raises(cf.InputError, match="values='upper'"):
         found.plot("upper")
     axes = found.plot_forest().axes[0]

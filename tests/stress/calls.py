@@ -17,7 +17,7 @@ CALLS = {
     "merge": "merge ../north.parquet ../south.parquet -o own.parquet",
     "matrix": "matrix ../s.parquet --between site --given label --weights balanced",
     "matrix, units": "matrix ../s.parquet --between site --units patient --level 0.9 --test 49 --adjust bh --seed 1",
-    "matrix, rows": "matrix ../x.parquet --between site,scanner --level 0.9 --unbiased",
+    "matrix, rows": "matrix ../x.parquet --between site,scanner --level 0.9 --plug-in",
     "matrix, table": "matrix ../x.csv --between site --vectors v* --csv",
     "hierarchy": "hierarchy ../s.parquet --levels site,scanner --weights balanced",
     "attribution": "attribution ../s.parquet --between site --given label --over patient --top 3",
@@ -73,7 +73,7 @@ OPTIONS = (
     *("--vectors", "--nan", "--sql", "--manifest", "--on", "--engine", "--min-count", "--small", "--tag", "--append"),
     *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title"),
     "--method",
-    *("--distance", "--option", "--trim", "--adjust", "--points", "--help", "--unbiased", "--no-such", "-x", "--label"),
+    *("--distance", "--option", "--trim", "--adjust", "--points", "--help", "--plug-in", "--no-such", "-x", "--label"),
 )
 Mutation = Callable[[list[str], np.random.Generator], list[str]]
 

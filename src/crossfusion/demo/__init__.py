@@ -125,8 +125,8 @@ def _list_commands(folder: Path) -> list[list[str]]:
     rows, summary = str(folder / "embeddings.parquet"), str(folder / "summary.parquet")
     return [
         ["summarize", rows, "--by", ",".join(FACTORS), "-o", summary],
-        ["matrix", summary, "--between", "site", "--unbiased"],
-        ["matrix", summary, "--between", "site", "--given", "label", "--unbiased"],
+        ["matrix", summary, "--between", "site"],
+        ["matrix", summary, "--between", "site", "--given", "label"],
         ["hierarchy", summary, "--levels", ",".join(LEVELS)],
         ["attribution", summary, "--between", "scanner", "--given", "site,label", "--top", "7"],
         ["compare", *(str(folder / f"{scanner}.npy") for scanner in COMPARED_SCANNERS)],

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import warnings
 from contextlib import contextmanager
+from typing import Any
 
 import anndata
 import numpy as np
@@ -355,7 +356,7 @@ def test_a_caution_about_geometry_names_the_features():
     x[label == "b", :16] += 0.8
     frame = pd.DataFrame(x, columns=[f"gene{k}" for k in range(64)])
     summary = cf.summarize(frame, by={"site": label, "unit": np.arange(1000) // 10})
-    results = [
+    results: list[Any] = [
         cf.cfd(frame, labels=label),
         cf.cfd(frame[:500], frame[500:]),
         summary.cfd("site"),

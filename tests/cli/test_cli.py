@@ -1,5 +1,7 @@
 """The command as a user runs it: a process of its own."""
 
+import csv
+import io
 import json
 import os
 import pty
@@ -63,6 +65,18 @@ def test_compare_takes_any_known_file(data):
     assert same["distance"] == 0.0
     text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*", "--by-position")
     assert text["distance"] == pytest.approx(0, abs=1e-25)
+
+
+def test_csv_does_not_run_names_as_formulas(tmp_path):
+    names = ["=1+1", "+1", "-1", "@a", "\tb", "\rc", "tumor", "a=b"]
+    x = np.arange(32.0).reshape(16, 2) ** 2
+    np.savez(tmp_path / "x.npz", x=x, site=np.repeat(names, 2))
+    text = run("matrix", tmp_path / "x.npz", "--between", "site", "--csv").stdout
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    shown = {name for row in rows for name in row[:2]}
+    assert shown == {"'=1+1", "'+1", "'-1", "'@a", r"\tb", r"\rc", "tumor", "a=b"}
+    assert header[:2] == ["group_a", "group_b"]
+    assert all(float(row[2]) >= 0 for row in rows)
 
 
 def test_compare_by_other_distances(data):

@@ -452,6 +452,23 @@ def test_data_can_be_saved(show, pages):
     assert [url for url in seen.requests if not url.startswith(("file://", "data:", "blob:"))] == []
 
 
+def test_saved_tables_do_not_run_names_as_formulas(show, tmp_path):
+    names, features = ["=1+1", "+1", "-1", "@a", "tumor"], ["=2", "x"]
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    rows = cf.summarize(x, by={"site": np.repeat(names, 20)}).with_features(features)
+    cf.Report(rows, between="site").write(tmp_path / "page.html")
+    seen = show(tmp_path / "page.html")
+    found = {}
+    for name, column in (("pairs.csv", "group_a"), ("groups.csv", "group"), ("attribution.csv", "label")):
+        with seen.page.expect_download() as waiting:
+            seen.page.get_by_role("button", name=name).click()
+        text = Path(waiting.value.path()).read_text(encoding="utf-8")
+        found[name] = {row[column] for row in csv.DictReader(io.StringIO(text))}
+    assert found["groups.csv"] == {"'=1+1", "'+1", "'-1", "'@a", "tumor"}
+    assert found["pairs.csv"] <= found["groups.csv"]
+    assert found["attribution.csv"] == {"'=2", "x"}
+
+
 def test_many_groups_are_a_matrix_of_small_cells(show, pages):
     path, found = pages["many"]
     seen = show(path, 390).page

@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import warnings
+from contextlib import contextmanager
+from typing import Any
 
+import anndata
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
+from crossfusion.anndata import matrices
 from crossfusion.summary import checksums, storage
 from tests.helpers.command_line import fails, run
 
@@ -297,7 +302,71 @@ def test_columns_of_one_name_are_refused(refuses):
     assert cf.summarize(twice.to_numpy(), by={"week": WEEK}).features is None
 
 
+@contextmanager
+def plain_text():
+    """Text as AnnData can write it, and without its announcements."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pd.option_context("future.infer_string", False):
+            yield
+
+
+def annotated(names, columns=NAMES):
+    """The rows as AnnData, with names of variables, and a frame in obsm."""
+    with plain_text():
+        obs = pd.DataFrame({"week": WEEK}, index=[f"cell{k}" for k in range(200)])
+        data = anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=pd.Index(names, dtype=object)))
+        data.obsm["frame"] = pd.DataFrame(X, columns=list(columns), index=obs.index)
+        data.obsm["array"] = X
+        data.layers["scaled"] = X
+    return data
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "zarr"])
+def test_genes_and_columns_of_obsm_name_features_of_anndata(ending, tmp_path):
+    path, genes = tmp_path / f"x.{ending}", ("ISG15", "CD4", "MKI67")
+    with plain_text():
+        getattr(annotated(genes), f"write_{ending}")(path)
+    for vectors, expected in {None: genes, "scaled": genes, "frame": NAMES, "array": None}.items():
+        assert cf.summarize(path, by="week", vectors=vectors).features == expected
+    assert cf.summarize(path, by="week", vectors=["X/CD4", "X/ISG15"]).features == ("CD4", "ISG15")
+    assert "ISG15" in repr(cf.summarize(path, by="week").attribution("week"))
+
+
+def test_genes_of_one_name_are_matched_by_position_with_a_warning(tmp_path):
+    with plain_text():
+        annotated(["a", "b", "a"]).write_h5ad(tmp_path / "x.h5ad")
+    with pytest.warns(cf.CrossfusionWarning, match="features of the same name .* matched by position: make names uni"):
+        assert cf.summarize(tmp_path / "x.h5ad", by="week").features is None
+
+
+def test_leaderboards_know_the_names_of_anndata():
+    data = annotated(["ISG15", "CD4", "MKI67"])
+    keys = pa.table({"week": WEEK})
+    for place, expected in {"X": ("ISG15", "CD4", "MKI67"), "frame": NAMES, "array": ()}.items():
+        assert matrices.open_embedding(data, place, keys)[0].features == expected
+
+
 # ---- where names are shown
+
+
+def test_a_caution_about_geometry_names_the_features():
+    x = np.random.default_rng(0).normal(size=(1000, 64)) * np.r_[np.ones(63), 60]
+    label = np.repeat(["a", "b"], 500)
+    x[label == "b", :16] += 0.8
+    frame = pd.DataFrame(x, columns=[f"gene{k}" for k in range(64)])
+    summary = cf.summarize(frame, by={"site": label, "unit": np.arange(1000) // 10})
+    results: list[Any] = [
+        cf.cfd(frame, labels=label),
+        cf.cfd(frame[:500], frame[500:]),
+        summary.cfd("site"),
+        summary.cfd("site", units="unit"),
+        summary.pairwise("site"),
+        *summary.one_vs_rest("site").values(),
+    ]
+    assert all("feature gene63 holds" in str(result.caution) for result in results)
+    said = cf.Report(summary, between="site").to_dict()["warnings"]
+    assert any("gene63" in str(concern) for concern in said)
 
 
 def test_attributions_say_the_names(tmp_path):

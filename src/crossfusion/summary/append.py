@@ -102,7 +102,7 @@ def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags:
 
 
 def check_appendable_features(
-    path: str | os.PathLike[str], features: Sequence[str] | None, *, by_position: bool = False
+    path: str | os.PathLike[str], features: tuple[str, ...] | None, *, by_position: bool = False
 ) -> None:
     """Reject, before rows are read, features that cannot be added to a file."""
     if os.path.exists(path):

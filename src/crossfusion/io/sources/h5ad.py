@@ -15,7 +15,6 @@ from crossfusion._base import (
     InputError,
     arg,
     as_names,
-    check_distinct,
     check_known,
     check_length,
     optional,
@@ -55,8 +54,10 @@ def from_anndata(store: Store, root: Any, path: str, by: Sequence[str], vectors:
     read = partial(_read_chunks, store, path, name, found, picked)
     partitions = [partial(read, *cut) for cut in _cut_rows(store, entry, rows, dim, holder)]
     names = features if picked is None else tuple(features[k] for k in picked)
-    check_distinct(names, holder, "make them unique first, as adata.var_names_make_unique() does")
-    return Source(called, partitions, rows, features=names, matrix=name)
+    if len({*names, ""}) > len(names):
+        return Source(called, partitions, rows, features=names, matrix=name)
+    said = f"{holder} has features of the same name or without one, so they are matched by position: make names unique"
+    return Source(called, partitions, rows, cautions=(said,) if names else ())
 
 
 def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str, list[str] | None]:

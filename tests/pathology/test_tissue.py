@@ -15,9 +15,9 @@ from crossfusion.pathology.tile_settings import TileSettings
 from tests.helpers import painted_slides
 from tests.helpers import slide_layouts as slides
 from tests.helpers.command_line import fails, run
-from tests.helpers.stained_images import HE, OTHER
+from tests.helpers.stained_images import HE, OTHER, real_images
 
-STAINS = {"pale": (HE, 0.35), "ordinary": (HE, 1.0), "strong": (OTHER, 1.6)}
+STAINS = {"pale": (HE, 0.3), "pale, other lab": (OTHER, 0.3), "strong": (OTHER, 1.6)}
 SIDE = 256  # pixels of a painted tile that is all tissue
 
 
@@ -38,8 +38,9 @@ class Mosaic(SlideFile):
 
 
 def paint(stain):
-    """Pixels of a tile that is all tissue."""
-    return painted_slides.tissue((SIDE, SIDE), [], *STAINS[stain], seed=1)
+    """Pixels of a tile that is all tissue: a ground of eosin, with nuclei that are several times darker."""
+    nuclei = [(*middle, 8, 4) for middle in np.random.default_rng(3).uniform(0, SIDE, (60, 2))]
+    return painted_slides.tissue((SIDE, SIDE), nuclei, *STAINS[stain], seed=1)
 
 
 def mosaic(stain, side):
@@ -70,6 +71,13 @@ def test_tiles_do_not_depend_on_the_size_of_the_slide(stain, side):
     assert slide.mask.mean() > 0.95
 
 
+@pytest.mark.parametrize("side", [1024, 2048])
+def test_real_tiles_that_are_all_tissue_keep_every_tile(side):
+    for path, tile in real_images("camelyon17_he", 1).items():  # three of them kept none by Otsu's threshold
+        slide = tissue.cut_slide(Mosaic(tile, side), "k", {}, TileSettings())
+        assert len(slide.tiles) == slide.grid, path.name
+
+
 @pytest.mark.parametrize("side", [1024, 8192])
 def test_glass_has_no_tiles_on_slides_of_any_size(side):
     glass = slides.tissue_picture(SIDE, SIDE, [])
@@ -80,7 +88,7 @@ def test_glass_has_no_tiles_on_slides_of_any_size(side):
 
 
 def test_a_tile_counts_the_same_whatever_else_is_on_the_slide(tmp_path):
-    piece = painted_slides.tissue((512, 512), [], *STAINS["pale"], seed=2)
+    piece = mosaic("pale", 512)
     kept = {}
     for name, ground in {"alone": None, "glass": 243, "black": 4, "strong": "strong"}.items():
         if ground is None:
@@ -90,7 +98,7 @@ def test_a_tile_counts_the_same_whatever_else_is_on_the_slide(tmp_path):
             pixels[:512, :512] = piece
         path = slides.write_slide(tmp_path / f"{name}.tif", pixels, mpp=0.5)
         boxes = {tile.box for tile in read_layout(path, "slides", size=128)}
-        kept[name] = {box for box in boxes if max(box[:2]) < 512}
+        kept[name] = {box for box in boxes if box is not None and max(box[:2]) < 512}
     assert len(kept["alone"]) == 16
     assert all(one == other for one, other in pairwise(kept.values()))
 
@@ -210,7 +218,8 @@ def test_commands_write_pictures(tmp_path):
     path = slides.write_slide(tmp_path / "s.tif", slides.tissue_picture(512, 512))
     options = [path, "--layout", "slides", "--size", "64"]
     run("tiles", *options, "--pictures", str(tmp_path / "made"))
-    run("embed", *options, "--encoder", "random", "-o", str(tmp_path / "raw.parquet"))
+    done = run("embed", *options, "--encoder", "random", "-o", str(tmp_path / "raw.parquet"))
+    assert f"pictures of the tissue on each slide are in {tmp_path / 'raw_tissue'}" in done.stderr
     for folder in ("made", "raw_tissue"):
         with Image.open(tmp_path / folder / "s.tif.png") as image:
             image.load()

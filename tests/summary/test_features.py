@@ -138,9 +138,6 @@ def test_features_that_cannot_be_appended_are_refused_before_rows_are_read(files
     said = fails("summarize", bad, "--by", "week", "--append", "-o", target)
     assert "it lacks 'e_c' and has 'e_z'" in said
     assert target.read_bytes() == before
-    assert "--by-position goes with --append" in fails(
-        "summarize", files[0], "--by", "week", "--by-position", "-o", target
-    )
 
 
 def test_the_same_rows_are_recognized_in_another_order_of_columns(tmp_path, refuses):
@@ -261,8 +258,16 @@ def test_files_that_do_not_name_the_same_features_are_refused(files, tmp_path, r
         cf.summarize([files[0], other], by="week")
     vectors = pa.table({"week": WEEK, "embedding": X.tolist()})
     pq.write_table(vectors, tmp_path / "lists.parquet")
-    with refuses(r"w1.csv names its features and .*lists.parquet does not"):
-        cf.summarize([files[0], tmp_path / "lists.parquet"], by="week")
+    both = [files[0], tmp_path / "lists.parquet"]
+    with refuses(r"w1.csv names its features and .*lists.parquet does not: .* pass by_position=True to summarize"):
+        cf.summarize(both, by="week")
+    for found in (both, both[::-1]):
+        assert cf.summarize(found, by="week", by_position=True).features == NAMES
+    assert "names its features and" in fails("compare", *both, "--vectors", "e*")
+    assert '"distance"' in runs("compare", *both, "--vectors", "e*", "--by-position", "--json")
+    summary = tmp_path / "s.parquet"
+    runs("summarize", files[0], "--by", "week", "-o", summary)
+    assert "leave out --by-position" in fails("matrix", summary, "--between", "week", "--by-position")
 
 
 def test_queries_are_matched_with_files_and_with_each_other(files, tmp_path):

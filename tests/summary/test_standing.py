@@ -62,15 +62,15 @@ def compare(versions, by, units):
 @pytest.mark.parametrize("batches", [2, 4])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("scale", [False, True])
-def test_centered_batches_are_not_judged_but_named(units, batches, kind, scale):
+def test_centered_batches_are_named(units, batches, kind, scale):
     x, by = make_cells(batches=batches)
     found = compare(
         {"raw": x, "half": halve(x, by), "own": center(x, by["batch"], scale=scale).astype(kind)}, by, units
     )
     assert found.batch[2].unbiased < found.batch[1].unbiased < found.batch[0].unbiased
-    assert found.front == ("half",)
-    assert found.standing[2].front is None
-    assert found.standing[2].text == "not judged: equal means"
+    within = "unadjusted" not in found.standing[2].caution
+    assert found.standing[2].text == ("not judged (equal means)" if within else "front (equal means)")
+    assert found.standing[1].text == "front" if within else "worse than own"
     said = next(remark for remark in found.remarks() if remark.startswith("caution, own: "))
     assert "the group means agree far more closely than sampling error allows, as they do by construction" in said
     assert [entry.caution for entry in found.standing[:2]] == [None, None]
@@ -82,10 +82,21 @@ def test_batches_centered_within_labels_are_not_judged_but_named(units):
     cell = np.char.add(by["batch"].astype(str), by["label"])
     means = {label: x[by["label"] == label].mean(axis=0) for label in "BMT"}
     own = center(x, cell) + np.array([means[label] for label in by["label"]])
-    found = compare({"raw": x, "own": own}, by, units)
-    assert found.front == ("raw",)
-    assert found.standing[1].text == "not judged: equal means"
-    assert "by construction after centering each group" in found.standing[1].caution
+    found = compare({"raw": x, "half": halve(x, by), "own": own}, by, units)
+    assert found.batch[2].unbiased < found.batch[1].unbiased
+    assert found.front == ("half",)
+    assert found.standing[2].text == "not judged (equal means)"
+    assert "by construction after centering each group" in found.standing[2].caution
+
+
+@BY_UNITS
+def test_centering_does_not_win_by_the_sampling_error_that_it_removes(units):
+    x, by = make_cells(shift=0.0)
+    found = compare({"raw": x, "centered": center(x, by["batch"]), "again": center(x, by["batch"])}, by, units)
+    assert found.batch[1].unbiased < found.batch[0].unbiased
+    assert found.front == ("raw", "centered", "again")
+    assert found.standing[0].tied_with == ("centered", "again")
+    assert found.standing[1].identical_to == ("again",)
 
 
 def test_a_distance_alone_says_that_means_are_equal_by_construction():
@@ -198,7 +209,7 @@ def test_the_command_and_the_page_say_the_same(tmp_path):
     asked = ("--between", "batch", "--given", "label", "--units", "donor")
     found = compare(versions, by, "donor")
     standing = run_json("corrections", *files, *asked)["standing"]
-    assert [entry["front"] for entry in standing] == [True, None, False, True]
+    assert [entry["front"] for entry in standing] == [False, True, False, False]
     text = run("corrections", *files, *asked).stdout
     for remark in found.remarks():
         assert remark in text
@@ -210,6 +221,7 @@ def test_the_command_and_the_page_say_the_same(tmp_path):
     assert dict(zip(shown["names"], shown["standing"], strict=True)) == {
         name: entry.text for name, entry in zip(found.names, found.standing, strict=True)
     }
-    assert shown["front"] == ["again", "raw"]
+    assert shown["front"] == shown["equal_means"] == ["centered"]
     assert {remark for remark in found.remarks() if "lost" in remark or "caution" in remark} < set(shown["remarks"])
-    assert "is on the Pareto front" in " ".join(page.to_dict()["headline"])
+    assert "centered is on the Pareto front of fused groups and kept labels" in repr(page)
+    assert "By construction, groups have equal means in centered." in repr(page)

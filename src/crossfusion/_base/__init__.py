@@ -1,6 +1,7 @@
 """Errors, checks of arguments, text, files, threads and types: what every other package stands on."""
 
 from crossfusion._base import arrow, errors, factors, files, optional, threads
+from crossfusion._base.alignment import align_index, check_index
 from crossfusion._base.errors import (
     RAN_SHORT,
     CrossfusionError,

@@ -63,8 +63,9 @@ class Leaderboard(VersionRanking):
     An embedding is on the *front* if no other one is clearly better on one axis without being clearly worse on the
     other. "Clearly" means that the interval of the difference excludes 0. An embedding that keeps less than half of the
     reference's distance between two labels, or collapses a label, has lost biology and is never on the front. If the
-    means of its batches are equal by construction, unadjusted or within labels, its `batch` is small by construction
-    too, and it is not judged.
+    means of its batches are equal by construction within each label, `batch` says nothing about it, and it is not
+    judged. If they are equal unadjusted, as after centering each batch, `batch` is too small by up to its sampling
+    error: the limits of its differences allow for that, and the table says so.
 
     `to_frame` has one row per embedding: embedding, standing, front (1, 0, or NaN if not judged), tied_with, lost
     (number of pairs and labels), caution; batch, biology and plain, which are unbiased, with their
@@ -87,10 +88,11 @@ class Leaderboard(VersionRanking):
     >>> board.front
     ('X',)
     >>> board  # doctest: +ELLIPSIS
-    Leaderboard of 2 embeddings, the most fused first: batch = CFD(batch | label), ..., plain = CFD(batch)
-    embedding   batch  biology   plain  batch change  biology change
-    X          -0.007    0.708  -0.005        -0.230           0.000
-    X_shifted   0.223    0.708   0.115     reference       reference
+    Leaderboard of 2 embeddings, the Pareto front first: batch = CFD(batch | label), ..., plain = CFD(batch)
+    embedding   batch  biology   plain  batch change  biology change      standing
+    X          -0.007    0.708  -0.005        -0.230           0.000         front
+    X_shifted   0.223    0.708   0.115     reference       reference  worse than X
+    no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties
     """
 
     embeddings: tuple[str, ...]

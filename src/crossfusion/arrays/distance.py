@@ -12,6 +12,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    align_index,
     arg,
     as_rows,
     check_fraction,
@@ -129,11 +130,14 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
+        labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
             as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None
         )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
+    if isinstance(units, tuple | list) and len(units) == 2:
+        units = [align_index(name, x, units=unit)[0] for name, x, unit in zip("ab", (a, b), units, strict=True)]
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}

@@ -82,7 +82,10 @@ def embed(
       crossfusion embed images/ --layout folder --encoder random --normalizer onnx:gan.onnx@-1..1 -o g.parquet
     """
     check_target(target)
-    tiles = tiling.read(data, target.with_name(f"{target.stem}_tissue"))
+    pictures = target.with_name(f"{target.stem}_tissue")
+    tiles = tiling.read(data, pictures)
+    if any(tile.box is not None for tile in tiles) and pictures.is_dir():
+        click.echo(f"crossfusion: pictures of the tissue on each slide are in {pictures}", err=True)
     normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
     try:

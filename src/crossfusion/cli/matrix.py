@@ -10,6 +10,7 @@ from crossfusion._base import InputError, arg, check_option, label_text, plain_v
 from crossfusion.arrays import count_pairs, infer_pairs
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
+    balanced_option,
     between_option,
     check_typed,
     given_option,
@@ -19,7 +20,6 @@ from crossfusion.cli.options import (
     seed_option,
     test_option,
     units_option,
-    weights_option,
 )
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -32,7 +32,7 @@ from crossfusion.summary import Summary
 @between_option
 @given_option
 @units_option("intervals and tests count these")
-@weights_option
+@balanced_option
 @interval_option
 @test_option
 @seed_option("the permutations")
@@ -43,7 +43,7 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="How p-values account for the number of pairs.",
 )
-@click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
+@click.option("--plug-in", "plug_in", is_flag=True, help="Show plug-in distances, as in the paper, in the table.")
 @plot_option("the matrix, or with --level the pairs with their intervals")
 @reading_options()
 @json_option
@@ -58,7 +58,7 @@ def matrix(
     permutations: int | None,
     seed: int,
     adjust: str,
-    unbiased: bool,
+    plug_in: bool,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -93,7 +93,7 @@ def matrix(
         tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
     output.write_plot(
-        plot, lambda: result.plot_forest() if level else result.plot("unbiased" if unbiased else "distance")
+        plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
     if as_json:
         output.show_json(result.to_dict())
@@ -108,12 +108,11 @@ def matrix(
     else:
         asked = result_tables.format_question(between, given)
         if inference:
-            result_tables.show_pairs(result, f"{asked} ({weights})", adjust)
+            result_tables.show_pairs(result, f"{asked} ({weights} weights)", adjust)
         else:
-            values = result.unbiased if unbiased else result.distance
-            result_tables.show_matrix(
-                result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})"
-            )
+            values = result.distance if plug_in else result.unbiased
+            named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+            result_tables.show_matrix(result.labels, values, named)
         result_tables.show_whole(summary, between, given, weights, result, units)
         result_tables.show_caution(result)
 

@@ -19,8 +19,8 @@ from crossfusion._base import (
     plain_value,
 )
 from crossfusion.cli import output
-from crossfusion.cli.options import PATH, check_typed, file_option, json_option, names_option, number_option
-from crossfusion.cli.row_reader import RowReader, reading_options
+from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
+from crossfusion.cli.row_reader import SHARED_OPTIONS, RowReader, reading_options
 from crossfusion.io import Checkpoint, ManifestJoin, find_features
 from crossfusion.summary import (
     SMALL_OPTIONS,
@@ -60,13 +60,6 @@ def small_options(command: Any) -> Any:
     return least(way(command))
 
 
-position_option = click.option(
-    "--by-position",
-    is_flag=True,
-    help="Features without names stand for the named ones in the same position.",
-)
-
-
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @names_option("--by", "Columns that define the groups.", required=True)
@@ -88,7 +81,6 @@ position_option = click.option(
     metavar="SECONDS",
     help=f"How long --append waits for others who write.  [default: {WAIT_SECONDS:g}]",
 )
-@position_option
 @json_option
 def summarize(
     files: tuple[str, ...],
@@ -100,7 +92,6 @@ def summarize(
     target: Path,
     append: bool,
     wait: float | None,
-    by_position: bool,
     as_json: bool,
 ) -> None:
     """Reduce rows to the moments of their groups, in one pass.
@@ -127,19 +118,20 @@ def summarize(
         raise InputError(
             "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
         )
-    check_typed(["by_position"], f"{arg('append')}", append)
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)
     sources, joined = read.open_sources(files, by)
     if append:
-        check_appendable_features(target, find_features(sources), by_position=by_position)
+        check_appendable_features(target, find_features(sources), by_position=read.by_position)
     keeper = read.make_checkpoint(target, files, by)
     found = replace(_reduce(read, sources, joined, keeper), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
-        summary = append_summary(summary, target, wait=WAIT_SECONDS if wait is None else wait, by_position=by_position)
+        summary = append_summary(
+            summary, target, wait=WAIT_SECONDS if wait is None else wait, by_position=read.by_position
+        )
     else:
         summary.write(target)
     if keeper is not None:
@@ -164,7 +156,7 @@ def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None
 @click.argument("summaries", type=PATH, metavar="SUMMARY...", nargs=-1, required=True)
 @small_options
 @file_option("The summary (.parquet)", required=True)
-@position_option
+@SHARED_OPTIONS["by_position"]
 @json_option
 def merge(
     summaries: tuple[Path, ...], min_count: int, small: str, target: Path, by_position: bool, as_json: bool

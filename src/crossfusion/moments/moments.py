@@ -13,6 +13,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    align_index,
     as_frequency,
     as_rows,
     check_same_dim,
@@ -99,6 +100,7 @@ class Moments:
         >>> cf.Moments.of([[1.0], [5.0]], frequency=[3, 1]).mean
         array([2.])
         """
+        (frequency,) = align_index("rows", rows, frequency=frequency)
         values = as_rows(rows, "rows")
         if frequency is None:
             total, finite = reduce_groups(values, None, 1, name="rows")

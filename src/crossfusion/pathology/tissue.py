@@ -95,7 +95,7 @@ def _measure_tissue_shares(mask: Mask, grid: tuple[int, int], side: Sequence[flo
     total = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1))
     total[1:, 1:] = mask.cumsum(axis=0, dtype=float).cumsum(axis=1)
     for axis in (0, 1):
-        total = _interpolate(total, np.arange(grid[axis] + 1) * side[axis], axis)
+        total = _interpolate(total, np.arange(grid[axis] + 1.0) * side[axis], axis)
     inside = np.diff(np.diff(total, axis=0), axis=1)
     return np.clip(inside / (side[0] * side[1]), 0, 1).round(9)
 

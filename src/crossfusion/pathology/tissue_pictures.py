@@ -49,7 +49,7 @@ def _draw_tiles(small: Any, slide: CutSlide, chosen: Sequence[Tile]) -> Any:
     images = optional.load("PIL.Image", "Pillow", "pathology", "drawing tiles")
     scale = [small.size[k] / slide.size[k] for k in (0, 1)]
     pixels = np.asarray(small)
-    faded = np.uint8(pixels + FADED * (255.0 - pixels))
+    faded = (pixels + FADED * (255.0 - pixels)).astype(np.uint8)
     corners = {tile.key: _scale_box(tile, scale) for tile in slide.tiles}
     taken = {tile.key for tile in chosen}
     for left, top, right, bottom in (corners[key] for key in corners if key in taken):

@@ -80,7 +80,8 @@ def plane(
         own.locator_params(nbins=6)
         own.set_xlabel(across)
         own.set_ylabel(up)
-        own.set_title("← groups fused, ↑ biology kept" + ("" if all(filled) else "; hollow: not on the front"))
+        complete = "← groups fused, ↑ biology kept"
+        own.set_title(complete if all(filled) else "← fused, ↑ biology kept; filled: on the front")
         if axes is None:
             handles = [bars.lines[0] for bars in own.containers]
             texts = [bars.get_label() for bars in own.containers]

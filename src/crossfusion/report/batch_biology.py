@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import InputError, check_known, factors, label_text, plain_value
-from crossfusion.fusion import Fusion
+from crossfusion.fusion import Fusion, has_equal_means
 from crossfusion.io import Rows
 from crossfusion.report.cautions import choose_estimate
 from crossfusion.report.data import ReportData
@@ -94,6 +94,9 @@ def _convert_versions(found: CorrectionComparison) -> dict[str, Any]:
         "biology": biology,
         "standing": [entry.text for entry in found.standing],
         "front": plain_value(found.front),
+        "equal_means": [
+            name for name, entry in zip(found.names, found.standing, strict=True) if has_equal_means(entry.caution)
+        ],
         "remarks": found.remarks(),
     }
 

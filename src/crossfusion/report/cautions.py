@@ -49,7 +49,6 @@ class Concern(Record):
 def find_concerns(
     evidence: Evidence,
     main: Fusion,
-    balanced: Fusion,
     tested: TestOutcome | None,
     units: Attribution | None,
     lost: Sequence[str] = (),
@@ -62,7 +61,7 @@ def find_concerns(
         *_find_missing_values(evidence),
         *_find_few_units(evidence),
         *_find_small_groups(evidence),
-        *_find_imbalance(evidence, main, balanced),
+        *_find_imbalance(evidence, main),
         *_find_shape(main),
         *_find_geometry(main),
         *_find_dominant_unit(units, main),
@@ -194,7 +193,7 @@ def _find_small_groups(evidence: Evidence) -> Iterator[Concern]:
             )
 
 
-def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
+def _find_imbalance(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
     count = main.counts
     largest, smallest = max(count, key=lambda name: count[name]), min(count, key=lambda name: count[name])
     ratio = count[largest] / count[smallest]
@@ -203,9 +202,8 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Pooled"
-            f" weights follow the rows: the distance is {format_number(choose_estimate(main))} as weighted here and"
-            f" {format_number(choose_estimate(balanced))} with the same weight for every group.",
+            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Groups"
+            " count by their rows on this page, so the sizes of two groups also decide how far apart they seem.",
             "Use balanced weights where the sizes of the groups are an accident of sampling.",
         )
 

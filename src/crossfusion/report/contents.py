@@ -46,8 +46,6 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
     by_feature, by_unit = _attribute(summary, asked, strata)
-    same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
-    balanced = same_weight.distance(asked.between, asked.given)
     batches, methods = (
         batch_biology.compare_batches(evidence),
         batch_biology.compare_versions(data, evidence, reference),
@@ -74,7 +72,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
-        "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, balanced, tested, by_unit, data.lost)],
+        "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, tested, by_unit, data.lost)],
         "missing": dict(evidence.missing),
         "drift": convert_drift(drift),
     }
@@ -170,19 +168,20 @@ def _round_values(values: FloatArray) -> list[Any]:
 
 
 def _convert_test(tested: TestOutcome) -> dict[str, Any]:
-    """The outcome of a test; the permutations in the units of the plug-in distance, which grows with F."""
+    """The outcome of a test, without its distance, which has other weights than the page may have."""
     test = tested.result
-    finite = 0 < test.distance < np.inf
-    freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
     found = test.to_dict() | told
-    return found | {"null": _round_values(np.log1p(test.null / freedom)) if finite else []}
+    del found["distance"]
+    drawn = test.statistic > 0 and np.isfinite([test.statistic, *test.null]).all()
+    return found | {"null": _round_values(test.null) if drawn else []}
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
-    """Hierarchies that add up: the levels, unadjusted and below what is adjusted for."""
+    """Hierarchies that add up: the levels, and the levels below the factors that are adjusted for."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
-    return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
+    balance = question.between if {*question.between} <= {*question.levels} else None
+    return [summary.hierarchy(order, weights=question.weights, balance=balance).to_dict() for order in orders]
 
 
 def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> tuple[Attribution, Attribution | None]:

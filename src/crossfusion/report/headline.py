@@ -135,12 +135,14 @@ def describe_corrections(found: dict[str, Any] | None) -> list[str]:
     about = f"All sections except “batch versus biology” describe the version {isolate(found['reference'])}"
     if found["front"] is None:
         return [f"{about}; versions are not ranked, as no labels are named that they should keep apart."]
-    others = [name for name in found["front"] if name != found["reference"]]
-    if not others:
-        return [f"{about}; no other version is clearly better at fusing groups and keeping labels apart."]
-    listed = format_list([isolate(name) for name in others])
-    fused = f"{listed} {'are' if len(others) > 1 else 'is'} on the Pareto front of fused groups and kept labels"
-    return [f"{about}; {fused}."]
+    others = [isolate(name) for name in found["front"] if name != found["reference"]]
+    listed = format_list(others) if others else "no other version"
+    verb = "are" if len(others) > 1 else "is"
+    sentences = [f"{about}; {listed} {verb} on the Pareto front of fused groups and kept labels."]
+    equal = [isolate(name) for name in found["equal_means"]]
+    if equal:
+        sentences.append(f"By construction, groups have equal means in {format_list(equal)}.")
+    return sentences
 
 
 def describe_exchanged(tested: TestOutcome, question: Question) -> str:

@@ -16,7 +16,7 @@ from crossfusion._base import (
     label_text,
     warn,
 )
-from crossfusion.fusion import Content, Fusion, TextTable, data_frame
+from crossfusion.fusion import Content, Fusion, TextTable, data_frame, has_equal_means
 from crossfusion.summary.label_effects import (
     LabelEffect,
     LabelPairs,
@@ -26,7 +26,7 @@ from crossfusion.summary.label_effects import (
     measure_labels,
 )
 from crossfusion.summary.moment_table import Factors
-from crossfusion.summary.standing import Standing, measure_axis, place_versions
+from crossfusion.summary.standing import Standing, find_caution, measure_axis, place_versions, widen_limits
 from crossfusion.summary.summary import Summary
 from crossfusion.summary.version_ranking import VersionRanking, fusion_columns
 
@@ -71,8 +71,9 @@ class CorrectionComparison(VersionRanking):
     A correction is on the *front* if no other one is clearly better on one axis without being clearly worse on the
     other. "Clearly" means that the interval of the difference excludes 0. A correction that keeps less than half of the
     reference's distance between two labels, or collapses a label, has lost biology and is never on the front. If the
-    means of its groups are equal by construction, unadjusted or within strata, its `batch` is small by construction
-    too, and it is not judged.
+    means of its groups are equal by construction within each stratum, `batch` says nothing about it, and it is not
+    judged. If they are equal unadjusted, as after centering each group, `batch` is too small by up to its sampling
+    error: the limits of its differences allow for that, and the table says so.
 
     `to_frame` has one row per correction: method, standing, front (1, 0, or NaN if not judged), tied_with, lost (number
     of pairs and labels), caution, batch, biology, difference, kept, and with units batch_lower, batch_upper,
@@ -218,7 +219,11 @@ def compare_corrections(
     >>> x = rng.normal(size=(240, 8)) + by["label"][:, None] + by["site"][:, None]
     >>> raw = cf.summarize(x, by=by)
     >>> half = cf.summarize(x - 0.5 * by["site"][:, None], by=by)
-    >>> cf.compare_corrections({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    >>> found = cf.compare_corrections({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    >>> found.to_frame()[["method", "standing", "batch", "biology"]].round(3)
+      method         standing  batch  biology
+    0    raw  worse than half  0.237    0.238
+    1   half            front  0.071    0.238
     """
     names = _check_summaries(methods, reference)
     against = names[0] if reference is None else reference
@@ -241,17 +246,20 @@ def compare_summaries(
     fine = _check_same(methods, [*as_names(between, "between"), *strata, *as_names(units, "units")])
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level}
     batch = measure_axis(methods, between, given, **options)
+    asked = zip(methods.values(), batch.fusions, strict=True)
+    cautions = [find_caution(summary, fusion, between, units) for summary, fusion in asked]
+    batch = widen_limits(batch, np.array([has_equal_means(caution) for caution in cautions]))
     own = list(methods).index(reference)
     limits = {"lower": batch.lower, "upper": batch.upper}
     found: dict[str, Any] = {"names": tuple(methods), "reference": reference, "batch": batch.fusions}
     found |= {"difference": batch.difference[:, own], "level": level if by_units else None}
     if not strata:
-        found |= {"standing": place_versions(fine, batch, None, [()] * len(fine), between, units)}
+        found |= {"standing": place_versions(fine, batch, None, [()] * len(fine), cautions)}
     else:
         biology = measure_axis(methods, strata, between, **options)
         limits |= {"kept_lower": biology.lower, "kept_upper": biology.upper}
         effects, lost = _measure_effects(fine, between, strata, reference, biology.fusions, **options)
-        standing = place_versions(fine, batch, biology, lost, between, units)
+        standing = place_versions(fine, batch, biology, lost, cautions)
         found |= {"biology": biology.fusions, "kept": biology.difference[:, own], "standing": standing} | effects
     return CorrectionComparison(**found, **({name: v[:, own] for name, v in limits.items()} if by_units else {}))
 

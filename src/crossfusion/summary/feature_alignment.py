@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from crossfusion.summary.summary import Summary
 
 BY_POSITION = Spelling(
-    "use Summary.with_features, or pass by_position=True to merge_summaries or append_summary",
-    "give --by-position to take them in their order",
+    "name the others with with_features, or pass by_position=True to merge_summaries or append_summary",
+    "give --by-position",
 )
 
 

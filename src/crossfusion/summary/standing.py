@@ -1,7 +1,7 @@
 """Where versions of the same rows stand: which differ beyond their errors, which are tied, which are on the front."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from crossfusion.summary.summary import Summary
 
 Mask = NDArray[np.bool_]
 UNADJUSTED_CAUTION = (
-    f"unadjusted, {EQUAL_MEANS_CAUTION}, as they do by construction after centering each group: this flatters the"
-    " adjusted distance too, so compare rows that were not used to fit the correction"
+    f"unadjusted, {EQUAL_MEANS_CAUTION}, as they do by construction after centering each group: the adjusted distance"
+    " is too small too, by up to its sampling error, so compare rows that were not used to fit the correction"
 )
 
 
@@ -29,7 +29,7 @@ class Standing(Record):
     front : bool or None
         Whether the version is on the Pareto front: no other version is clearly better on one axis without being clearly
         worse on the other. False for a version that lost biology. None if it cannot be judged: no labels show what it
-        keeps, or its groups have equal means by construction.
+        keeps, or its groups have equal means by construction within each stratum.
     worse_than : tuple of str
         Versions that are better.
     tied_with : tuple of str
@@ -55,9 +55,11 @@ class Standing(Record):
         """Format the standing for a table."""
         if self.lost:
             return "biology lost"
+        equal = has_equal_means(self.caution)
         if self.front is None:
-            return "not judged: equal means" if has_equal_means(self.caution) else "–"
-        return "front" if self.front else f"worse than {label_text(self.worse_than[0])}"
+            return "not judged (equal means)" if equal else "–"
+        place = "front" if self.front else f"worse than {label_text(self.worse_than[0])}"
+        return f"{place} (equal means)" if equal else place
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,11 @@ def place_versions(
     batch: Axis,
     biology: Axis | None,
     lost: Sequence[tuple[Loss, ...]],
-    between: Factors,
-    units: Factors | None,
+    cautions: Sequence[str | None],
 ) -> tuple[Standing, ...]:
     """Place each version among the others."""
     names = list(versions)
-    cautions = [_find_caution(*pair, between, units) for pair in zip(versions.values(), batch.fusions, strict=True)]
-    judged = np.array([not has_equal_means(caution) for caution in cautions])
+    judged = np.array([not has_equal_means(fusion.caution) for fusion in batch.fusions])
     measured = batch.measured & biology.measured if biology is not None else np.zeros(len(names), bool)
     intact = np.array([not entry for entry in lost])
     ties, same = find_ties(batch, biology) & (intact[:, None] == intact), find_identical(versions)
@@ -118,12 +118,25 @@ def place_versions(
     return tuple(standings)
 
 
-def _find_caution(version: Summary, batch: Fusion, between: Factors, units: Factors | None) -> str | None:
-    """Find out why the distance between the groups of a version may mislead."""
+def find_caution(version: Summary, batch: Fusion, between: Factors, units: Factors | None) -> str | None:
+    """Find out why the distance between the groups of a version, in the strata or unadjusted, may mislead."""
     if has_equal_means(batch.caution):
         return batch.caution
     plain = version.cfd(between, units=units)
     return join_cautions(UNADJUSTED_CAUTION if has_equal_means(plain.caution) else None, batch.caution)
+
+
+def widen_limits(axis: Axis, centered: Mask) -> Axis:
+    """Widen the limits of differences from versions whose groups were centered, unadjusted.
+
+    Centering removes the sampling error of the means, which the unbiased estimate subtracts once more. A distance is
+    too small by at most this bias.
+    """
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        bias = read_distances(axis.fusions, "distance") - read_distances(axis.fusions, "unbiased")
+    removed = np.where(centered, np.nan_to_num(bias, posinf=0.0), 0.0)
+    apart = ~np.eye(len(removed), dtype=bool)
+    return replace(axis, lower=axis.lower - removed * apart, upper=axis.upper + removed[:, None] * apart)
 
 
 def measure_axis(

@@ -88,6 +88,17 @@ def from_pandas(data: Messy, _: Path) -> cf.Summary:
     return cf.summarize(make_frame(data), by=FACTORS, vectors=feature_names(data), nan="drop")
 
 
+def from_series(data: Messy, _: Path) -> cf.Summary:
+    """A DataFrame of numbers, and Series of labels with the same index in another order."""
+    draw = data.draw(7)
+    tiles = [f"tile {k}" for k in range(len(data.rows))]
+    rows = pd.DataFrame(data.rows.astype(data.rows.dtype.newbyteorder("=")), index=tiles, columns=feature_names(data))
+    by = {
+        name: pd.Series([as_key(v) for v in values], index=tiles, dtype=object) for name, values in data.factors.items()
+    }
+    return cf.summarize(rows, by={k: v.iloc[draw.permutation(len(tiles))] for k, v in by.items()}, nan="drop")
+
+
 def from_pandas_lists(data: Messy, _: Path) -> cf.Summary:
     """A DataFrame with one column of vectors."""
     frame = make_frame(data)[FACTORS]
@@ -254,6 +265,7 @@ def from_rollup(data: Messy, _: Path) -> cf.Summary:
 ROUTES: dict[str, Route] = {
     "arrays": from_arrays,
     "pandas": from_pandas,
+    "pandas series": from_series,
     "pandas lists": from_pandas_lists,
     "Polars": from_polars,
     "Arrow": from_arrow,

@@ -28,7 +28,7 @@ from tests.hunt.labels import as_key
 from tests.hunt.recipes import Messy, Recipe, draw_recipe, make
 from tests.hunt.routes import READINGS, ROUTES, as_container, from_plain, run_command
 
-SEEDS = range(272)
+SEEDS = range(270)
 RECIPES = [draw_recipe(seed, list(ROUTES)) for seed in SEEDS]
 AS_JSON = ("text", "missing", "unicode", "punctuation", "digits", "integers")  # labels that JSON can hold
 pytestmark = pytest.mark.filterwarnings("ignore::crossfusion.CrossfusionWarning")
@@ -43,7 +43,12 @@ def report(recipe: Recipe, differences: list[str]) -> None:
 def test_summaries_give_what_the_formula_gives(recipe: Recipe, tmp_path: Path) -> None:
     data = make(recipe)
     expected = Expected(data, READINGS.get(recipe.route, as_key))
-    report(recipe, list(check_summary(ROUTES[recipe.route](data, tmp_path), expected)))
+    summary = ROUTES[recipe.route](data, tmp_path)
+    if len(expected.sites) < 2:  # all rows of the others hold NaN, or their labels are missing in a text table
+        with pytest.raises(cf.InputError, match="only one group to compare"):
+            summary.cfd("site")
+        return
+    report(recipe, list(check_summary(summary, expected)))
 
 
 @pytest.mark.parametrize("recipe", RECIPES[::4], ids=str)

@@ -85,6 +85,12 @@ REFUSALS: dict[str, tuple[str, Call]] = {
         of_labels(lambda site: np.array([site, site]).T),
     ),
     "labels in a set": ("^labels must hold one value per row", of_labels(set)),
+    "labels of other rows": (
+        "labels.* index",
+        lambda data, _: cf.cfd(
+            pd.DataFrame(data.rows), labels=pd.Series(data.site, index=[f"t{k}" for k in range(40)])
+        ),
+    ),
     "one group": ("only one group to compare", of_labels(lambda site: ["A"] * len(site))),
     "NaN": ("^x has NaN or infinite values in 1 of 40 rows, the first in row 3", of_rows(with_nan)),
     "nothing but NaN": (

@@ -449,6 +449,12 @@ def test_labels_in_text_are_numbers_only_if_they_read_back(written, labels, tmp_
     assert cf.summarize(tmp_path / "x.csv", by="version", vectors="v").keys["version"].to_pylist() == labels
 
 
+def test_a_factor_that_is_missing_throughout_a_text_file_is_one_group(tmp_path):
+    (tmp_path / "x.csv").write_text("site,label,v\nA,,1.5\nB,,2.5\n")
+    found = cf.summarize(tmp_path / "x.csv", by=["site", "label"], vectors="v")
+    assert found.keys.to_pylist() == [{"site": "A", "label": None}, {"site": "B", "label": None}]
+
+
 def test_factor_names_are_strings():
     with pytest.raises(cf.InputError, match="by="):
         cf.summarize(X, by={1: SITE})  # type: ignore[dict-item]

@@ -118,6 +118,8 @@ def _infer_type(values: Iterable[bytes]) -> "pa.DataType":
     from pyarrow import csv
 
     texts = list(values)
+    if not texts:
+        return pa.string()  # all are missing
     lines = b"\n".join([b"value", *(b'"' + text.replace(b'"', b'""') + b'"' for text in texts)])
     largest = max(2**20, 2 * max(map(len, texts), default=0) + 64)
     options = csv.ReadOptions(block_size=largest, use_threads=False)

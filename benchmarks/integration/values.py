@@ -29,7 +29,7 @@ def rows(adata: Any, board: Leaderboard, metrics: Mapping[str, Metric] = METRICS
     share = {name: -np.expm1(-float(fusion)) for name, fusion in zip(board.embeddings, board.plain, strict=True)}
     batch, label = (adata.obs[name].to_numpy() for name in ("batch", "label"))
     before, found = np.asarray(adata.obsm[FIRST]), []
-    for k in np.argsort([fusion.distance for fusion in board.batch], kind="stable").tolist():
+    for k in np.argsort([float(fusion) for fusion in board.batch], kind="stable").tolist():
         name, x = board.embeddings[k], np.asarray(adata.obsm[board.embeddings[k]])
         biology = None if board.biology is None else board.biology[k].unbiased
         ours = [board.batch[k].unbiased, biology, share[name], pcr(x, batch), max(0.0, 1 - share[name] / share[FIRST])]

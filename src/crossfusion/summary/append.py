@@ -106,10 +106,10 @@ def check_appendable_features(
 ) -> None:
     """Reject, before rows are read, features that cannot be added to a file."""
     if os.path.exists(path):
-        old, new = storage.read_header(path)["features"], features
+        old, new = storage.read_header(path)["features"], None if features is None else tuple(features)
         check_all_named([old, new], [str(path), NEW_NAME], by_position=by_position)
         if old is not None and new is not None:
-            match_features(tuple(old), tuple(new), str(path), NEW_NAME)
+            match_features(tuple(old), new, str(path), NEW_NAME)
 
 
 def _add(new: Summary, path: str | os.PathLike[str], by_position: bool) -> Summary:

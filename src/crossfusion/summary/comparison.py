@@ -261,7 +261,9 @@ def compare_summaries(
         effects, lost = _measure_effects(fine, between, strata, reference, biology.fusions, **options)
         standing = place_versions(fine, batch, biology, lost, cautions)
         found |= {"biology": biology.fusions, "kept": biology.difference[:, own], "standing": standing} | effects
-    return CorrectionComparison(**found, **({name: v[:, own] for name, v in limits.items()} if by_units else {}))
+    if by_units:
+        found |= {name: values[:, own] for name, values in limits.items()}
+    return CorrectionComparison(**found)
 
 
 def _measure_effects(

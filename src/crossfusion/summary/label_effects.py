@@ -187,7 +187,7 @@ def measure_labels(
     level: float | None,
 ) -> tuple[LabelEffect, ...]:
     """Measure both distances of each label in each version, in the order of the labels."""
-    options = {"units": units, "weights": weights, "level": level}
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level}
     apart = dict(zip(versions, rest, strict=True))
     found = []
     for name, version in versions.items():

@@ -203,7 +203,7 @@ class Queries(MomentTable):
         leaves = self.rollup(names)
         partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
         chosen = self._check_names(names if balance is None else balance, "balance")
-        check_known(chosen, names, "factor", arg("levels"))
+        check_known(chosen, names, "factor", "levels")
         groups = factors.encode(leaves.keys.select(list(chosen)))[0]
         return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +155,7 @@ def measure_axis(
     plug-in distance, which is about the size of the sampling error of a distance near 0.
     """
     by_units = bool(as_names(units, "units"))
-    options = {"units": units, "weights": weights, "level": level if by_units else None}
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
     fusions = tuple(version.cfd(between, given=given, **options) for version in versions.values())
     unbiased = read_distances(fusions, "unbiased")
     with np.errstate(invalid="ignore"):  # infinity less infinity

@@ -46,7 +46,7 @@ class Messy:
     @property
     def finite(self) -> NDArray[np.bool_]:
         """Rows without NaN and infinity."""
-        return np.isfinite(self.rows.astype(np.float64)).all(axis=1)
+        return np.asarray(np.isfinite(self.rows.astype(np.float64)).all(axis=1))
 
     def draw(self, salt: int) -> Draw:
         """A generator for what is done to this data set."""

@@ -54,7 +54,8 @@ def test_summaries_give_what_the_formula_gives(recipe: Recipe, tmp_path: Path) -
 @pytest.mark.parametrize("recipe", RECIPES[::4], ids=str)
 def test_arrays_give_what_the_formula_gives(recipe: Recipe) -> None:
     data = make(recipe)
-    draw, expected, found = data.draw(6), Expected(data), []
+    draw, expected = data.draw(6), Expected(data)
+    found: list[str] = []
     for scheme in SCHEMES:
         for given in (None, "tissue"):
             strata = None if given is None else as_container(data.tissue, draw)
@@ -91,7 +92,8 @@ def as_matrix(found: Any) -> Any:
 @pytest.mark.parametrize("recipe", [r for r in RECIPES if r.site in AS_JSON][::4], ids=str)
 def test_commands_give_what_the_formula_gives(recipe: Recipe, tmp_path: Path) -> None:
     data = make(recipe)
-    expected, path, found = Expected(data), tmp_path / "summary.parquet", []
+    expected, path = Expected(data), tmp_path / "summary.parquet"
+    found: list[str] = []
     from_plain(data, tmp_path).write(path)
     for scheme in SCHEMES:
         weights = ["--weights", scheme]

@@ -265,6 +265,12 @@ def test_numbers_with_leading_zeros_stay_text(tmp_path, refuses):
         summarize(table.set_column(0, "pid", pa.array([7, 8])), "site", tmp_path / "m.csv", "pid")
 
 
+def test_versions_in_a_text_manifest_stay_text(tmp_path):
+    (tmp_path / "m.csv").write_text("version\n1.1\n1.10\n2.0\n")
+    found = cf.summarize(np.ones((3, 1)), "version", manifest=tmp_path / "m.csv")
+    assert found.keys["version"].to_pylist() == ["1.1", "1.10", "2.0"]
+
+
 NO_TABLE = np.zeros((2, 2))
 
 

@@ -431,6 +431,30 @@ def test_bad_arguments_name_themselves(arguments, message):
         cf.summarize(list_table(pa.list_(pa.float64(), DIM)), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        ("1.1 1.10", ["1.1", "1.10"]),
+        ("1E5 100000", ["100000", "1E5"]),
+        ("7 7.0", ["7", "7.0"]),
+        ("0.50 1.00", ["0.50", "1.00"]),
+        ("007 7.5", ["007", "7.5"]),
+        ("0.5 1.0", [0.5, 1.0]),
+        ("1 2.5", [1.0, 2.5]),
+        ("-3 10", [-3, 10]),
+    ],
+)
+def test_labels_in_text_are_numbers_only_if_they_read_back(written, labels, tmp_path):
+    (tmp_path / "x.csv").write_text("\n".join(["version,v", *(f"{label},1.5" for label in written.split())]))
+    assert cf.summarize(tmp_path / "x.csv", by="version", vectors="v").keys["version"].to_pylist() == labels
+
+
+def test_a_factor_that_is_missing_throughout_a_text_file_is_one_group(tmp_path):
+    (tmp_path / "x.csv").write_text("site,label,v\nA,,1.5\nB,,2.5\n")
+    found = cf.summarize(tmp_path / "x.csv", by=["site", "label"], vectors="v")
+    assert found.keys.to_pylist() == [{"site": "A", "label": None}, {"site": "B", "label": None}]
+
+
 def test_factor_names_are_strings():
     with pytest.raises(cf.InputError, match="by="):
         cf.summarize(X, by={1: SITE})  # type: ignore[dict-item]

@@ -1,11 +1,13 @@
 """Questions to a summary: each equals a direct computation on the rows, and levels and parts add up."""
 
+import datetime as dt
 import warnings
 from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
@@ -469,6 +471,33 @@ def test_times_of_any_unit_are_factors_and_are_found_again(unit):
 def test_times_that_cannot_be_kept_are_refused(when, refuses):
     with refuses("when must hold one plain value per row.*there is a time beyond"):
         cf.summarize(np.ones((2, 2)), by={"when": when})
+
+
+NOON = dt.datetime(2024, 1, 1, 12)
+MIXED: dict[str, list[Any]] = {
+    "dates and times without a zone": [NOON.date(), NOON, NOON + dt.timedelta(hours=1)],
+    "times with a zone and times without a zone": [NOON, NOON.replace(tzinfo=dt.UTC), None],
+    "booleans and numbers": [1.0, True, 0.5],
+}
+
+
+@pytest.mark.parametrize("kinds", MIXED)
+def test_values_that_arrow_would_merge_are_refused(kinds, refuses):
+    values = MIXED[kinds]
+    for column in (values, np.array(values, object), pd.Series(values, dtype=object)):
+        with refuses(f"when must hold one plain value per row.*there are {kinds}"):
+            cf.summarize(np.ones((3, 2)), by={"when": column})
+    table = pd.DataFrame({"when": pd.Series(values, dtype=object), "v": [0.0, 1.0, 2.0]})
+    with refuses(f"'when' of the table cannot be read .*there are {kinds}"):
+        cf.summarize(table, by="when", vectors="v")
+
+
+def test_without_a_shared_stratum_no_distance_is_left_without_a_feature():
+    summary = cf.summarize([[0.0, 0.1], [1.0, 0.1], [2.0, 0.1]], by={"site": ["A", "A", "B"], "label": [0, 0, 1]})
+    with pytest.warns(cf.CrossfusionWarning, match="fully confounded"):
+        found = summary.attribution("site", given="label")
+    for values in (found.contribution, found.share, found.without):
+        assert np.isnan(values).all()
 
 
 def test_names_of_factors_may_come_from_anything():

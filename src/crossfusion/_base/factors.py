@@ -4,7 +4,8 @@ Values live in Arrow columns, which keep strings, integers, booleans, dates and 
 numbered in the order of their values, missing last, so a table of groups does not depend on the order of the rows.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def as_column(values: Any, name: str) -> "pa.Array":
             values = _to_known_unit(values)
         if isinstance(values, np.ndarray) and values.dtype.kind == "T":
             values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
-        array = pa.array(decode_zoned(values), from_pandas=True)
+        array = to_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(
             problem=f"{name} must hold one plain value per row, all strings, all numbers, all booleans or all"
@@ -65,6 +66,37 @@ def _to_known_unit(times: NDArray[Any]) -> NDArray[Any]:
     if np.any(known.astype(times.dtype)[there] != times[there]):
         raise ValueError("there is a time beyond what can be kept")
     return known
+
+
+def to_arrow(values: Any) -> Any:
+    """Convert values to Arrow; raise a TypeError if Arrow would turn values of different kinds into one value."""
+    import pyarrow as pa
+
+    array = pa.array(decode_zoned(values), from_pandas=True)
+    if isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
+        _check_one_kind(values, array.type)
+    return array
+
+
+def _check_one_kind(values: Iterable[Any], kind: "pa.DataType") -> None:
+    """Reject dates among times, times with and without a zone, and booleans among numbers."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(kind):
+        times = (value for value in values if isinstance(value, date) and value == value)  # NaT is not itself
+        found = {_describe_time(value) for value in times}
+    elif pa.types.is_floating(kind):
+        found = {"booleans" if isinstance(value, bool | np.bool_) else "numbers" for value in values}
+    else:
+        return
+    if len(found) > 1:
+        raise TypeError(f"there are {' and '.join(sorted(found))}")
+
+
+def _describe_time(value: date) -> str:
+    if not isinstance(value, datetime):
+        return "dates"
+    return "times without a zone" if value.tzinfo is None else "times with a zone"
 
 
 def decode_zoned(values: Any) -> Any:

@@ -122,9 +122,10 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     design.check_groups()
     cells, weight = design.cells, design.weights(weights)
     overlap = check_overlap(weight, design.stratum)
-    between = between_by_feature(cells.mean, weight, design.stratum) + (np.nan if overlap == 0 else 0.0)
+    nothing = np.nan if overlap == 0 else 0.0  # is compared
+    between = between_by_feature(cells.mean, weight, design.stratum) + nothing
     within = np.asarray((weight / cells.count) @ cells.sumsq)
-    without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
+    without = [log_ratio(b, w) + nothing for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
     labels = tuple(range(cells.dim)) if design.features is None else tuple(design.features)
     return Attribution(FEATURES, labels, between, _compute_share(between, whole), np.array(without), overlap)

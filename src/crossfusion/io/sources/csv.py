@@ -113,20 +113,39 @@ def _read_factor_types(path: str, by: Sequence[str]) -> "tuple[dict[str, pa.Data
 
 
 def _infer_type(values: Iterable[bytes]) -> "pa.DataType":
-    """Type that fits all values; numbers that would not read back as they stand, such as 007, stay text."""
+    """Type that fits all values; numbers that would not read back as they stand, such as 007 or 1.10, stay text."""
     import pyarrow as pa
-    import pyarrow.compute as pc
     from pyarrow import csv
 
     texts = list(values)
+    if not texts:
+        return pa.string()  # all are missing
     lines = b"\n".join([b"value", *(b'"' + text.replace(b'"', b'""') + b'"' for text in texts)])
     largest = max(2**20, 2 * max(map(len, texts), default=0) + 64)
     options = csv.ReadOptions(block_size=largest, use_threads=False)
     found = csv.read_csv(pa.BufferReader(lines), options, csv.ParseOptions(newlines_in_values=True)).column("value")
-    if not pa.types.is_integer(found.type):
-        return found.type
-    as_read = pa.array(texts, pa.binary()).cast(pa.string())
-    return found.type if pc.all(pc.equal(found.cast(pa.string()), as_read)).as_py() else pa.string()
+    number = pa.types.is_integer(found.type) or pa.types.is_floating(found.type)
+    keep = not number or read_back(found, pa.array(texts, pa.binary()).cast(pa.string()))
+    return found.type if keep else pa.string()
+
+
+def read_back(typed: Any, text: Any) -> bool:
+    """Whether numbers, written again, are the text they were read from, so that different texts are never one label."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(typed.type):
+        return bool(pc.all(pc.equal(typed.cast(pa.string()), text), min_count=0).as_py())
+    if not pa.types.is_floating(typed.type):
+        return True
+    texts = text.unique().drop_null().to_pylist()
+    numbers = [float(entry) for entry in texts]
+    return len(set(numbers)) == len(texts) and all(map(_is_written_as, numbers, texts))
+
+
+def _is_written_as(number: float, text: str) -> bool:
+    """Whether a program writes a number like this: 2.5, and 2 or 2.0."""
+    return text == repr(number) or (number.is_integer() and text == str(int(number)))
 
 
 def _list_names(columns: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ def _as_array(values: Any, name: str) -> Any:
     import pyarrow as pa
 
     try:
-        return pa.array(factors.decode_zoned(values), from_pandas=True)
+        return factors.to_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         said = first_line(problem)
         raise InputError(

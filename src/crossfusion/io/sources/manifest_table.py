@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import FileError, InputError, check_known, check_once, escape_unprintable, factors
 from crossfusion.io.sources import data_frames, paths
-from crossfusion.io.sources.csv import CODECS
+from crossfusion.io.sources.csv import CODECS, read_back
 from crossfusion.io.sources.manifest_match import list_some
 
 if TYPE_CHECKING:
@@ -197,9 +197,8 @@ def _unpack(path: Path) -> Iterator[Any]:
 
 
 def _read_text(path: Path, names: list[str], parse: Any) -> "pa.Table":
-    """Columns of a text table; numbers that would not read back as they stand, such as 007, stay text."""
+    """Columns of a text table; numbers that would not read back as they stand, such as 007 or 1.10, stay text."""
     import pyarrow as pa
-    import pyarrow.compute as pc
     from pyarrow import csv
 
     as_text = csv.ConvertOptions(
@@ -211,8 +210,6 @@ def _read_text(path: Path, names: list[str], parse: Any) -> "pa.Table":
     with _unpack(path) as file:
         typed = csv.read_csv(file, parse_options=parse, convert_options=as_found)
     for position, name in enumerate(names):
-        values = typed.column(name)
-        if pa.types.is_integer(values.type):
-            same = pc.all(pc.equal(values.cast(pa.string()), text.column(name)), min_count=0).as_py()
-            typed = typed if same else typed.set_column(position, name, text.column(name))
+        if not read_back(typed.column(name), text.column(name)):
+            typed = typed.set_column(position, name, text.column(name))
     return typed

@@ -1,0 +1,1 @@
+"""Messy data sets, drawn from seeds, compared with a slow and plain reference implementation."""

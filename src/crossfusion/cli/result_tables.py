@@ -9,7 +9,8 @@ import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, label_text, number_text
 from crossfusion.cli import output
-from crossfusion.fusion import Fusion, Pairwise
+from crossfusion.fusion import STATISTIC_NAMES, Fusion, Pairwise
+from crossfusion.inference import TestResult
 from crossfusion.summary import Summary
 
 PAIRS_SHOWN = 20
@@ -37,7 +38,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     rows += make_interval_rows(fusion)
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
-        rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
+        rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
         rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} permutations"])
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
@@ -67,7 +68,7 @@ def make_overlap_rows(fusion: Fusion, given: Sequence[str] = ()) -> list[list[st
     return rows + ([["reason", "–", str(fusion.reason)]] if fusion.distance is None else [])
 
 
-def show_caution(result: Fusion | Pairwise) -> None:
+def show_caution(result: Fusion | Pairwise | TestResult) -> None:
     """A word of caution, if there is one."""
     if result.caution:
         click.echo(f"caution: {result.caution}")
@@ -124,6 +125,7 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     ]
     bars = [unbiased[pair] for pair in ranked[:PAIRS_SHOWN]]
     output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1), bars=bars)
+    show_caution(result)
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:

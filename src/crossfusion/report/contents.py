@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
-from crossfusion.fusion import FEATURES, Attribution, Fusion, Pairwise
+from crossfusion.fusion import FEATURES, STATISTIC_NAMES, Attribution, Fusion, Pairwise
 from crossfusion.report import batch_biology, headline
 from crossfusion.report.cautions import find_concerns
 from crossfusion.report.data import ReportData
@@ -53,6 +53,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         batch_biology.compare_versions(data, evidence, reference),
     )
     drift = measure_drift(evidence)
+    concerns = find_concerns(evidence, main, balanced, tested, leading, by_unit, data.lost)
     said = headline.write_headline(
         asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total
     )
@@ -74,7 +75,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "features": _convert_attribution(by_feature, data.features),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
-        "warnings": [entry.to_dict() for entry in find_concerns(evidence, main, balanced, tested, by_unit, data.lost)],
+        "warnings": [concern.to_dict() for concern in concerns],
         "missing": dict(evidence.missing),
         "drift": convert_drift(drift, data.features),
     }
@@ -170,13 +171,11 @@ def _round_values(values: FloatArray) -> list[Any]:
 
 
 def _convert_test(tested: TestOutcome) -> dict[str, Any]:
-    """The outcome of a test; the permutations in the units of the plug-in distance, which grows with F."""
+    """The outcome of a test, with the name of its statistic and the finite values of it under permutations."""
     test = tested.result
-    finite = 0 < test.distance < np.inf
-    freedom = test.statistic / np.expm1(test.distance) if finite else np.nan
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
-    found = test.to_dict() | told
-    return found | {"null": _round_values(np.log1p(test.null / freedom)) if finite else []}
+    found = test.to_dict() | told | {"statistic_label": STATISTIC_NAMES[test.statistic_name]}
+    return found | {"null": _round_values(test.null[np.isfinite(test.null)])}
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:

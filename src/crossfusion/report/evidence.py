@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, count_pairs, infer_pairs, permutation_test
+from crossfusion.arrays import cfd, infer_pairs, permutation_test
 from crossfusion.fusion import SHAPE_CAUTION, SPREAD_CAUTION, Fusion, Pairwise, join_cautions, split_cautions
-from crossfusion.inference import TestResult
+from crossfusion.inference import TestResult, count_pairs
 from crossfusion.io import Rows
 from crossfusion.report.question import Question
 from crossfusion.summary import (
@@ -142,7 +142,7 @@ class Evidence:
                 return summary.pairwise(asked.between, given=given, units=asked.units, weights=asked.weights, **tests)
             group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
-            return infer_pairs(plain, self.rows.x, group, stratum, weights=asked.weights, **tests)
+            return infer_pairs(plain, self.rows.x, group, stratum, weights=asked.weights, statistic="welch", **tests)
 
         found = self._try("intervals of pairs", ask)
         if found is None and tests["permutations"] is not None:

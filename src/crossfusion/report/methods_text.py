@@ -71,7 +71,7 @@ def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]
         said.append(f"Intervals are at {level} confidence and take rows to be independent.")
     strata = " within strata" if "adjusted" in found["pairs"] else ""
     said.append(
-        f"Tests are by up to {question.permutations:,} rearrangements of labels{strata}; p-values of pairs are also"
+        f"Tests are by up to {question.permutations:,} permutations of labels{strata}; p-values of pairs are also"
         " adjusted for their number (Holm)."
     )
     if about["sampled"] is not None and not about["whole"]:

@@ -101,6 +101,7 @@ class Queries(MomentTable):
         level: float | None = None,
         permutations: int | None = None,
         seed: int = 0,
+        statistic: str = "welch",
         adjust: str = "holm",
     ) -> Pairwise:
         """Compute the distance between the groups of each pair, which equals `cfd` of the two groups alone.
@@ -119,9 +120,12 @@ class Queries(MomentTable):
         level : float, optional
             Confidence level of the limits of each distance, such as 0.95; requires `units`.
         permutations : int, optional
-            Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested.
+            Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested. Pairs
+            far apart get more, so that their adjusted p-values can reach 0.01, up to 10 million for all pairs.
         seed : int
             Seed of the permutations.
+        statistic : {"welch", "pseudo-f"}
+            Statistic of the tests; see `permutation_test`.
         adjust : {"holm", "bh"}
             Method that adjusts the p-values for the number of pairs; see `adjusted_pvalues`.
 
@@ -138,7 +142,7 @@ class Queries(MomentTable):
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
-            check_test_options(permutations, seed)
+            check_test_options(permutations, seed, statistic)
         design = self._make_design(between, given)
         result = compare_pairs(design, weights=weights)
         if level is None and permutations is None and not as_names(units, "units"):
@@ -149,7 +153,8 @@ class Queries(MomentTable):
         result = add_limits(result, unit_moments, design, weights=weights, level=level)
         if permutations is None:
             return result
-        return add_tests(result, unit_moments, design, permutations=permutations, seed=seed, adjust=adjust)
+        tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "adjust": adjust}
+        return add_tests(result, unit_moments, design, **tests)
 
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
@@ -265,6 +270,7 @@ class Queries(MomentTable):
         units: Factors | None = None,
         permutations: int = 999,
         seed: int = 0,
+        statistic: str = "welch",
     ) -> TestResult:
         """Test whether groups are separated more than expected by chance, by permuting labels of units.
 
@@ -282,6 +288,9 @@ class Queries(MomentTable):
             Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
         seed : int
             Seed of the random permutations.
+        statistic : {"welch", "pseudo-f"}
+            "welch" allows for groups that differ in size and spread; "pseudo-f" is the statistic of PERMANOVA. See
+            `permutation_test`.
 
         Returns
         -------
@@ -292,11 +301,11 @@ class Queries(MomentTable):
         -----
         The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
-        check_test_options(permutations, seed)
+        check_test_options(permutations, seed, statistic)
         design = self._make_design(between, given)
         unit_moments = self._make_unit_moments(between, given, units, "a test")
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
-        return run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
+        return run_unit_test(unit_moments, design, permutations=permutations, seed=seed, statistic=statistic)
 
     def bootstrap(
         self,

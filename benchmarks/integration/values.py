@@ -18,18 +18,18 @@ NOTE = (
 )
 
 
-def leaderboard(adata: Any, draws: int = 999) -> Leaderboard:
+def leaderboard(adata: Any) -> Leaderboard:
     """The embeddings by distances, each cell taken as independent."""
     names = [*adata.obsm]
-    return cfd(adata, batch_key="batch", label_key="label", embedding_obsm_keys=names, donor_key="index", draws=draws)
+    return cfd(adata, batch_key="batch", label_key="label", embedding_obsm_keys=names, donor_key="index")
 
 
 def rows(adata: Any, board: Leaderboard, metrics: Mapping[str, Metric] = METRICS) -> tuple[list[str], list[list[str]]]:
     """Header, and one row an embedding, the most fused first."""
-    share = {name: 1 - fusion.score for name, fusion in zip(board.embeddings, board.plain, strict=True)}
+    share = {name: -np.expm1(-float(fusion)) for name, fusion in zip(board.embeddings, board.plain, strict=True)}
     batch, label = (adata.obs[name].to_numpy() for name in ("batch", "label"))
     before, found = np.asarray(adata.obsm[FIRST]), []
-    for k in np.argsort(board.rank, kind="stable").tolist():
+    for k in np.argsort([float(fusion) for fusion in board.batch], kind="stable").tolist():
         name, x = board.embeddings[k], np.asarray(adata.obsm[board.embeddings[k]])
         biology = None if board.biology is None else board.biology[k].unbiased
         ours = [board.batch[k].unbiased, biology, share[name], pcr(x, batch), max(0.0, 1 - share[name] / share[FIRST])]

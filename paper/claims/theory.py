@@ -48,13 +48,12 @@ def variance_decomposition(_: Evidence) -> Finding:
 )
 def score_bounds(_: Evidence) -> Finding:
     """Random clouds, and clouds without spread."""
-    scores = [cfd(a, b).score for a, b in _clouds()]
+    scores = [cfd(a, b).score or 0.0 for a, b in _clouds()]
     bare = cfd(np.zeros((3, 2)), np.ones((3, 2)))
-    figure = (
-        f"random: {min(scores):.3g} to {max(scores):.3g}; without spread: score {bare.score:g}, CFD {bare.distance:g}"
-    )
+    score = bare.score or 0.0
+    figure = f"random: {min(scores):.3g} to {max(scores):.3g}; without spread: score {score:g}, CFD {float(bare):g}"
     inside = all(0 < score <= 1 for score in scores)
-    if inside and bare.score > 0:
+    if inside and score > 0:
         return Finding(figure, HOLDS)
     if inside:
         return Finding(
@@ -71,8 +70,8 @@ def score_bounds(_: Evidence) -> Finding:
 )
 def zero_iff_means(_: Evidence) -> Finding:
     """Apart, and on one mean."""
-    apart = [cfd(a, b).distance for a, b in _clouds()]
-    same = [cfd(a - a.mean(axis=0), b - b.mean(axis=0)).distance for a, b in _clouds()]
+    apart = [float(cfd(a, b)) for a, b in _clouds()]
+    same = [float(cfd(a - a.mean(axis=0), b - b.mean(axis=0))) for a, b in _clouds()]
     outcomes = {"different means": min(apart) > 0, "equal means": max(map(abs, same)) <= ROUNDING}
     return decide(outcomes, f"different means: at least {min(apart):.1e}; equal means: at most {max(same):.0e}")
 
@@ -90,7 +89,7 @@ def monotone(_: Evidence) -> Finding:
     for a, b in _clouds():
         way = rng.normal(size=a.shape[1])
         centred = b - b.mean(axis=0) + a.mean(axis=0)
-        found = [cfd(a, centred + step * way).distance for step in np.linspace(0, 10, 11)]
+        found = [float(cfd(a, centred + step * way)) for step in np.linspace(0, 10, 11)]
         rises.append(bool(np.all(np.diff(found) > 0)))
     return decide({"random clouds": all(rises)}, f"strictly increasing for {sum(rises)} of {len(rises)} pairs")
 
@@ -106,7 +105,7 @@ def monotone_in_dispersion(_: Evidence) -> Finding:
     """Steps of spread."""
     falls = []
     for a, b in _clouds():
-        found = [cfd(*(_stretch(rows, factor) for rows in (a, b))).distance for factor in np.linspace(1, 11, 11)]
+        found = [float(cfd(*(_stretch(rows, factor) for rows in (a, b)))) for factor in np.linspace(1, 11, 11)]
         falls.append(bool(np.all(np.diff(found) < 0)))
     return decide({"random clouds": all(falls)}, f"strictly decreasing for {sum(falls)} of {len(falls)} pairs")
 
@@ -128,8 +127,8 @@ def limits(_: Evidence) -> Finding:
     """Logarithmic growth."""
     a, b = next(_clouds())
     way = np.eye(a.shape[1])[0]
-    found = [cfd(a, b + 10.0**power * way).distance for power in (2, 4, 6, 8)]
-    zero = cfd(a, b - b.mean(axis=0) + a.mean(axis=0)).distance
+    found = [float(cfd(a, b + 10.0**power * way)) for power in (2, 4, 6, 8)]
+    zero = float(cfd(a, b - b.mean(axis=0) + a.mean(axis=0)))
     gains = np.diff(found)
     outcomes = {"equal means": abs(zero) <= ROUNDING, "far apart": abs(gains[-1] - np.log(1e4)) <= 1e-3}
     return decide(outcomes, f"CFD {zero:.0e} at equal means, {found[0]:.1f} to {found[-1]:.1f}, by log of the square")
@@ -146,11 +145,11 @@ def scale_invariant(_: Evidence) -> Finding:
     rng = np.random.default_rng(3)
     common = single = 0.0
     for a, b in _clouds():
-        base, factor = cfd(a, b).distance, 10 ** rng.uniform(-3, 3)
-        common = max(common, abs(cfd(factor * a, factor * b).distance / base - 1))
+        base, factor = float(cfd(a, b)), 10 ** rng.uniform(-3, 3)
+        common = max(common, abs(float(cfd(factor * a, factor * b)) / base - 1))
         weight = np.where(np.arange(a.shape[1]) == 0, 10.0, 1.0)
         if a.shape[1] > 1:
-            single = max(single, abs(cfd(weight * a, weight * b).distance / base - 1))
+            single = max(single, abs(float(cfd(weight * a, weight * b)) / base - 1))
     outcomes = {"one factor for all features": common <= 1e-9, "a factor of one feature": single <= 1e-9}
     return decide(outcomes, f"one factor: differs by {common:.0e}; one feature times 10: by up to {single:.0%}")
 
@@ -165,7 +164,7 @@ def scale_invariant(_: Evidence) -> Finding:
 )
 def metric(_: Evidence) -> Finding:
     """Three axioms, all of which are needed."""
-    uneven = max(abs(cfd(a, b).distance - cfd(b, a).distance) for a, b in _clouds())
+    uneven = max(abs(float(cfd(a, b)) - float(cfd(b, a))) for a, b in _clouds())
     confused = sum(_is_confused(a - a.mean(axis=0), b - b.mean(axis=0)) for a, b in _clouds())
     broken, roots = _violations()
     outcomes = {
@@ -183,7 +182,7 @@ def metric(_: Evidence) -> Finding:
 
 def _is_confused(a: FloatArray, b: FloatArray) -> bool:
     """Whether CFD does not tell two clouds apart that are."""
-    return bool(abs(cfd(a, b).distance) <= ROUNDING and distance("wasserstein", a, b) > 1e-3)
+    return bool(abs(float(cfd(a, b))) <= ROUNDING and distance("wasserstein", a, b) > 1e-3)
 
 
 def _violations() -> tuple[float, float]:
@@ -209,7 +208,7 @@ def single_pass(_: Evidence) -> Finding:
         share = len(a) / (len(a) + len(b))
         within = share * float(seen[0].dispersion) + (1 - share) * float(seen[1].dispersion)
         between = share * (1 - share) * float(np.sum((seen[0].mean - seen[1].mean) ** 2))
-        worst = max(worst, abs(np.log1p(between / within) / cfd(a, b).distance - 1))
+        worst = max(worst, abs(np.log1p(between / within) / float(cfd(a, b)) - 1))
     return decide({"chunks": worst <= 1e-9}, f"largest relative difference {worst:.0e}")
 
 
@@ -226,7 +225,7 @@ def parameter_free(_: Evidence) -> Finding:
     for case, rows in (("groups of equal size", 100), ("groups of different size", 25)):
         rng = np.random.default_rng(1)
         a, b = rng.normal(size=(100, 8)), rng.normal(1, 1, size=(rows, 8))
-        pooled, balanced = (cfd(a, b, weights=weights).distance for weights in ("pooled", "balanced"))
+        pooled, balanced = (float(cfd(a, b, weights=weights)) for weights in ("pooled", "balanced"))
         outcomes[f"{case} (100 and {rows} rows)"] = abs(balanced / pooled - 1) <= 0.01
         parts.append(f"100 and {rows} rows: by rows {pooled:.3f}, equal {balanced:.3f}")
     return decide(outcomes, "; ".join(parts))

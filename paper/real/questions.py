@@ -66,7 +66,7 @@ def centre_matrices(data: Dataset) -> dict[str, Any]:
     """Distances of all pairs of centres, of each version; units are tiles."""
     factors = {"centre": data.domain, "tile": data.units}
     return {
-        version: cf.summarize(x, by=factors).pairwise("centre", units="tile", level=LEVEL)
+        version: cf.summarize(x, by=factors).pairwise("centre", units="tile", weights="pooled", level=LEVEL)
         for version, x in data.all_versions.items()
     }
 

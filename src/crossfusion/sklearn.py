@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, NonFiniteError, arg, check_length, check_option, factors
+from crossfusion._base import InputError, NonFiniteError, arg, check_index, check_length, check_option, factors
 from crossfusion.arrays import cfd
 from crossfusion.fusion import NO_VARIANCE, WEIGHTS, Cells, compute_distance
 
@@ -53,6 +53,9 @@ def cross_fusion_distance(
     to rounding. Splitting a cluster never lowers the distance, just as it never raises the inertia: to choose K,
     compare that score, or distances at the same K.
 
+    As everywhere in scikit-learn, rows and labels go together by position. A pandas index of `labels` that differs from
+    that of `X` is an error, while `crossfusion.cfd` matches labels by index.
+
     Arrays of other libraries are reduced in their own type, at least float32; NumPy arrays in float64.
 
     Examples
@@ -65,6 +68,7 @@ def cross_fusion_distance(
     check_option(weights, WEIGHTS, "weights")
     if _is_foreign(X):
         return _compute_foreign_distance(X, labels, given, weights, unbiased)
+    check_index("X", X, labels=labels, given=given)  # scikit-learn goes by position, so no other order is right
     fusion = cfd(X, labels=labels, given=given, weights=weights)
     _check_groups(len(fusion.counts), int(sum(fusion.counts.values())))
     distance = float(fusion)  # refuses a design in which nothing is compared

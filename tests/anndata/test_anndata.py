@@ -83,13 +83,14 @@ def test_a_row_holds_what_a_summary_says(adata):
 
 def test_a_leaderboard_is_compare_corrections_both_ways(adata):
     names = ["X_raw", "X_half", "X_pca"]
-    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names, draws=99)
+    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names)
     summaries = {name: summary_of(adata, adata.obsm[name]) for name in names}
-    batch = cf.compare_corrections(summaries, between="batch", given="label", units="donor", draws=99)
-    biology = cf.compare_corrections(summaries, between="label", given="batch", units="donor", draws=1)
-    np.testing.assert_array_equal(board.rank, [3, 2, 1])
-    for ours, theirs in (("difference", "difference"), ("lower", "lower"), ("upper", "upper"), ("best", "best")):
-        np.testing.assert_array_equal(getattr(board, ours), getattr(batch, theirs))
+    batch = cf.compare_corrections(summaries, between="batch", given="label", units="donor")
+    biology = cf.compare_corrections(summaries, between="label", given="batch", units="donor")
+    assert board.front == ("X_pca",)
+    assert board.standing == batch.standing
+    for name in ("difference", "lower", "upper"):
+        np.testing.assert_array_equal(getattr(board, name), getattr(batch, name))
     np.testing.assert_array_equal(board.kept, biology.difference)
     np.testing.assert_array_equal(board.kept_lower, biology.lower)
     other = ca.cfd(adata, **ASKED, embedding_obsm_keys=names, reference="X_half", key_added=None)
@@ -260,13 +261,13 @@ def test_dask_arrays_are_for_their_own_engine(adata, refuses):
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
 def test_what_is_stored_survives_writing(adata, ending, tmp_path):
     names = ["X_raw", "layers/scaled"]
-    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names, draws=9)
+    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names)
     ca.cfd(adata, batch_key="batch", key_added="plain")
     path = tmp_path / f"cells.{ending}"
     getattr(adata, f"write_{ending}")(path)
     back = getattr(anndata, f"read_{ending}")(path).uns
     stored = back["crossfusion"]
-    assert int(stored["format"]) == 1
+    assert int(stored["format"]) == 2
     params = {name: getattr(value, "item", lambda value=value: value)() for name, value in stored["params"].items()}
     assert params == {
         "batch_key": "batch",
@@ -338,7 +339,7 @@ def test_a_confounded_design_is_told_of(adata, refuses):
     assert len(said) == 2
     assert "no value of 'cell_type' has cells of two values of 'batch', so CFD(batch | cell_type)" in said[0]
     assert [(fusion.overlap, fusion.distance, fusion.unbiased) for fusion in board.batch] == [(0, None, None)] * 2
-    assert np.isnan(board.rank).all()
+    assert [entry.front for entry in board.standing] == [None, None]
     assert repr(board).splitlines()[2].split()[1] == "–"
     board.plot()
     assert board.plain[0].distance > 0.1
@@ -401,14 +402,14 @@ def test_values_that_are_not_finite(adata):
 
 
 def test_cells_as_units(adata):
-    board = ca.cfd(adata[:200].copy(), **ASKED, donor_key="index", use_rep="X_raw", draws=9)
+    board = ca.cfd(adata[:200].copy(), **ASKED, donor_key="index", use_rep="X_raw")
     by = {"batch": adata.obs["batch"].to_numpy()[:200], "label": adata.obs["cell_type"].to_numpy()[:200]}
     rows = cf.cfd(adata.obsm["X_raw"][:200], labels=by["batch"], given=by["label"], level=0.95)
     np.testing.assert_allclose(board.batch[0].interval, rows.interval, atol=0.03)
 
 
 def test_tables_and_json(adata):
-    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=["X_raw", "X_half"], draws=9)
+    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=["X_raw", "X_half"])
     plain = json.loads(json.dumps(board.to_dict(), allow_nan=False))
     assert plain["embeddings"] == ["X_raw", "X_half"]
     assert plain["labels"][0]["fusion"]["distance"] == board.labels[0].fusion.distance
@@ -417,7 +418,7 @@ def test_tables_and_json(adata):
     assert lines[2].startswith("X_half")
     assert "reference" in lines[3]
     frame = board.to_frame()
-    assert {"batch_lower", "biology_upper", "plain", "kept_lower", "stability"} <= set(frame.columns)
+    assert {"batch_lower", "biology_upper", "plain", "kept_lower", "front"} <= set(frame.columns)
     assert len(board.labels_frame()) == 4
 
 
@@ -459,18 +460,17 @@ def test_the_command(adata, tmp_path):
     path = tmp_path / "cells.h5ad"
     adata.write_h5ad(path)
     asked = ("--batch", "batch", "--label", "cell_type", "--donor", "donor", "--obsm", "X_raw,X_half,layers/scaled")
-    found = run_json("integration", path, *asked, "--draws", 9)
+    found = run_json("integration", path, *asked)
     names = ["X_raw", "X_half", "layers/scaled"]
-    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names, draws=9)
+    board = ca.cfd(adata, **ASKED, donor_key="donor", embedding_obsm_keys=names)
     assert found == json.loads(json.dumps(board.to_dict()))
-    text = run("integration", path, *asked, "--draws", 9, "--plot", tmp_path / "board.svg").stdout
-    assert "CFD(batch) among the cells of each cell_type" in text
+    text = run("integration", path, *asked, "--plot", tmp_path / "board.svg").stdout
+    assert "batch = CFD(batch) among its cells" in text
     assert (tmp_path / "board.svg").read_text().startswith("<?xml")
     assert "has no column of obs 'site'" in fails("integration", path, "--batch", "site", "--obsm", "X_raw")
     assert "has no matrix 'X_no'" in fails("integration", path, "--batch", "batch", "--obsm", "X_no")
     assert "twice" in fails("integration", path, "--batch", "batch", "--obsm", "X_raw,X_raw")
     assert "lower --min-cells" in fails("integration", path, *asked[:4], "--obsm", "X", "--min-cells", 1000)
-    assert "--draws 0 must be" in fails("integration", path, *asked, "--draws", 0)
     assert "--weights even is not" in fails("integration", path, *asked, "--weights", "even")
     adata.obs["one"] = "x"
     adata.write_h5ad(path)

@@ -38,7 +38,7 @@ def test_pcr_comparison_is_the_share_of_it_that_is_gone(method):
 @SCIB
 def test_the_table_of_values_has_both_sides():
     adata = cells.add_corrections(cells.simulate_cells(700))
-    board = values.leaderboard(adata, draws=9)
+    board = values.leaderboard(adata)
     header, rows = values.rows(adata, board, {"PCR comparison": peers.pcr_comparison})
     assert header[-2:] == ["comparison by CFS", "PCR comparison"]
     assert {row[0] for row in rows} >= {"X_pca", "X_center", "X_combat"}

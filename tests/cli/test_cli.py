@@ -61,7 +61,7 @@ def test_compare_prints_the_fields_of_a_fusion(data):
 def test_compare_takes_any_known_file(data):
     same = run_json("compare", data / "x.parquet", data / "x.parquet")
     assert same["distance"] == 0.0
-    text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*")
+    text = run_json("compare", data / "x.csv", data / "x.parquet", "--vectors", "[de][im]*", "--by-position")
     assert text["distance"] == pytest.approx(0, abs=1e-25)
 
 
@@ -93,11 +93,10 @@ def test_all_distances_of_one_row_are_those_that_are_defined(data, tmp_path):
     np.save(tmp_path / "one.npy", np.zeros((1, 8)))
     done = run("compare", data / "a.npy", tmp_path / "one.npy", "--distance", "all", "--json")
     found = json.loads(done.stdout)["distances"]
-    assert [name for name, value in found.items() if value is None] == ["cfd_unbiased", "mmd2_unbiased", "classifier"]
-    assert done.stderr.count("warning: ") == 3
-    assert "cfd_unbiased is undefined" in fails(
-        "compare", data / "a.npy", tmp_path / "one.npy", "--distance", "cfd_unbiased"
-    )
+    assert [name for name, value in found.items() if value is None] == ["mmd2_unbiased", "classifier"]
+    assert done.stderr.count("warning: ") == 2
+    one = tmp_path / "one.npy"
+    assert "cfd_unbiased is undefined" in fails("compare", one, one, "--distance", "cfd_unbiased")
 
 
 def test_compare_by_other_distances_can_drop_rows(bad):
@@ -138,6 +137,7 @@ def test_summarize_of_several_files_and_small_groups(data, tmp_path):
         "groups": 2,
         "rows": 200.0,
         "dim": 8,
+        "features": None,
         "factors": ["site"],
         "tags": {},
         "dropped": 0,
@@ -148,15 +148,15 @@ def test_summarize_of_several_files_and_small_groups(data, tmp_path):
 @pytest.mark.parametrize("file", ["s.parquet", "x.parquet", "x.csv"])
 def test_matrix_of_files_and_summaries(data, file):
     summary = cf.read_summary(data / "s.parquet")
-    expected = summary.pairwise("scanner", given="label", weights="balanced")
+    expected = summary.pairwise("scanner", given="label")
     vectors = ["--vectors", "dim_*"] if file == "x.csv" else []
-    call = ["matrix", data / file, "--between", "scanner", "--given", "label", "--weights", "balanced", *vectors]
+    call = ["matrix", data / file, "--between", "scanner", "--given", "label", *vectors]
     found = run_json(*call)
     assert found["labels"] == ["s1", "s2", "s3"]
     np.testing.assert_allclose(found["distance"], expected.distance, rtol=1e-9)
     lines = run(*call, "--csv").stdout.splitlines()
-    assert lines[0] == "group_a,group_b,distance,unbiased,overlap"
-    assert float(lines[1].split(",")[2]) == pytest.approx(expected.distance[0, 1], rel=1e-9)
+    assert lines[0] == "group_a,group_b,unbiased,distance,overlap"
+    assert float(lines[1].split(",")[2]) == pytest.approx(expected.unbiased[0, 1], rel=1e-9)
     assert len(lines) == 4
 
 
@@ -179,10 +179,19 @@ def test_many_groups_show_the_pairs_farthest_apart_on_a_narrow_terminal(data):
     assert "farthest of" in text
 
 
+@pytest.mark.parametrize("given", [(), ("--given", "label")])
+def test_matrix_cautions_once_about_features_that_hide_others(tmp_path, given):
+    draw, site = np.random.default_rng(0), np.arange(400) % 2
+    x = draw.normal(size=(400, 64)) + 0.8 * site[:, None] * (np.arange(64) < 16)
+    np.savez(tmp_path / "x.npz", x=x * np.where(np.arange(64) == 63, 60, 1), site=site, label=np.arange(400) // 2 % 2)
+    shown = run("matrix", tmp_path / "x.npz", "--between", "site", *given).stdout
+    assert shown.count("caution: feature 63 holds") == 1
+
+
 def test_tables_are_plain_in_a_pipe(data):
     done = run("matrix", data / "s.parquet", "--between", "site")
     assert "\x1b" not in done.stdout + done.stderr
-    assert done.stdout.splitlines()[0] == "Cross-Fusion Distance between site (pooled, plug-in)"
+    assert done.stdout.splitlines()[0] == "Cross-Fusion Distance between site (balanced weights, unbiased)"
 
 
 def test_tables_are_coloured_on_a_terminal_and_progress_shows(data):

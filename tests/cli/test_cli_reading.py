@@ -277,10 +277,6 @@ REFUSED = {
         ["compare", "x.npy", "x.npy", "--distance", "sliced_wasserstein", "--seed", "3"],
         "--seed goes with --test, and is an --option of distances",
     ),
-    "the latest of no alarms": (
-        ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--alarm", "0", "--latest"],
-        "--latest goes with an --alarm above 0: give both, or leave it out",
-    ),
     "a level without units": (
         ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--level", "0.9"],
         "--level goes with --units",

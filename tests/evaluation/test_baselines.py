@@ -481,4 +481,4 @@ def test_options_out_of_range_are_refused(name, options, said, refuses):
 
 def test_a_name_that_is_no_text_is_refused(refuses):
     with refuses("crossfusion has no distance"):
-        cf.distance(np.array([1, 2]), [[0.0]], [[1.0]])  # type: ignore[arg-type]
+        cf.distance(np.array([1, 2]), [[0.0]], [[1.0]])

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ def test_a_dominating_feature_is_named_with_the_remedy_in_every_answer(rows):
     x, labels = dominated(rows)
     unit = np.arange(len(x)) // 10
     summary = cf.summarize(x, by={"site": labels, "unit": unit})
-    results = [
+    results: list[Any] = [
         cf.cfd(x, labels=labels),
         cf.cfd(x[labels == 0], x[labels == 1], level=0.9),
         cf.cfd(x, labels=labels, units=unit, level=0.9),

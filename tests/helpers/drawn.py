@@ -36,7 +36,7 @@ def methods(given="tissue", units="patient"):
     means = {name: x[site == name].mean(axis=0) for name in np.unique(site)}
     gap = np.array([means[name] for name in site]) - x.mean(axis=0)
     summaries = {name: cf.summarize(x - (1 - share) * gap, by=by) for name, share in versions.items()}
-    return cf.compare_corrections(summaries, between="site", given=given, units=units, draws=9)
+    return cf.compare_corrections(summaries, between="site", given=given, units=units)
 
 
 def drift(**options):

@@ -217,16 +217,6 @@ def test_the_mask_finds_tissue_and_nothing_on_glass():
     assert not tissue.find_tissue(np.zeros((50, 50, 3), np.uint8)).any()
 
 
-def test_otsu_is_the_best_split():
-    values = np.concatenate([np.random.default_rng(0).integers(0, 60, 500), np.full(200, 180)]).astype(np.uint8)
-
-    def between(cut):
-        low, high = values[values <= cut], values[values > cut]
-        return len(low) * len(high) * (low.mean() - high.mean()) ** 2 if len(low) and len(high) else 0
-
-    assert between(tissue.find_otsu_threshold(values)) == pytest.approx(max(map(between, range(256))))
-
-
 @pytest.mark.parametrize(("mpp", "side"), [(0.25, 64), (0.5, 128), (1.0, 256)])
 def test_tiles_cover_the_microns_that_are_asked_for(slide, mpp, side):
     path, _ = slide
@@ -265,8 +255,9 @@ def test_what_is_drawn_of_a_slide_does_not_depend_on_others(tmp_path):
 def test_slides_without_a_resolution(tmp_path, refuses):
     pixels = slides.tissue_picture(512, 512)
     path = slides.write_slide(tmp_path / "s.tif", pixels, mpp=None)
-    with refuses("does not tell its µm per pixel, so that tiles of 0.5 cannot be cut: say with slide_mpp"):
-        read_layout(path, "slides")
+    for options in ({}, {"mpp": 0.5}, {"tissue": 0}):
+        with refuses(r"s\.tif does not state its resolution, .*: pass slide_mpp with its µm per pixel"):
+            read_layout(path, "slides", **options)
     found = read_layout(path, "slides", size=64, slide_mpp=0.25)
     assert {tile.box[2:] for tile in found} == {(128, 128)}
     told = slides.write_slide(tmp_path / "t.tif", pixels, mpp=0.5)
@@ -633,7 +624,6 @@ def test_a_picture_that_says_it_is_huge(tmp_path, refuses, size):
 
 def test_a_slide_that_is_too_large_to_be_read_whole_can_be_cut(slide, refuses, monkeypatch):
     monkeypatch.setattr(slide_files, "MOST_PIXELS", 100_000)
-    monkeypatch.setattr(tissue, "OVERVIEW_SIDE", 192)
     with refuses(r"s\.tif has 768 × 512 pixels to decode in one go", cf.FileError):
         Tile(slide[0], "k", {}).read()
     assert len(read_layout(slide[0], "slides", mpp=0.25, size=64)) == 24
@@ -695,7 +685,7 @@ def test_the_command_counts_tiles_by_factor(tmp_path):
 
 def test_the_command_refuses_in_one_line(tmp_path):
     path = slides.write_slide(tmp_path / "s.tif", slides.tissue_picture(512, 512), mpp=None)
-    assert "say with --slide-mpp what it was scanned at" in fails("tiles", path, "--layout", "slides")
+    assert "pass --slide-mpp with its µm per pixel" in fails("tiles", path, "--layout", "slides")
     assert "--layout coco is not known" in fails("tiles", path, "--layout", "coco")
 
 

@@ -1,6 +1,7 @@
 """What a report says: the library's own numbers, in words that fit them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,7 @@ def whole():
 def test_the_numbers_are_those_of_the_summary(whole):
     report, summary = whole
     found = report.to_dict()
-    options: dict[str, Any] = {"units": "patient", "level": 0.95}
+    options: dict[str, Any] = {"units": "patient", "level": 0.95, "weights": "balanced"}
     for name, (between, given) in {
         "plain": ("site", None),
         "adjusted": ("site", "label"),
@@ -67,10 +68,10 @@ def test_the_numbers_are_those_of_the_summary(whole):
         assert found["pairs"]["adjusted"][field] == pytest.approx(getattr(pairs, field)[upper], rel=1e-5)
     test = summary.test("site", given="label", units="patient")
     assert found["test"]["pvalue"] == test.pvalue
-    rank = np.mean(np.array(found["test"]["null"]) >= found["test"]["statistic"] * (1 - 1e-5))  # null is rounded
-    assert rank == pytest.approx(np.mean(test.null >= test.statistic))
-    assert found["levels"][1] == summary.hierarchy(["label", "site", "patient"]).to_dict()
-    features = summary.attribution("site", given="label")
+    assert found["test"]["null"] == pytest.approx(test.null, rel=1e-5)
+    levels = summary.hierarchy(["label", "site", "patient"], weights="balanced", balance="site")
+    assert found["levels"][1] == levels.to_dict()
+    features = summary.attribution("site", given="label", weights="balanced")
     assert found["features"]["labels"][0] == str(features.top(1)[0])
     assert sum(found["features"]["share"]) == pytest.approx(1, abs=1e-4)
 
@@ -97,7 +98,7 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
     main = found["distances"]["adjusted"]
     assert main["distance"] > 0.08
     assert abs(main["unbiased"]) < 0.02
-    assert f"distance {format_number(main['unbiased'])}" in found["headline"][0]
+    assert f"(CFD {format_number(main['unbiased'])})" in found["headline"][0]
     assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
     assert None not in found["pairs"]["adjusted"]["unbiased"]
 
@@ -168,7 +169,7 @@ def test_a_confounded_design_is_told_as_the_rows_come():
     assert any(sentence.startswith("Unadjusted: Unlikely by chance") for sentence in report.to_dict()["headline"])
     page = report.to_html()
     assert "Shares of the variance between the groups." in page
-    assert "rearrangements of labels within strata" not in page
+    assert "permutations of labels within strata" not in page
 
 
 def test_one_stratum_is_enough_for_a_page():
@@ -185,15 +186,12 @@ def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
 
 
 @pytest.mark.parametrize("weights", ["pooled", "balanced"])
-def test_imbalance_is_told_in_the_same_units(weights):
+def test_imbalance_is_told_where_it_decides(weights):
     x, by = crossed()
     rows = np.flatnonzero((by["site"] == "A") | (by["patient"] >= 22))
     x, by = x[rows], {name: values[rows] for name, values in by.items()}
     found = cf.Report(x, by=by, between="site", units="patient", weights=weights).to_dict()
-    told = [strip_marks(entry["text"]) for entry in found["warnings"] if entry["kind"] == "imbalance"]
-    same = cf.summarize(x, by=by).cfd("site", units="patient", weights="balanced", level=0.95)
-    assert len(told) == (weights == "pooled")
-    assert all(f"{same.unbiased:.4f} with the same weight" in text for text in told)
+    assert ("imbalance" in [entry["kind"] for entry in found["warnings"]]) == (weights == "pooled")
 
 
 def test_units_of_several_columns_are_not_mixed_up():
@@ -263,7 +261,7 @@ def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
 def test_without_units_rows_are_judged_and_a_warning_says_so():
     x, by = study()
     found = cf.Report(x, by=by, between="site").to_dict()
-    expected = cf.cfd(x, labels=by["site"], level=0.95)
+    expected = cf.cfd(x, labels=by["site"], level=0.95, weights="balanced")
     assert found["distances"]["plain"]["interval"] == pytest.approx(
         expected.interval, rel=1e-3
     )  # of rows in another order
@@ -281,7 +279,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
     report = cf.Report(np.concatenate([x, fixed]), by=both, method="kind", reference="raw", **asked)
     found = report.to_dict()
     versions = {"raw": cf.summarize(x, by=by), "fixed": cf.summarize(fixed, by=by)}
-    expected = cf.compare_corrections(versions, reference="raw", **asked)
+    expected = cf.compare_corrections(versions, reference="raw", weights="balanced", **asked)
     assert found["methods"]["names"] == ["fixed", "raw"]
     for k, name in enumerate(found["methods"]["names"]):
         batch = expected.batch[expected.names.index(name)]
@@ -289,7 +287,7 @@ def test_every_version_is_compared_and_the_rest_is_about_the_reference():
         assert found["methods"]["batch"][k]["interval"] == pytest.approx(batch.interval)
     assert found["distances"]["adjusted"]["unbiased"] == pytest.approx(expected.batch[0].unbiased)
     assert found["about"]["rows"] == len(x)
-    assert "describe the version raw; fixed leaves the groups closest" in repr(report)
+    assert "describe the version raw; fixed is on the Pareto front" in repr(report)
 
 
 def versions(first, second):
@@ -320,8 +318,36 @@ def test_a_quantity_has_one_value_on_the_page():
     for name, kind in (("plain", "plain"), ("batch", "adjusted"), ("biology", "biology")):
         assert batch[name]["value"] == distances[kind]["unbiased"]
         assert batch[name]["interval"] == distances[kind]["interval"]
-    alone = cf.summarize(x, by=by).cfd("label", units="patient")
+    alone = cf.summarize(x, by=by).cfd("label", units="patient", weights="balanced")
     assert batch["labels"]["value"] == pytest.approx(alone.unbiased)
+
+
+@pytest.mark.parametrize("weights", ["balanced", "pooled"])
+def test_a_page_has_one_weighting_and_names_it_once(weights):
+    x, by = study(600)
+    keep = (by["site"] != "S2") | (np.arange(600) % 9 == 0)
+    x, by = x[keep], {name: values[keep] for name, values in by.items()}
+    chosen = {} if weights == "balanced" else {"weights": weights}
+    report = cf.Report(x, by=by, between="site", given="label", units="patient", permutations=9, **chosen)
+    found, summary = report.to_dict(), cf.summarize(x, by=by)
+    options: dict[str, Any] = {"given": "label", "weights": weights}
+    assert found["distances"]["adjusted"]["distance"] == pytest.approx(summary.cfd("site", **options).distance)
+    pairs = summary.pairwise("site", **options).distance[np.triu_indices(3, 1)]
+    assert found["pairs"]["adjusted"]["distance"] == pytest.approx(pairs, rel=1e-5)
+    assert found["levels"][0]["levels"][0]["distance"] == pytest.approx(found["distances"]["plain"]["distance"])
+    assert "distance" not in found["test"]  # it follows the rows
+    page = re.sub(r"<script.*?</script>|<code.*?</code>", "", report.to_html(), flags=re.DOTALL)
+    assert [page.count(f"({name})") for name in (weights, *({"balanced", "pooled"} - {weights}))] == [1, 0]
+
+
+def test_the_plane_shows_a_share_of_the_same_variance():
+    draw, rows = np.random.default_rng(0), [400, 20, 20, 20]
+    site = np.repeat(range(4), rows)
+    x = draw.normal(size=(460, 5)) + 2 * np.eye(4, 5)[site]
+    found = cf.Report(x, by={"site": site}, between="site", permutations=9).to_dict()["projection"]["shown"]
+    means = np.array([x[site == k].mean(axis=0) for k in range(4)])
+    variance = np.linalg.svd(means - means.mean(axis=0), compute_uv=False) ** 2
+    assert found == pytest.approx(variance[:2].sum() / variance.sum())
 
 
 @pytest.mark.parametrize(("patients", "told"), [(4, True), (8, False)])
@@ -341,7 +367,8 @@ def test_what_could_mislead_is_named_with_what_to_do():
     assert kinds(cf.Report(x, by=by, between="site", units="patient")) == set()
     keep = (by["site"] != "S2") | (np.arange(600) % 12 == 0)
     few = {name: values[keep] for name, values in by.items()}
-    assert {"imbalance", "small rows"} <= kinds(cf.Report(x[keep], by=few, between="site", units="patient"))
+    pooled = cf.Report(x[keep], by=few, between="site", units="patient", weights="pooled")
+    assert {"imbalance", "small rows"} <= kinds(pooled)
     copied = x.copy()
     copied[100:200], copied[:, 5] = copied[0], 1.0
     assert {"duplicates", "variance"} <= kinds(cf.Report(copied, by=by, between="site", units="patient"))

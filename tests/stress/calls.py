@@ -30,9 +30,8 @@ CALLS = {
     "drift, stretch": "drift ../s.parquet --time week --reference 0..3 --units patient --over site",
     "report": "report ../s.parquet --between site --given label --units patient --permutations 49 -o own.html",
     "report, rows": "report ../x.parquet --between site --time week --title T --permutations 19 -o own.html",
-    "corrections": "corrections raw=../x.parquet half=../half.parquet --between site --given label"
-    " --units patient --draws 49",
-    "integration": "integration ../cells.h5ad --batch site --label label --donor patient --obsm a,b --draws 49",
+    "corrections": "corrections raw=../x.parquet half=../half.parquet --between site --given label --units patient",
+    "integration": "integration ../cells.h5ad --batch site --label label --donor patient --obsm a,b",
     "projection": "projection ../x.parquet --between site --points 50 --seed 1",
     "degradation": "degradation ../x.parquet --between site --label label --distance cfd --correction none,center "
     "--folds 2 --rows 20 --repeats 2",
@@ -66,7 +65,7 @@ VALUES = (
     *("own.parquet", "own.png", "own.html", "own", "missing/own.parquet", "pooled", "balanced", "drop", "merge"),
 )
 MANY = ("-1", "0", "1", "2", "7", "x", "", "1e3", "2.0", "-99999999999999999999999")  # where a number is work
-WORK = {"--permutations", "--test", "--draws", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
+WORK = {"--permutations", "--test", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
 WORK |= {"--batch", "--workers", "--trials", "--per-slide", "--mpp", "--slide-mpp", "--gigabytes", "--dim"}
 OPTIONS = (
     *("--json", "--csv", "--by", "--between", "--given", "--units", "--levels", "--level", "--test", "--seed"),

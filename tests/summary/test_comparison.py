@@ -1,4 +1,4 @@
-"""Corrections compared: differences, their intervals, ranks, and what cannot be compared."""
+"""Corrections compared: differences, their intervals, where they stand, and what cannot be compared."""
 
 # mypy: disable-error-code="index,arg-type,misc,operator,union-attr"
 
@@ -29,9 +29,9 @@ def corrections(seed=0, units=24, noise=0.0, keep=(1.0, 0.4, 0.38)):
 ASKED = {"between": "site", "given": "label", "units": "patient"}
 
 
-def test_differences_ranks_and_the_pair_of_distances():
+def test_differences_and_the_pair_of_distances():
     methods = corrections()
-    found = cf.compare_corrections(methods, **ASKED, draws=500)
+    found = cf.compare_corrections(methods, **ASKED)
     for k, summary in enumerate(methods.values()):
         batch = summary.cfd("site", given="label", units="patient", level=0.95)
         biology = summary.cfd("label", given="site", units="patient", level=0.95)
@@ -40,26 +40,27 @@ def test_differences_ranks_and_the_pair_of_distances():
         assert found.difference[k] == batch.unbiased - found.batch[0].unbiased
     assert found.names == ("raw", "half", "most")
     assert found.reference == "raw"
-    np.testing.assert_array_equal(found.rank, [3, 2, 1])
     assert found.lower[0] == found.upper[0] == 0
     assert (found.upper[1:] < 0).all()
-    assert found.stability[0] == 1
-    assert found.best.sum() == pytest.approx(1)
-    assert found.best[2] > 0.7
+    assert found.front == ("half", "most")
+    assert found.standing[0].worse_than == ("most", "half")
+    assert found.standing[1].tied_with == ("most",)
 
 
 def test_a_difference_is_known_better_than_the_distances():
-    found = cf.compare_corrections(corrections(noise=0.1), **ASKED, reference="half", draws=20)
+    found = cf.compare_corrections(corrections(noise=0.1), **ASKED, reference="half")
     width = found.upper[2] - found.lower[2]
     assert found.reference == "half"
     assert width < 0.5 * (found.batch[2].interval[1] - found.batch[2].interval[0])
 
 
-def test_ranks_of_equals_are_not_stable():
-    found = cf.compare_corrections(corrections(noise=0.5, keep=(0.5, 0.5, 0.5)), **ASKED, draws=400)
-    assert (found.stability < 0.95).all()
+def test_equals_are_tied_and_on_the_front_together():
+    found = cf.compare_corrections(corrections(noise=0.5, keep=(0.5, 0.5, 0.5)), **ASKED)
     assert (found.lower <= 0).all()
     assert (found.upper >= 0).all()
+    assert found.front == found.names
+    assert [entry.tied_with for entry in found.standing] == [("half", "most"), ("raw", "most"), ("raw", "half")]
+    assert "tied, as the intervals of their differences include 0: raw and half; raw and most" in repr(found)
 
 
 @pytest.mark.parametrize("keep", [(1.0, 0.5, 0.0), (0.0, 0.0, 0.0)])
@@ -70,17 +71,25 @@ def test_intervals_of_differences_cover(keep):
     )
     for seed in range(200):
         found = cf.compare_corrections(
-            corrections(seed, noise=0.2, keep=keep), between="site", given="label", units="patient", draws=1
+            corrections(seed, noise=0.2, keep=keep), between="site", given="label", units="patient"
         )
         inside += found.lower[1] <= truth <= found.upper[1]
     assert inside / 200 >= 0.9
 
 
-def test_equal_methods_share_a_rank():
+@pytest.mark.parametrize("units", ["patient", None])
+def test_identical_inputs_stand_together_and_the_text_says_so(units):
     raw = corrections()["raw"]
-    found = cf.compare_corrections({"a": raw, "b": raw, "c": corrections()["most"]}, **ASKED, draws=50)
-    np.testing.assert_array_equal(found.rank, [2, 2, 1])
-    assert (found.stability[:2] == found.stability[0]).all()
+    found = cf.compare_corrections({"a": raw, "b": raw}, between="site", given="label", units=units)
+    assert found.front == ("a", "b")
+    assert found.standing[0].identical_to == ("b",)
+    assert found.standing[0].tied_with == ("b",)
+    assert "identical rows: a and b" in repr(found)
+    three = cf.compare_corrections(
+        {"a": raw, "b": raw, "c": corrections()["most"]}, between="site", given="label", units=units
+    )
+    assert three.front == ("c",)
+    assert three.standing[0].text == three.standing[1].text == "worse than c"
 
 
 @pytest.mark.filterwarnings("error")
@@ -89,11 +98,12 @@ def test_an_infinite_distance_is_last():
     x = np.random.default_rng(0).normal(size=(40, 2))
     apart, near = cf.summarize(np.repeat(by["site"][:, None], 2, axis=1), by=by), cf.summarize(x, by=by)
     found = cf.compare_corrections({"apart": apart, "near": near, "again": apart}, between="site")
-    np.testing.assert_array_equal(found.rank, [2, 1, 2])
+    assert [line.split()[0] for line in repr(found).splitlines()[2:5]] == ["near", "apart", "again"]
+    assert found.standing[0].tied_with == ("again",)
 
 
 def test_a_difference_is_longer_on_the_side_where_the_distances_are():
-    found = cf.compare_corrections(corrections(), **ASKED, draws=1)
+    found = cf.compare_corrections(corrections(), **ASKED)
     low, high = found.batch[0].interval
     assert high - found.batch[0].unbiased > found.batch[0].unbiased - low
     assert found.upper[1] - found.difference[1] < found.difference[1] - found.lower[1]
@@ -102,21 +112,32 @@ def test_a_difference_is_longer_on_the_side_where_the_distances_are():
 def test_without_units_there_are_no_intervals():
     found = cf.compare_corrections(corrections(), between="site")
     assert found.lower is None
-    assert found.stability is None
     assert found.biology is None
-    assert list(found.to_frame().columns) == ["method", "rank", "batch", "difference"]
+    standing = ["standing", "front", "tied_with", "lost", "caution"]
+    assert list(found.to_frame().columns) == ["method", *standing, "batch", "difference"]
     assert "reference" in repr(found)
 
 
+def test_without_labels_nothing_is_ranked():
+    found = cf.compare_corrections(corrections(), between="site", units="patient")
+    assert found.front is None
+    assert [entry.front for entry in found.standing] == [None] * 3
+    assert "not ranked: removing everything fuses groups too" in repr(found)
+    assert found.labels == ()
+    assert len(found.pairs_frame()) == 0
+
+
 def test_results_go_to_tables_and_json():
-    found = cf.compare_corrections(corrections(), **ASKED, draws=20)
+    found = cf.compare_corrections(corrections(), **ASKED)
     frame = found.to_frame()
     assert list(frame["method"]) == ["raw", "half", "most"]
-    assert {"batch_lower", "biology_upper", "lower", "stability", "best"} <= set(frame.columns)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rank"] == [3, 2, 1]
+    assert {"batch_lower", "biology_upper", "lower", "kept_upper", "front"} <= set(frame.columns)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["names"] == ["raw", "half", "most"]
     lines = repr(found).splitlines()
     assert lines[2].startswith("most")
-    assert lines[-1].startswith("raw")
+    assert lines[4].startswith("raw")
+    assert list(found.labels_frame()["kept"][:2]) == [1.0, 1.0]
+    assert len(found.pairs_frame()) == 3
 
 
 def test_other_rows_in_the_same_groups_are_warned_of():
@@ -142,8 +163,6 @@ def test_what_cannot_be_compared_is_refused(refuses):
         cf.compare_corrections(methods | {"half": methods["half"].rollup(["site", "label"])}, **ASKED)
     with refuses("level=3"):
         cf.compare_corrections(methods, **ASKED, level=3)
-    with refuses("draws=0"):
-        cf.compare_corrections(methods, **ASKED, draws=0)
     fewer = methods["half"].select(patient=[p for p in range(24) if p != 5])
     with refuses("'raw' and 'half' have different units or groups"):
         cf.compare_corrections(methods | {"half": fewer}, **ASKED)
@@ -154,11 +173,12 @@ def test_the_command(tmp_path):
     for name, summary in methods.items():
         summary.write(tmp_path / f"{name}.parquet")
     files = [f"{name}={tmp_path / name}.parquet" for name in methods]
-    asked = ("--between", "site", "--given", "label", "--units", "patient", "--draws", 50)
+    asked = ("--between", "site", "--given", "label", "--units", "patient")
     found = run_json("corrections", *files, *asked)
-    assert found == json.loads(json.dumps(cf.compare_corrections(methods, **ASKED, draws=50).to_dict()))
+    assert found == json.loads(json.dumps(cf.compare_corrections(methods, **ASKED).to_dict()))
     text = run("corrections", *files, *asked).stdout
-    assert "rank holds in" in text
+    assert "standing" in text
+    assert "worse than most" in text
     assert run("methods", *files, *asked).stdout == text  # the command's name in 0.1
     assert "methods" not in run("--help").stdout
     assert "NAME=FILE" in fails("corrections", files[0], "half.parquet", *asked)

@@ -21,8 +21,12 @@ def assert_same(found, expected, where=""):
         assert len(found) == len(expected), where
         for k, value in enumerate(expected):
             assert_same(found[k], value, f"{where}/{k}")
+    elif expected is None and "/unbiased" in where:
+        return  # a group with one row left it undefined in 0.1; now the group borrows the pooled variance
     elif found is None and "/hierarchy/levels/" in where:
         assert not expected, where  # a level that compares nothing was at distance 0 in 0.1
+    elif expected is None and where.endswith("/unbiased"):
+        return  # a group with one row borrows a variance since 0.2
     elif isinstance(expected, float) and not isinstance(found, str | None):
         assert math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12), f"{where}: {found}, was {expected}"
     else:

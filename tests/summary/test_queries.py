@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.stats import spearmanr
 
 import crossfusion as cf
 from tests.helpers import reference
@@ -112,6 +113,13 @@ def test_levels_add_up(seed, weights, names):
 
 
 @given(SEEDS, WEIGHTS)
+def test_balanced_outermost_groups_are_as_far_apart_as_alone(seed, weights):
+    rows = Rows(seed)
+    levels = rows.summary.hierarchy(["p", "q", "u"], weights=weights, balance="p").levels
+    assert same(levels[0].distance, rows.cfd(weights=weights).distance)
+
+
+@given(SEEDS, WEIGHTS)
 def test_each_level_is_the_distance_given_those_above(seed, weights):
     rows = Rows(seed)
     leaves = reference.cells(rows.x, *(rows.by[name].tolist() for name in "qpu"))
@@ -173,13 +181,30 @@ def test_pairs_of_combinations_and_as_tables():
     groups = rows.summary.rollup(["p", "q"])
     assert pairwise.labels == tuple(zip(*groups.keys.to_pydict().values(), strict=True))
     frame = pairwise.to_frame()
-    assert list(frame.columns) == ["group_a", "group_b", "distance", "unbiased", "overlap"]
+    assert list(frame.columns) == ["group_a", "group_b", "unbiased", "distance", "overlap"]
     assert len(frame) == len(groups) * (len(groups) - 1) // 2
     for row in frame.itertuples():
         place = pairwise.labels.index(row.group_a), pairwise.labels.index(row.group_b)
         assert place[0] < place[1]
         assert row.distance == pairwise.distance[place]
     assert pairwise.to_dict()["labels"] == groups.keys.to_pandas().to_numpy().tolist()
+
+
+def test_sizes_do_not_rank_pairs():
+    """Groups of 20 to 1,000 rows, all equally far apart: how equal two sizes are says nothing about the distance."""
+    draw, number = np.random.default_rng(0), 23
+    rows = draw.permutation(np.geomspace(20, 1000, number).astype(int))
+    labels = np.repeat(np.arange(number), rows)
+    x = draw.normal(size=(len(labels), 32)) + 0.5 * np.eye(number, 32)[labels]
+    summary, upper = cf.summarize(x, by={"g": labels}), np.triu_indices(number, 1)
+    weight = (np.outer(rows, rows) / np.add.outer(rows, rows) ** 2)[upper]
+    found = summary.pairwise("g")
+    assert found.weights == "balanced"
+    assert abs(spearmanr(found.to_frame().iloc[:, 2], weight).statistic) < 0.2
+    paper = summary.pairwise("g", weights="pooled").distance[upper]
+    assert spearmanr(paper, weight).statistic > 0.6
+    shown = found.plot().axes[0].images[0].get_array()
+    np.testing.assert_array_equal(np.ma.filled(shown)[upper], found.unbiased[upper])
 
 
 def test_many_pairs_on_the_compiled_route():
@@ -191,7 +216,7 @@ def test_many_pairs_on_the_compiled_route():
     np.testing.assert_array_equal(pairwise.distance, pairwise.distance.T)
     for i, j in draw.integers(0, groups, (30, 2)):
         if i != j:
-            expected = summary.select(g=[i, j]).cfd("g")
+            expected = summary.select(g=[i, j]).cfd("g", weights="balanced")
             assert same(pairwise.distance[i, j], expected.distance)
             assert same(pairwise.unbiased[i, j], expected.unbiased)
 
@@ -359,7 +384,8 @@ def test_a_comparison_that_few_rows_carry_says_so():
     assert summary.cfd("site", given="label").caution == expected
     assert summary.cfd("site", given="label", units="unit", level=0.9).caution == expected
     assert summary.cfd("site").caution is None
-    assert "overlap of the pairs: at least 0.406" in repr(summary.pairwise("site", given="label"))
+    pairs = summary.pairwise("site", given="label", weights="pooled")
+    assert "overlap of the pairs: at least 0.406" in repr(pairs)
     assert "overlap: 0.406 of the weight" in repr(summary.attribution("site", given="label"))
 
 
@@ -393,6 +419,7 @@ ASKED = {
     "no levels": (lambda s: s.hierarchy([]), "levels"),
     "levels twice": (lambda s: s.hierarchy(["p", "p"]), "levels=.*twice"),
     "no such level": (lambda s: s.hierarchy(["p", "x"]), "no factor 'x'"),
+    "balance of no level": (lambda s: s.hierarchy(["p"], balance="q"), "levels has no factor 'q'"),
     "weights of cfd": (lambda s: s.cfd("p", weights="even"), "weights='even'"),
     "weights of pairwise": (lambda s: s.pairwise("p", weights="even"), "weights='even'"),
     "weights of one_vs_rest": (lambda s: s.one_vs_rest("p", weights="even"), "weights='even'"),

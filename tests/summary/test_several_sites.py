@@ -562,7 +562,7 @@ from crossfusion.moments import Moments
 
 def batch(number, cells=60, dim=200):
     values = np.random.default_rng(number).normal(size=(2, cells, dim)) ** 2
-    return cf.Summary(pa.table({"cell": np.arange(cells)}), Moments(np.full(cells, 2.0), *values))
+    return cf.Summary(pa.table({"cell": np.arange(cells)}), Moments(np.full(cells, 6.0), *values))
 
 def forked(work):
     pid = os.fork()
@@ -598,7 +598,7 @@ print([os.waitpid(pid, 0)[1] for pid in pids])
     path = quick / "s.parquet"
     assert worker(code, path).strip() == str([0] * 8)
     found = cf.read_summary(path)
-    assert found.moments.count.tolist() == [80.0] * 60
+    assert found.moments.count.tolist() == [240.0] * 60
     assert len(found.batches) == 40
     values = np.array([np.random.default_rng(number).normal(size=(2, 60, 200))[0] ** 2 for number in range(40)])
     np.testing.assert_allclose(found.moments.mean, values.mean(axis=0), rtol=1e-12)
@@ -618,9 +618,9 @@ def work(start):
 
 def check():
     rows = set(cf.read_summary(path).moments.count.tolist())
-    if rows not in ({2.0 * done()}, {2.0 * done() + 2}):
+    if rows not in ({6.0 * done()}, {6.0 * done() + 6}):
         raise ValueError(f"{rows} rows after {done()} batches")
-    os.pwrite(note, int(max(rows) / 2).to_bytes(8, "little"), 0)
+    os.pwrite(note, int(max(rows) / 6).to_bytes(8, "little"), 0)
 
 draw = np.random.default_rng(0)
 kills = litter = 0
@@ -641,7 +641,7 @@ print(litter, done())
     path = quick / "s.parquet"
     litter, batches = map(int, worker(code, path, tmp_path / "note").split())
     assert litter > 0, "no writer was killed in the middle of writing"
-    assert cf.read_summary(path).moments.count.tolist() == [2.0 * (batches + 1)] * 60
+    assert cf.read_summary(path).moments.count.tolist() == [6.0 * (batches + 1)] * 60
     assert sorted(os.listdir(quick)) == [".s.parquet.lock", "s.parquet"]
 
 

@@ -5,6 +5,7 @@ import datetime as dt
 import json
 import os
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_what_does_not_add_up_is_refused(rows, by, pattern, refuses):
     with refuses(pattern):
         cf.summarize([[1.0]], by={"g": [1]}) + cf.summarize(rows, by=by)
     with pytest.raises(TypeError):
-        cf.summarize([[1.0]], by={"g": [1]}) + 1  # type: ignore[operator]
+        cf.summarize([[1.0]], by={"g": [1]}) + 1
 
 
 # ---- fewer factors, fewer groups
@@ -330,7 +331,7 @@ def test_the_file_is_plain_parquet(whole, tmp_path):
     assert schema.names == ["site", "batch", "day", "count", "mean", "sumsq", "checksum"]
     assert schema.field("mean").type == pa.list_(pa.float64(), 4)
     about = json.loads(schema.metadata[b"crossfusion"])
-    assert (about["format"], about["dim"], about["dtype"]) == (2, 4, "float64")
+    assert (about["format"], about["dim"], about["dtype"]) == (3, 4, "float64")
     assert about["creator"] == f"crossfusion {cf.__version__}"
     frame = pl.read_parquet(tmp_path / "s.parquet")
     np.testing.assert_array_equal(np.stack(frame["mean"].to_list()), whole.moments.mean)
@@ -378,12 +379,74 @@ def test_writing_replaces_and_leaves_the_usual_permissions(whole, tmp_path):
     assert len(cf.read_summary(path)) == len(whole)
 
 
-@pytest.mark.parametrize("place", ["missing/s.parquet", "folder"])
+@pytest.mark.parametrize("place", ["missing/s.parquet", "folder.parquet"])
 def test_places_that_cannot_be_written_to_are_refused(place, whole, tmp_path, refuses):
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.parquet").mkdir()
     with refuses("cannot be written", cf.FileError):
         whole.write(tmp_path / place)
-    assert os.listdir(tmp_path) == ["folder"]
+    assert os.listdir(tmp_path) == ["folder.parquet"]
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s", "s.parquet.gz", "s.npz"])
+def test_an_ending_that_says_something_else_is_refused(name, whole, tmp_path, refuses):
+    for write in (whole.write, lambda path: cf.append_summary(whole, path)):
+        with refuses("has an ending that does not fit a summary: use .parquet or .pq", cf.FileError):
+            write(tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_moments_that_no_rows_have_are_not_written(whole, tmp_path, refuses):
+    moments = whole.moments
+    for count, said in ((moments.count / 7, "a count is not a number of rows"), (1 + 0 * moments.count, "has spread")):
+        odd = dataclasses.replace(whole, moments=cf.Moments(count, moments.mean, moments.sumsq))
+        with refuses(f"cannot hold these moments: .*{said}", cf.FileError):
+            odd.write(tmp_path / "s.parquet")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_group_of_one_row_far_from_the_origin_is_written_and_read(tmp_path):
+    rows = np.random.default_rng(3).normal(1e8, 1, (50, 7))
+    for kind in (np.float32, np.float64):
+        single = cf.summarize(rows.astype(kind), by={"g": np.arange(50)}) + cf.summarize(
+            rows, by={"g": np.arange(50, 100)}
+        )
+        single.write(tmp_path / "s.parquet")
+        assert_equal(cf.read_summary(tmp_path / "s.parquet"), single)
+
+
+def test_means_whose_squares_overflow_when_they_are_added_are_refused(refuses):
+    one, other = (cf.summarize([[value]], by={"g": ["A"]}) for value in (1e200, -1e200))
+    for add in (lambda: one + other, lambda: cf.merge_summaries([one, other])):
+        with refuses("squares exceed the range of float64"):
+            add()
+    apart = cf.summarize([[1e200], [-1e200]], by={"g": [0, 1], "h": [0, 0]})
+    with refuses("squares exceed the range of float64"):
+        apart.rollup("h")
+
+
+def test_small_groups_in_a_file_are_named_in_a_warning(tmp_path):
+    by = {"site": ["A"] * 5 + ["B"] * 4 + [None]}
+    small = cf.summarize(np.arange(10.0)[:, None], by=by)
+    said = r"s.parquet shows groups of fewer than 5 rows \(2 of 3\): B, \(missing\): a group of one row is that row"
+    for write in (small.write, lambda path: cf.append_summary(small, path)):
+        with pytest.warns(cf.CrossfusionWarning, match=said) as caught:
+            write(tmp_path / "s.parquet")
+        assert len(caught) == 1
+        (tmp_path / "s.parquet").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small.select(site="A").write(tmp_path / "s.parquet")
+    with pytest.warns(cf.CrossfusionWarning, match=r"\(20 of 20\): 0, 1, 2, 3, 4, 5, 6, 7 and 12 more: a group"):
+        cf.summarize(np.arange(20.0)[:, None], by={"g": np.arange(20)}).write(tmp_path / "s.parquet")
+
+
+@pytest.mark.parametrize("by", ["", ["site", ""], {"": [1, 2]}])
+def test_a_factor_without_a_name_is_refused(by, refuses):
+    frame = pd.DataFrame({"": [1, 2], "site": ["A", "B"], "x": [1.0, 2.0]})
+    with refuses("has an empty name"):
+        cf.summarize(
+            frame[["x"]] if isinstance(by, dict) else frame, by=by, vectors=None if isinstance(by, dict) else "x"
+        )
 
 
 def about(**changes):
@@ -395,7 +458,7 @@ def about(**changes):
 def table(metadata, **columns):
     """A table as a summary writes it, with changes; None leaves a column out."""
     vector = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0]), 1)
-    plain = {"g": pa.array([1, 2]), "count": pa.array([1.0, 1.0]), "mean": vector, "sumsq": vector} | columns
+    plain = {"g": pa.array([1, 2]), "count": pa.array([2.0, 2.0]), "mean": vector, "sumsq": vector} | columns
     kept = {name: values for name, values in plain.items() if values is not None}
     return pa.table(kept).replace_schema_metadata({b"crossfusion": metadata} if metadata else None)
 
@@ -406,7 +469,7 @@ def vectors(values, dim):
 
 STRANGE = {
     "of others": (table(None), "not a crossfusion summary"),
-    "newer": (table(about(format=3)), "format 3, newer than"),
+    "newer": (table(about(format=4)), "format 4, newer than"),
     "format in words": (table(about(format="one")), "format"),
     "older than all": (table(about(format=0)), "damaged"),
     "without its checksums": (table(about(format=2)), "damaged"),
@@ -428,6 +491,12 @@ STRANGE = {
     "mean of NaN": (table(about(), mean=vectors([np.nan, 1.0], 1)), "damaged"),
     "missing mean": (table(about(), mean=vectors([None, 1.0], 1)), "damaged"),
     "negative sumsq": (table(about(), sumsq=vectors([-1.0, 1.0], 1)), "damaged"),
+    "count of one with spread": (table(about(), count=pa.array([1.0, 2.0])), "a group of one row has spread"),
+    "fractional count": (table(about(), count=pa.array([2.5, 2.0])), "a count is not a number of rows"),
+    "count beyond counting": (table(about(), count=pa.array([1e308, 2.0])), "a count is not a number of rows"),
+    "mean beyond squaring": (table(about(), mean=vectors([1e308, 1.0], 1)), "exceeds the range of float64"),
+    "a group twice": (table(about(), g=pa.array([7, 7])), "the group 7 is there 2 times"),
+    "dropped below zero": (table(about(dropped=-1)), "fewer than no rows"),
     "longer mean": (table(about(), mean=vectors([1.0] * 4, 2)), "damaged"),
     "lists of any length": (table(about(), mean=pa.array([[1.0], [2.0, 3.0]])), "damaged"),
 }

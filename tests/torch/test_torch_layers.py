@@ -258,7 +258,7 @@ def test_bad_input_is_refused(images, refuses):
     with refuses("between=2 is not in the batches, which have 2 entries: pass a position from 0 to 1"):
         layerwise_cfd(model, pair, between=2)
     with refuses("between=1.5 must be a key or a position"):
-        layerwise_cfd(model, pair, between=1.5)  # type: ignore[arg-type]
+        layerwise_cfd(model, pair, between=1.5)
     with refuses("inputs must say what the model is called with where a batch is of type dict"):
         layerwise_cfd(model, [{"x": images, "y": LABEL}], between="y")
     with refuses("there is only one group to compare"):

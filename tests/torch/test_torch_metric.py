@@ -213,7 +213,7 @@ def test_merge_state_refuses_other_groups(refuses):
     with refuses(r"incoming_state has moments of shape \(2, 7\), this metric of \(3, 2, 7\)"):
         metric.merge_state(CrossFusionDistance(2, DIM).metric_state)
     with pytest.raises(ValueError, match="incoming"):
-        metric.merge_state([1])  # type: ignore[arg-type]
+        metric.merge_state([1])
     with refuses("num_given=None, this metric num_given=3"):
         metric.merge_state(CrossFusionDistance(2, DIM))
 

@@ -1,6 +1,7 @@
 """Errors, checks of arguments, text, files, threads and types: what every other package stands on."""
 
 from crossfusion._base import arrow, errors, factors, files, optional, threads
+from crossfusion._base.alignment import align_index, check_index
 from crossfusion._base.errors import (
     RAN_SHORT,
     CrossfusionError,
@@ -17,6 +18,13 @@ from crossfusion._base.errors import (
     warn,
 )
 from crossfusion._base.factors import python_value
+from crossfusion._base.feature_names import (
+    as_features,
+    check_distinct,
+    column_names,
+    match_columns,
+    match_features,
+)
 from crossfusion._base.files import check_folder, make_folder, write_text, write_whole
 from crossfusion._base.finite import (
     LOST_GROUPS,
@@ -63,6 +71,7 @@ from crossfusion._base.validation import (
     check_rate,
     check_same_dim,
     check_same_factors,
+    check_same_lens,
     check_same_tags,
     check_seed,
     check_some_rows,

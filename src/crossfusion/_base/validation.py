@@ -4,12 +4,14 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base.errors import InputError, first_line
+from crossfusion._base.feature_names import match_columns
 from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
@@ -27,6 +29,7 @@ def as_rows(values: Any, name: str) -> Any:
         rows = values
     else:
         rows = _as_array(values, name)
+        rows = _stack_vectors(rows, name) if rows.dtype == object and rows.ndim == 1 else rows
     numeric = rows.dtype.kind in "fiub" or rows.dtype.name == "bfloat16"
     if not numeric or rows.dtype.itemsize > 8:
         raise InputError(
@@ -69,6 +72,26 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     )
 
 
+def _stack_vectors(vectors: NDArray[Any], name: str) -> NDArray[Any]:
+    """Stack a column of vectors, as a pandas Series holds them; anything else is returned as it is."""
+    filled = np.array([_is_vector(vector) for vector in vectors], bool)
+    if not filled.any():
+        return vectors
+    if not filled.all():
+        problem = f"has no vector in {np.sum(~filled):,} of {len(filled):,} rows, first in row {filled.argmin()}"
+        raise InputError(name, problem=problem, remedy="leave those rows out, with their labels")
+    try:
+        return np.array(list(vectors))
+    except ValueError as problem:
+        raise InputError(
+            name, problem="holds vectors of unequal length", remedy="pass embeddings of one model"
+        ) from problem
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray) and getattr(value, "ndim", 1) > 0
+
+
 def _view_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "__dlpack__") and not any(
         hasattr(values, name) for name in ("__array__", "__array_interface__")
@@ -85,7 +108,8 @@ def _view_array(values: Any) -> NDArray[Any]:
 def check_no_labels(b: Any, rows: int) -> None:
     """Reject labels passed in place of the second array, with a message that says so."""
     listed = isinstance(b, list | tuple) and all(map(np.isscalar, b))
-    if (listed or getattr(b, "ndim", 2) == 1) and len(b) == rows > 0:
+    flat = getattr(b, "ndim", 2) == 1 and not any(map(_is_vector, islice(b, 1)))
+    if (listed or flat) and len(b) == rows > 0:
         raise InputError(
             "b", problem="has one value for each row of a, as labels do", remedy="pass them by name, cfd(x, labels=...)"
         )
@@ -95,6 +119,7 @@ def as_row_pair(a: Any, b: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
     """Convert two arrays of finite rows with the same features to C-ordered float64."""
     rows = {"a": as_rows(a, "a"), "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    rows["b"] = match_columns(a, b, rows["b"])
     for name, values in rows.items():
         if not isinstance(values, np.ndarray):
             raise InputError(
@@ -147,6 +172,13 @@ def check_same_tags(tags: Mapping[str, Mapping[str, str]]) -> None:
             raise InputError(
                 problem=f"the tag {tag!r} differs ({said})", remedy="add up only rows that were made in the same way"
             )
+
+
+def check_same_lens(lenses: Mapping[str, str | None]) -> None:
+    """Reject summaries of rows to which different maps were applied."""
+    if len(set(lenses.values())) > 1:
+        said = ", ".join(f"{name} has {lens or 'none'}" for name, lens in lenses.items())
+        raise InputError(problem=f"the lenses differ ({said})", remedy="apply the same one to all rows")
 
 
 def check_some_rows(count: float, name: str) -> None:
@@ -256,6 +288,8 @@ def as_names(
         raise InputError(name, value, f"names {one} twice", "name each once")
     if needed and not names:
         raise InputError(name, problem="is empty", remedy=f"name at least one {what}")
+    if "" in names:
+        raise InputError(name, value, "has an empty name", f"name {one}")
     return names
 
 

@@ -57,7 +57,7 @@ def _measure_error_bars(columns: dict[str, Any], name: str) -> FloatArray | None
 def _draw_plane(axes: Any, board: Leaderboard) -> None:
     columns = board.columns()
     across, up = (_measure_error_bars(columns, name) for name in ("batch", "biology"))
-    for k in np.argsort(board.rank, kind="stable").tolist():
+    for k in board._order():
         axes.errorbar(
             columns["batch"][k],
             columns["biology"][k],
@@ -65,12 +65,10 @@ def _draw_plane(axes: Any, board: Leaderboard) -> None:
             yerr=None if up is None else up[:, [k]],
             linestyle="none",
             markersize=9,
-            markeredgecolor="white",
-            markeredgewidth=0.8,
             elinewidth=1.4,
             label=style.format_name(board.embeddings[k], LABEL_LENGTH),
             zorder=3,
-            **_pick_look(k),
+            **style.mark_front(_pick_look(k), filled=len(board.embeddings) == 1 or bool(board.standing[k].front)),
         )
     _style_axes(axes)
     axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
@@ -79,7 +77,9 @@ def _draw_plane(axes: Any, board: Leaderboard) -> None:
     batch, label = style.format_name(board.batch_key), style.format_name(board.label_key)
     axes.set_xlabel(f"batches apart: CFD({batch} | {label})", color=style.INK, fontsize=11)
     axes.set_ylabel(f"labels apart: CFD({label} | {batch})", color=style.INK, fontsize=11)
-    axes.set_title("← batches fused, ↑ biology kept", loc="left", color=style.INK, fontsize=11)
+    complete = len(board.standing) == 1 or all(entry.front for entry in board.standing)
+    hollow = "" if complete else "; hollow: not on the front"
+    axes.set_title(f"← batches fused, ↑ biology kept{hollow}", loc="left", color=style.INK, fontsize=11)
 
 
 def _find_largest_labels(board: Leaderboard) -> list[Any]:
@@ -113,7 +113,7 @@ def _draw_labels(axes: Any, board: Leaderboard, labels: list[Any]) -> None:
 def _draw_embeddings(axes: Any, board: Leaderboard) -> None:
     """One line per embedding, where there are no labels."""
     columns = board.columns()
-    errors, order = _measure_error_bars(columns, "batch"), np.argsort(board.rank, kind="stable").tolist()
+    errors, order = _measure_error_bars(columns, "batch"), board._order()
     for place, k in enumerate(order):
         axes.errorbar(
             columns["batch"][k],

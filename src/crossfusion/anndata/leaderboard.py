@@ -8,7 +8,7 @@ import numpy as np
 from crossfusion._base import FloatArray, label_text, number_text
 from crossfusion.anndata.label_distances import WithinLabel
 from crossfusion.fusion import Content, Fusion, TextTable, data_frame
-from crossfusion.summary import VersionRanking, fusion_columns
+from crossfusion.summary import LabelPairs, Standing, VersionRanking, fusion_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +37,17 @@ class Leaderboard(VersionRanking):
         Biology kept: CFD(label | batch). Higher is better; None without `label_key`.
     plain : tuple of Fusion
         Unadjusted CFD(batch), which includes that batches hold different mixes of labels.
-    rank : array of int
-        Rank by `batch`; 1 for the embedding whose batches are closest.
+    standing : tuple of Standing
+        For each embedding: whether it is on the Pareto front, which embeddings it is tied with, what biology it lost,
+        and a caution, for example if batches have equal means by construction.
     difference : array
         `batch` minus that of the reference, both unbiased.
     kept : array, optional
         `biology` minus that of the reference, both unbiased.
     labels : tuple of WithinLabel
-        Distance between batches among the cells of each label, for each embedding; empty without `label_key`.
+        Both distances of each label, for each embedding; empty without `label_key`.
+    pairs : LabelPairs or None
+        Distance between the two labels of each pair, for each embedding; None without `label_key`.
     cells, left_out : int
         Number of cells that were measured, and of cells left out: those with a missing key, or in combinations with too
         few cells.
@@ -54,15 +57,21 @@ class Leaderboard(VersionRanking):
         Confidence limits of `difference`, which account for the donors that the embeddings share.
     kept_lower, kept_upper : array, optional
         Confidence limits of `kept`.
-    stability, best : array, optional
-        Share of resamples of the donors in which the embedding has its rank, and in which it is first.
 
     Notes
     -----
-    `to_frame` has one row per embedding: embedding, rank; batch, biology and plain, which are unbiased, with their
+    An embedding is on the *front* if no other one is clearly better on one axis without being clearly worse on the
+    other. "Clearly" means that the interval of the difference excludes 0. An embedding that keeps less than half of the
+    reference's distance between two labels, or collapses a label, has lost biology and is never on the front. If the
+    means of its batches are equal by construction within each label, `batch` says nothing about it, and it is not
+    judged. If they are equal unadjusted, as after centering each batch, `batch` is too small by up to its sampling
+    error: the limits of its differences allow for that, and the table says so.
+
+    `to_frame` has one row per embedding: embedding, standing, front (1, 0, or NaN if not judged), tied_with, lost
+    (number of pairs and labels), caution; batch, biology and plain, which are unbiased, with their
     plug-in values (as batch_distance) and limits (batch_lower, batch_upper); overlap, difference, kept and what goes
-    with them. `plot` draws batches against biology, one point per embedding, and beside it the batches within each
-    label; better is to the left (batches fused) and up (labels apart), and lines are intervals.
+    with them. `plot` draws batches against biology, one point per embedding, filled on the front, and beside it the
+    batches within each label; better is to the left (batches fused) and up (labels apart), and lines are intervals.
 
     Examples
     --------
@@ -76,13 +85,14 @@ class Leaderboard(VersionRanking):
     >>> board = crossfusion.anndata.cfd(
     ...     adata, batch_key="batch", label_key="label", embedding_obsm_keys=["X_shifted", "X"]
     ... )
-    >>> board.rank
-    array([2, 1])
+    >>> board.front
+    ('X',)
     >>> board  # doctest: +ELLIPSIS
-    Leaderboard of 2 embeddings, the most fused first: batch = CFD(batch | label), ..., plain = CFD(batch)
-    embedding   batch  biology   plain  batch change  biology change
-    X          -0.007    0.708  -0.005        -0.230           0.000
-    X_shifted   0.223    0.708   0.115     reference       reference
+    Leaderboard of 2 embeddings, the Pareto front first: batch = CFD(batch | label), ..., plain = CFD(batch)
+    embedding   batch  biology   plain  batch change  biology change      standing
+    X          -0.007    0.708  -0.005        -0.230           0.000         front
+    X_shifted   0.223    0.708   0.115     reference       reference  worse than X
+    no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties
     """
 
     embeddings: tuple[str, ...]
@@ -94,10 +104,11 @@ class Leaderboard(VersionRanking):
     batch: Fusions
     biology: Fusions | None
     plain: Fusions
-    rank: Any
+    standing: tuple[Standing, ...]
     difference: FloatArray
     kept: FloatArray | None
     labels: tuple[WithinLabel, ...]
+    pairs: LabelPairs | None
     cells: int
     left_out: int = 0
     level: float | None = None
@@ -105,8 +116,6 @@ class Leaderboard(VersionRanking):
     upper: FloatArray | None = None
     kept_lower: FloatArray | None = None
     kept_upper: FloatArray | None = None
-    stability: FloatArray | None = None
-    best: FloatArray | None = None
 
     _has_panels: ClassVar[bool] = True
     _kind: ClassVar[str] = "embedding"
@@ -123,10 +132,10 @@ class Leaderboard(VersionRanking):
         dict
             Arrays by name.
         """
-        columns: dict[str, Any] = {"embedding": np.array(self.embeddings, object), "rank": np.asarray(self.rank)}
+        columns: dict[str, Any] = {"embedding": np.array(self.embeddings, object)} | self._standing_columns()
         columns |= self._distance_columns("batch", "biology", "plain", plug_in=True)
         columns["overlap"] = np.array([fusion.overlap for fusion in self.batch])
-        compared = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper", "stability", "best")
+        compared = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
         return columns | self._present(*compared)
 
     def _columns(self) -> dict[str, Any]:
@@ -146,7 +155,9 @@ class Leaderboard(VersionRanking):
             "cells": np.array([row.cells for row in self.labels], int),
             "batches": np.array([row.batches for row in self.labels], int),
         }
-        return columns | fusion_columns("batch", [row.fusion for row in self.labels], intervals=self.level is not None)
+        batch = fusion_columns("batch", [row.fusion for row in self.labels], intervals=self.level is not None)
+        kept = {name: np.array([getattr(row, name) for row in self.labels]) for name in ("biology", "kept")}
+        return columns | batch | kept
 
     def labels_frame(self) -> "pd.DataFrame":
         """One row per embedding and label.
@@ -154,7 +165,9 @@ class Leaderboard(VersionRanking):
         Returns
         -------
         pandas.DataFrame
-            Columns embedding, label, cells, batches, batch (unbiased), batch_distance (plug-in) and their limits.
+            Columns embedding, label, cells, batches, batch (unbiased), batch_distance (plug-in) and their limits;
+            biology (unbiased CFD between the label and the others, within batches) and kept, its share of the
+            reference's.
         """
         return data_frame(self.label_columns())
 
@@ -164,13 +177,13 @@ class Leaderboard(VersionRanking):
         Returns
         -------
         dict
-            "format" (1), "params" (what was asked, as text and numbers), "leaderboard" (columns of `to_frame`, as
+            "format" (2), "params" (what was asked, as text and numbers), "leaderboard" (columns of `to_frame`, as
             arrays) and, with `label_key`, "labels" (columns of `labels_frame`).
         """
         asked = {name: getattr(self, name) for name in ("batch_key", "label_key", "donor_key", "weights", "reference")}
         asked |= {"level": self.level, "cells": self.cells, "left_out": self.left_out}
         params = {name: value for name, value in asked.items() if value is not None}
-        stored = {"format": 1, "params": params, "leaderboard": self.columns()}
+        stored = {"format": 2, "params": params, "leaderboard": self.columns()}
         return stored | ({"labels": self.label_columns()} if self.labels else {})
 
     def _draw(self, axes: Any) -> "Figure":  # noqa: ARG002 - it has several
@@ -180,7 +193,7 @@ class Leaderboard(VersionRanking):
         return drawn
 
     def _contents(self) -> list[Content]:
-        return [self.title(), TextTable(*self.table())]
+        return [self.title(), TextTable(*self.table()), *self.remarks()]
 
     def title(self) -> str:
         """What the columns of `table` mean.
@@ -191,7 +204,7 @@ class Leaderboard(VersionRanking):
             One line.
         """
         number = len(self.embeddings)
-        what = f"Leaderboard of {number} embedding{'s' if number > 1 else ''}, the most fused first: batch = "
+        what = f"Leaderboard of {number} embedding{'s' if number > 1 else ''}, {self._order_text()}: batch = "
         if self.label_key is None:
             return f"{what}CFD({self.batch_key})"
         both = f"CFD({self.batch_key} | {self.label_key}), biology = CFD({self.label_key} | {self.batch_key})"
@@ -206,4 +219,4 @@ class Leaderboard(VersionRanking):
         columns["batch change"] = self._change_texts(self.difference, self.lower, self.upper)
         if self.kept is not None:
             columns["biology change"] = self._change_texts(self.kept, self.kept_lower, self.kept_upper)
-        return columns | self._stability_texts()
+        return columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, arg, as_names, as_rows, check_known, warn
+from crossfusion._base import InputError, arg, as_names, as_rows, check_known, column_names, warn
 from crossfusion.io import (
     Chunk,
     Hdf5,
@@ -55,6 +55,20 @@ def choose_embeddings(adata: Any, use_rep: Any, embedding_obsm_keys: Any) -> tup
 
 def open_embedding(adata: Any, name: str, keys: "pa.Table", engine: Any = "auto") -> tuple[Any, Any]:
     """Source of the rows of an embedding, or tasks of Dask, under these factors; and who is to reduce them."""
+    source, who = _open_matrix(adata, name, keys, engine)
+    return replace(source, features=_name_features(adata, name)), who
+
+
+def _name_features(adata: Any, name: str) -> tuple[str, ...]:
+    """Names of the features of an embedding, if they have any that tell them apart."""
+    if name in adata.obsm or name.startswith("obsm/"):
+        names = column_names(adata.obsm[name if name in adata.obsm else name.removeprefix("obsm/")])
+    else:
+        names = tuple(map(str, (adata.raw if name == "raw/X" else adata).var_names))
+    return names if len({*names, ""}) > len(names) else ()
+
+
+def _open_matrix(adata: Any, name: str, keys: "pa.Table", engine: Any) -> tuple[Any, Any]:
     called = f"adata {name}"
     if name in ("X", "raw/X") and adata.isbacked and adata.is_view:
         return _open_backed_view(adata, name, keys, called), engines.choose_engine(engine, None)

@@ -41,8 +41,6 @@ def cfd(
     min_cells: int = 2,
     nan: str = "raise",
     engine: Any = "auto",
-    draws: int = 999,
-    seed: int = 0,
     key_added: str | None = "crossfusion",
 ) -> Leaderboard:
     """Measure batch effect and biology of one or several embeddings in an AnnData object.
@@ -75,24 +73,20 @@ def cfd(
         How to handle cells with NaN or infinite values.
     engine : {"auto", "local", "dask"} or distributed.Client
         The engine that reads and reduces; "auto" uses Dask for Dask arrays and threads otherwise.
-    draws : int
-        Number of bootstrap resamples of donors for the stability of ranks.
-    seed : int
-        Seed of the resamples.
     key_added : str or None
         Key of ``adata.uns`` under which the result is stored, as `Leaderboard.to_uns` returns it; None stores nothing.
 
     Returns
     -------
     Leaderboard
-        One row per embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference, and
-        the batches within each label.
+        One row per embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference,
+        where it stands, and both distances of each label and pair of labels.
 
     Notes
     -----
     Each embedding is read once, in time linear in cells; memory grows with batches × labels × donors, not with cells.
     CFD compares means, not shapes, so an embedding that centers each batch has an unadjusted distance of zero by
-    construction.
+    construction; `standing` says so.
     Cells with a missing batch, label or donor are left out, with a warning.
 
     Examples
@@ -129,7 +123,7 @@ def cfd(
     for name in names:
         source, who = open_embedding(adata, name, table, engine)
         summaries[name] = reduce_sources([source], engine=who, nan=nan)
-    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
+    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference}
     board = rank_embeddings(summaries, keys, min_cells=min_cells, **options)
     if key_added is not None:
         _store(adata, key_added, board)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, arg, check_known, check_whole, factors, label_text, warn
-from crossfusion.anndata.label_distances import compare_within_labels
+from crossfusion.anndata.label_distances import WithinLabel
 from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.summary import Summary, compare_summaries
 
@@ -58,8 +58,6 @@ def rank_embeddings(
     level: float = 0.95,
     reference: str | None = None,
     min_cells: int = 2,
-    draws: int = 999,
-    seed: int = 0,
 ) -> Leaderboard:
     """Leaderboard of embeddings, each summarized by the factors batch and, where keys have them, label and donor."""
     check_whole(min_cells, "min_cells")
@@ -69,15 +67,12 @@ def rank_embeddings(
     kept = {name: _select_cells(summary, keys, min_cells, tell=name == first) for name, summary in summaries.items()}
     _check_design(kept[first], keys)
     label, donor = (factor if factor in keys.by_factor else None for factor in (LABEL, DONOR))
-    options: dict[str, Any] = {"weights": weights, "level": level, "seed": seed}
     against = reference or first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossfusionWarning)  # of confounded designs, said once already
-        removal = compare_summaries(kept, BATCH, label, donor, against, draws=draws, **options)
-        biology = None if label is None else compare_summaries(kept, LABEL, BATCH, donor, against, draws=1, **options)
+        found = compare_summaries(kept, BATCH, label, donor, against, weights=weights, level=level)
         asked: dict[str, Any] = {"units": donor, "weights": weights, "level": None if donor is None else level}
         plain = tuple(summary.cfd(BATCH, **asked) for summary in kept.values())
-        within = [] if label is None else [compare_within_labels(*pair, BATCH, label, **asked) for pair in kept.items()]
     cells = _count_cells(kept[first])
     return Leaderboard(
         embeddings=tuple(kept),
@@ -86,22 +81,21 @@ def rank_embeddings(
         donor_key=keys.donor,
         weights=weights,
         reference=against,
-        batch=removal.batch,
-        biology=removal.biology,
+        batch=found.batch,
+        biology=found.biology,
         plain=plain,
-        rank=removal.rank,
-        difference=removal.difference,
-        kept=None if biology is None else biology.difference,
-        labels=tuple(row for rows in within for row in rows),
+        standing=found.standing,
+        difference=found.difference,
+        kept=found.kept,
+        labels=tuple(WithinLabel(*vars(entry).values()) for entry in found.labels),
+        pairs=found.pairs,
         cells=cells,
         left_out=_count_cells(summaries[first]) - cells,
-        level=removal.level,
-        lower=removal.lower,
-        upper=removal.upper,
-        kept_lower=None if biology is None else biology.lower,
-        kept_upper=None if biology is None else biology.upper,
-        stability=removal.stability,
-        best=removal.best,
+        level=found.level,
+        lower=found.lower,
+        upper=found.upper,
+        kept_lower=found.kept_lower,
+        kept_upper=found.kept_upper,
     )
 
 

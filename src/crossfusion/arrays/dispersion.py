@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, as_rows, factors
+from crossfusion._base import FloatArray, InputError, align_index, as_rows, factors
 from crossfusion.arrays.permutation import drop_units, make_codes, make_design, make_keys, reduce_finite
 from crossfusion.fusion import Codes, Design
 from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_test
@@ -71,6 +71,7 @@ def dispersion_test(
     """
     check_test_options(permutations, seed, "pseudo-f")
     rows = as_rows(x, "x")
+    labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
     cell, cells = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, cell, cells.num_rows)

@@ -12,6 +12,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    align_index,
     arg,
     as_rows,
     check_fraction,
@@ -21,8 +22,10 @@ from crossfusion._base import (
     check_option,
     check_same_dim,
     check_some_rows,
+    column_names,
     factors,
     find_finite_rows,
+    match_columns,
     warn_about_lost_groups,
 )
 from crossfusion.fusion import SPREAD_CAUTION, Design, Fusion, caution_about_shape, fuse, join_cautions
@@ -127,17 +130,29 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
-        return _compare_labels(as_rows(a, "x"), labels, given, units, weights, trim, nan, level)
+        labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
+        return _compare_labels(
+            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None
+        )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
+    if isinstance(units, tuple | list) and len(units) == 2:
+        units = [align_index(name, x, units=unit)[0] for name, x, unit in zip("ab", (a, b), units, strict=True)]
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
     rows = {"a": first, "b": as_rows(b, "b")}
     check_same_dim({name: values.shape[1] for name, values in rows.items()})
+    rows["b"] = match_columns(a, b, rows["b"])
     reduced = [_reduce_trimmed(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
-    design = Design(concat([moments for moments, _ in reduced]), np.arange(2), np.zeros(2, int), list(rows))
+    design = Design(
+        concat([moments for moments, _ in reduced]),
+        np.arange(2),
+        np.zeros(2, int),
+        list(rows),
+        features=column_names(a) or None,
+    )
     fusion = fuse(design, weights=weights, dropped=sum(dropped for _, dropped in reduced))
     if level is None and units is None:
         return fusion
@@ -151,7 +166,15 @@ def cfd(
 
 
 def _compare_labels(
-    rows: Any, labels: Any, given: Any, units: Any, weights: str, trim: float, nan: str, level: float | None
+    rows: Any,
+    labels: Any,
+    given: Any,
+    units: Any,
+    weights: str,
+    trim: float,
+    nan: str,
+    level: float | None,
+    features: Sequence[str] | None,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
     by = {"labels": labels} if given is None else {"labels": labels, "given": given}
@@ -166,7 +189,7 @@ def _compare_labels(
     warn_about_lost_groups(gone)
     group, groups = factors.encode(left.select(["labels"]))
     stratum = np.zeros(len(kept), int) if given is None else factors.encode(left.select(["given"]))[0]
-    design = Design(moments[kept], group, stratum, factors.list_labels(groups))
+    design = Design(moments[kept], group, stratum, factors.list_labels(groups), features=features)
     fusion = fuse(design, weights=weights, dropped=dropped)
     if level is None and units is None:
         return fusion

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FiniteCheck, InputError, arg, as_rows, check_length, check_some_rows, factors
+from crossfusion._base import FiniteCheck, InputError, align_index, arg, as_rows, check_length, check_some_rows, factors
 from crossfusion.fusion import Codes, Design
 from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_moment_test, run_test
 from crossfusion.moments import Moments, reduce_groups
@@ -120,6 +120,7 @@ def permutation_test(
             remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
         )
     rows = as_rows(x, "x")
+    labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     crossed = None if units is None and pairs is None else pairs is not None
     return run_row_test(rows, keys, crossed, permutations=permutations, seed=seed, statistic=statistic)

@@ -38,7 +38,7 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 @test_option
 @seed_option("the permutations")
 @plot_option("the variance within and between")
-@reading_options("vectors", "nan", "sql")
+@reading_options("vectors", "nan", "sql", "by_position")
 @json_option
 def compare(
     files: tuple[str, ...],

@@ -13,11 +13,9 @@ from crossfusion.cli.options import (
     given_option,
     json_option,
     level_option,
-    number_option,
     parse_named_files,
     plot_option,
     reference_option,
-    seed_option,
     units_option,
     weights_option,
 )
@@ -33,10 +31,8 @@ from crossfusion.summary import compare_corrections
 @reference_option("The correction")
 @weights_option
 @level_option
-@number_option("--draws", 999, "Resamples of the units, for the stability of ranks.")
-@seed_option("the resamples")
 @plot_option("batch against biology")
-@reading_options("vectors", "nan", "manifest", "on", "engine")
+@reading_options("vectors", "nan", "manifest", "on", "engine", "by_position")
 @json_option
 def corrections(
     files: tuple[str, ...],
@@ -45,8 +41,6 @@ def corrections(
     units: list[str],
     reference: str | None,
     level: float,
-    draws: int,
-    seed: int,
     weights: str,
     plot: Path | None,
     read: RowReader,
@@ -54,27 +48,26 @@ def corrections(
 ) -> None:
     """Compare corrections of the same rows: groups and labels.
 
-    A good correction leaves groups together, and keeps apart what --given names.
+    A good correction leaves groups together, and keeps apart what --given names. Those on the front are not clearly
+    worse than another one.
 
     \b
     Examples:
       crossfusion corrections raw=raw.parquet macenko=macenko.parquet --between scanner --given label --units patient
     """
-    check_typed(["level", "draws", "seed"], f"{arg('units')}", bool(units))
+    check_typed(["level"], f"{arg('units')}", bool(units))
     factors, paths = [*between, *given, *units], parse_named_files(files)
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
-    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "draws": draws, "seed": seed}
+    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference}
     found = compare_corrections(named, between=between, given=given, units=units, **options)
     output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())
         return
-    header, rows = found.table()
-    output.show_table(
-        f"{result_tables.format_question(between, given)}: corrections, the most fused first", header, rows
-    )
+    output.show_table(f"{result_tables.format_question(between, given)}: {found.title()}", *found.table())
+    click.echo("".join(f"{remark}\n" for remark in found.remarks()), nl=False)
 
 
 methods = click.Command(  # its name in 0.1

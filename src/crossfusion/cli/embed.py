@@ -71,7 +71,8 @@ def embed(
 ) -> None:
     """Encode images: one embedding per row, with its factors.
 
-    To resume an interrupted run, run the same command again.
+    To resume an interrupted run, run the same command again. Each slide that is cut into tiles gets a picture of
+    the tissue found and the tiles kept, in a folder next to the table: raw_tissue for raw.parquet.
 
     \b
     Examples:
@@ -81,7 +82,10 @@ def embed(
       crossfusion embed images/ --layout folder --encoder random --normalizer onnx:gan.onnx@-1..1 -o g.parquet
     """
     check_target(target)
-    tiles = tiling.read(data)
+    pictures = target.with_name(f"{target.stem}_tissue")
+    tiles = tiling.read(data, pictures)
+    if any(tile.box is not None for tile in tiles) and pictures.is_dir():
+        click.echo(f"crossfusion: pictures of the tissue on each slide are in {pictures}", err=True)
     normalize = choose_normalizer(normalizer, reference, tiles, device)
     encode = encoder_by_name(encoder, device=device, precision=precision)
     try:

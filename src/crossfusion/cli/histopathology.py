@@ -94,7 +94,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     with warnings.catch_warnings():
         if tiling.per_slide is None:
             warnings.filterwarnings("ignore", "per_slide has no effect")
-        tiles = _few(tiling, quick).read(data)
+        tiles = _few(tiling, quick).read(data, out / "tissue")
     with output.show_steps("checking") as tell:
         ready = study.prepare(tiles, out, choices, plan, tell=tell)
     bar = partial(output.show_progress, unit="tiles")

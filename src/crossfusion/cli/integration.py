@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import InputError, arg, interval_text, label_text
+from crossfusion._base import InputError, arg, interval_text, label_text, number_text, percent
 from crossfusion.anndata import Keys, Leaderboard, rank_embeddings
 from crossfusion.cli import output
 from crossfusion.cli.options import (
@@ -17,7 +17,6 @@ from crossfusion.cli.options import (
     number_option,
     plot_option,
     reference_option,
-    seed_option,
     weights_option,
 )
 from crossfusion.cli.row_reader import RowReader, reading_options
@@ -36,8 +35,6 @@ LABELS_SHOWN = 40  # rows of the table of labels
 @number_option("--min-cells", 2, "Least cells of a batch in a label; smaller ones are left out.")
 @weights_option
 @level_option
-@number_option("--draws", 999, "Resamples of the donors, for the stability of ranks.")
-@seed_option("the resamples")
 @plot_option("batches against biology")
 @reading_options("nan", "engine")
 @json_option
@@ -62,7 +59,7 @@ def integration(
       crossfusion integration cells.h5ad --batch batch --label cell_type --obsm X_pca,X_scVI
       crossfusion integration cells.h5ad --batch batch --label cell_type --donor donor --obsm X_pca --plot b.png
     """
-    check_typed(["level", "draws", "seed"], f"{arg('donor')}", donor is not None)
+    check_typed(["level"], f"{arg('donor')}", donor is not None)
     keys = Keys(batch, label, donor)
     if len({name.removeprefix("obsm/") for name in obsm}) < len(obsm):
         raise InputError("obsm", problem=f"names an embedding twice ({', '.join(obsm)})", remedy="name each once")
@@ -88,6 +85,7 @@ def _summarize_embedding(read: RowReader, file: str, name: str, keys: Keys) -> S
 
 def _show(found: Leaderboard, plot: Path | None) -> None:
     output.show_table(found.title(), *found.table())
+    click.echo("".join(f"{remark}\n" for remark in found.remarks()), nl=False)
     if found.labels:
         rows = [
             [
@@ -96,12 +94,16 @@ def _show(found: Leaderboard, plot: Path | None) -> None:
                 f"{row.cells:,}",
                 str(row.batches),
                 "–" if row.fusion is None else interval_text(row.fusion.unbiased, row.fusion.interval),
+                number_text(row.biology),
+                percent(row.kept),
             ]
             for row in found.labels[:LABELS_SHOWN]
         ]
         more = f", {len(rows)} of {len(found.labels)} rows (--json has all)" if len(rows) < len(found.labels) else ""
         click.echo()
-        title = f"CFD({found.batch_key}) among the cells of each {found.label_key}, unbiased{more}"
-        output.show_table(title, ["embedding", "label", "cells", "batches", "batch"], rows, left=(0, 1))
+        what = f"batch = CFD({found.batch_key}) among its cells, biology = CFD(it, others | {found.batch_key})"
+        title = f"Each {found.label_key}: {what}, kept = its share of {label_text(found.reference)}'s{more}"
+        header = ["embedding", "label", "cells", "batches", "batch", "biology", "kept"]
+        output.show_table(title, header, rows, left=(0, 1))
     if plot is not None:
         click.echo(f"written to {plot}")

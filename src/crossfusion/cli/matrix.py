@@ -10,6 +10,7 @@ from crossfusion._base import InputError, arg, check_option, label_text, plain_v
 from crossfusion.arrays import infer_pairs
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
+    balanced_option,
     between_option,
     check_typed,
     given_option,
@@ -20,7 +21,6 @@ from crossfusion.cli.options import (
     statistic_option,
     test_option,
     units_option,
-    weights_option,
 )
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -33,7 +33,7 @@ from crossfusion.summary import Summary
 @between_option
 @given_option
 @units_option("intervals and tests count these")
-@weights_option
+@balanced_option
 @interval_option
 @test_option
 @statistic_option
@@ -45,7 +45,7 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="How p-values account for the number of pairs.",
 )
-@click.option("--unbiased", is_flag=True, help="Show unbiased distances in the table.")
+@click.option("--plug-in", "plug_in", is_flag=True, help="Show plug-in distances, as in the paper, in the table.")
 @plot_option("the matrix, or with --level the pairs with their intervals")
 @reading_options()
 @json_option
@@ -61,7 +61,7 @@ def matrix(
     statistic: str,
     seed: int,
     adjust: str,
-    unbiased: bool,
+    plug_in: bool,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -97,7 +97,7 @@ def matrix(
         summary = read.read_summary(file, [*between, *given, *units])
         result = summary.pairwise(between, given=given, units=units, weights=weights, level=level, **tests)
     output.write_plot(
-        plot, lambda: result.plot_forest() if level else result.plot("unbiased" if unbiased else "distance")
+        plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
     if as_json:
         output.show_json(result.to_dict())
@@ -108,16 +108,15 @@ def matrix(
             [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
             for i, j in result_tables.list_pairs(len(names))
         ]
-        output.show_csv(["group_a", "group_b", *columns], rows)
+        output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
     else:
         asked = result_tables.format_question(between, given)
         if inference:
-            result_tables.show_pairs(result, f"{asked} ({weights})", adjust)
+            result_tables.show_pairs(result, f"{asked} ({weights} weights)", adjust)
         else:
-            values = result.unbiased if unbiased else result.distance
-            result_tables.show_matrix(
-                result.labels, values, f"{asked} ({weights}, {'unbiased' if unbiased else 'plug-in'})"
-            )
+            values = result.distance if plug_in else result.unbiased
+            named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+            result_tables.show_matrix(result.labels, values, named)
         result_tables.show_whole(summary, between, given, weights, result, units)
         result_tables.show_caution(result)
 

@@ -163,13 +163,21 @@ def distance_option(default: str) -> Decorator:
 
 between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
-weights_option = click.option(
-    "--weights",
-    default="pooled",
-    show_default=True,
-    metavar="pooled|balanced",
-    help="Weight groups by their rows, or equally.",
-)
+
+
+def make_weights_option(default: str) -> Decorator:
+    """Option of the weights of groups."""
+    return click.option(
+        "--weights",
+        default=default,
+        show_default=True,
+        metavar="pooled|balanced",
+        help="Weight groups by their rows, or equally.",
+    )
+
+
+weights_option = make_weights_option("pooled")
+balanced_option = make_weights_option("balanced")
 interval_option = click.option(
     "--level", type=float, metavar="LEVEL", help="Confidence level of intervals, such as 0.95; omit for no intervals."
 )

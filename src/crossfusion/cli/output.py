@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_WIDTH = 60
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula of a spreadsheet begins
 LEAST_WIDTH = 8
 COLUMN_GAP = 3  # between two columns
 BAR_WIDTH = 20  # characters of the longest bar
@@ -32,11 +33,22 @@ def show_json(result: dict[str, Any]) -> None:
     click.echo(json.dumps(result, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
-def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table for machines; undefined values are empty."""
+def show_csv(header: Sequence[str], rows: Sequence[Sequence[Any]], names: Collection[int] = ()) -> None:
+    """Print a table for machines; undefined values are empty, and columns in `names` hold what users named."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+    writer.writerows(
+        ["" if cell is None else neutralize(cell) if k in names else cell for k, cell in enumerate(row)] for row in rows
+    )
+
+
+def neutralize(name: str) -> str:
+    """Put an apostrophe before a name that a spreadsheet would run as a formula.
+
+    >>> neutralize("=1+1"), neutralize("tumor")
+    ("'=1+1", 'tumor')
+    """
+    return f"'{name}" if name.startswith(FORMULA_SIGNS) else name
 
 
 def write_plot(plot: Path | None, drawn: Callable[[], Any]) -> None:

@@ -6,6 +6,7 @@ import click
 
 from crossfusion.cli import output
 from crossfusion.cli.options import (
+    balanced_option,
     between_option,
     file_option,
     find_typed_command,
@@ -19,7 +20,6 @@ from crossfusion.cli.options import (
     seed_option,
     time_option,
     units_option,
-    weights_option,
 )
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.report import Question, Report, ReportData, check_page, make_question, summarize_and_sample
@@ -34,7 +34,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @click.option("--method", metavar="NAME", help="Column whose values are versions of the same rows, to be compared.")
 @reference_option("The version", "the one called none or raw")
 @names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
-@weights_option
+@balanced_option
 @level_option
 @permutations_option
 @seed_option("the permutations, and of the rows that are drawn")

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import numpy as np
 
 from crossfusion._base import CrossfusionWarning, InputError, label_text, number_text
 from crossfusion.cli import output
-from crossfusion.fusion import STATISTIC_NAMES, Fusion, Pairwise
+from crossfusion.fusion import STATISTIC_NAMES, Fusion, Pairwise, join_cautions, split_cautions
 from crossfusion.inference import TestResult
 from crossfusion.summary import Summary
 
@@ -89,13 +90,17 @@ def show_whole(
             fusion = summary.cfd(between, given=given, weights=weights, units=units)
         except InputError:  # a group of one unit, of which the pairs say so
             fusion = summary.cfd(between, given=given, weights=weights)
-    line = f"all groups: {number_text(fusion.distance)}, unbiased {number_text(fusion.unbiased)}"
+    why = f" ({fusion.reason})" if fusion.reason else ""
+    line = f"all groups: {number_text(fusion.unbiased)}{why}"
+    line += "" if fusion.distance is None else f", plug-in {number_text(fusion.distance)}"
     if given:
         line += f"; overlap {fusion.overlap:.2f}"
         line += "" if pairwise is None else f", of the pairs at least {pairwise.overlap.min():.2f}"
     click.echo(line)
     if given:
-        show_caution(fusion)
+        told = split_cautions(None if pairwise is None else pairwise.caution)
+        new = [text for text in split_cautions(fusion.caution) if text not in told]
+        show_caution(replace(fusion, caution=join_cautions(*new)))
 
 
 def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
@@ -103,14 +108,14 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     names = [label_text(label) for label in result.labels]
     unbiased = result.unbiased
     ranked = sorted(list_pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
-    header = ["group_a", "group_b", "distance", "unbiased"]
+    header = ["group_a", "group_b", "unbiased", "plug-in"]
     header += [] if result.level is None else [f"{result.level:.4g} interval"]
     header += [] if result.pvalue is None else ["pvalue", f"adjusted ({adjust})"]
     shared = bool((result.overlap == 1).all())
     header += [] if shared else ["overlap"]
     rows = []
     for i, j in ranked[:PAIRS_SHOWN]:
-        row = [names[i], names[j], number_text(result.distance[i, j]), number_text(unbiased[i, j])]
+        row = [names[i], names[j], number_text(unbiased[i, j]), number_text(result.distance[i, j])]
         if result.lower is not None and result.upper is not None:
             limits = f"{number_text(result.lower[i, j])} to {number_text(result.upper[i, j])}"
             row.append("–" if np.isnan(result.lower[i, j]) else limits)
@@ -125,7 +130,6 @@ def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
     ]
     bars = [unbiased[pair] for pair in ranked[:PAIRS_SHOWN]]
     output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1), bars=bars)
-    show_caution(result)
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
@@ -144,7 +148,7 @@ def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:
     styles = [["", "", output.choose_color(values[pair])] for pair in shown]
     output.show_table(
         f"{title}: the {len(shown)} farthest of {len(ranked):,} pairs (--csv has all)",
-        ["group_a", "group_b", "distance"],
+        ["group_a", "group_b", "CFD"],
         rows,
         styles,
         left=(0, 1),

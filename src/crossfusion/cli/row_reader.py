@@ -17,6 +17,7 @@ from crossfusion.io import (
     ManifestJoin,
     Rows,
     Source,
+    align_features,
     describe_error,
     engines,
     from_sql,
@@ -49,6 +50,7 @@ class RowReader:
     manifest: str | None = None
     on: str | None = None
     engine: str = "auto"
+    by_position: bool = False
 
     def is_summary(self, file: str | None) -> bool:
         """Whether a file holds a summary."""
@@ -69,10 +71,10 @@ class RowReader:
                 problem=f"{file} is a summary, whose rows have been read",
                 remedy=f"leave out {arg('nan')} and {arg('engine')}",
             )
-        if self.vectors is not None:
+        if self.vectors is not None or self.by_position:
             raise InputError(
                 problem=f"{file} is a summary, whose vectors were chosen when it was made",
-                remedy=f"leave out {arg('vectors')}",
+                remedy=f"leave out {arg('by_position' if self.vectors is None else 'vectors')}",
             )
         return read_summary(file)
 
@@ -91,21 +93,31 @@ class RowReader:
                 problem="there is nothing to read", remedy=f"name a file, or give a query with {arg('sql')}"
             )
         if names and not self.sql:
-            return open_sources(list(files), names, self.vectors, self.manifest, self.on, engine)
+            return open_sources(
+                list(files), names, self.vectors, self.manifest, self.on, engine, by_position=self.by_position
+            )
         if self.manifest is not None:
             joined = join(lambda wanted: self._open_rows(files, wanted), self.manifest, self.on, names)
             return joined.sources, joined
         return self._open_rows(files, names), None
 
     def _open_rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
-        return [*open_files(files, names, self.vectors), *(from_sql(query, names, self.vectors) for query in self.sql)]
+        opened = open_files(files, names, self.vectors, by_position=self.by_position)
+        queries = [from_sql(query, names, self.vectors) for query in self.sql]
+
+        def reopen(position: int, _source: Source, features: Sequence[str]) -> Source:
+            return from_sql(self.sql[position - len(opened)], names, list(features))
+
+        return align_features([*opened, *queries], reopen, by_position=self.by_position)
 
     def make_checkpoint(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
         if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
             return None
         stamps = stamp_files(files)
-        return None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, stamps])
+        return (
+            None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, self.by_position, stamps])
+        )
 
     def summarize(
         self, sources: Sequence[Any], joined: ManifestJoin | None = None, keeper: Checkpoint | None = None
@@ -139,7 +151,7 @@ class RowReader:
         rows = self.read_rows(file, [*between, *given])
         group, _ = factors.encode(rows.keys.select(list(between)))
         stratum = factors.encode(rows.keys.select(list(given)))[0] if given else None
-        return reduce_sources([hold_in_memory(str(file), rows.x, rows.keys)]), rows.x, group, stratum
+        return reduce_sources([hold_in_memory(str(file), rows.x, rows.keys, rows.features)]), rows.x, group, stratum
 
 
 def stamp_files(files: Sequence[str]) -> list[tuple[str, int, int]] | None:
@@ -208,6 +220,11 @@ SHARED_OPTIONS = {
         show_default=True,
         metavar="local|dask|spark|ADDRESS",
         help="Who reads; ADDRESS: of a Dask scheduler.",
+    ),
+    "by_position": click.option(
+        "--by-position",
+        is_flag=True,
+        help="Features without names stand for the named ones in the same position.",
     ),
 }
 

@@ -20,14 +20,15 @@ from crossfusion._base import (
 )
 from crossfusion.cli import output
 from crossfusion.cli.options import PATH, file_option, json_option, names_option, number_option
-from crossfusion.cli.row_reader import RowReader, reading_options
-from crossfusion.io import Checkpoint, ManifestJoin
+from crossfusion.cli.row_reader import SHARED_OPTIONS, RowReader, reading_options
+from crossfusion.io import Checkpoint, ManifestJoin, find_features
 from crossfusion.summary import (
     SMALL_OPTIONS,
     WAIT_SECONDS,
     Summary,
     append_summary,
     check_appendable,
+    check_appendable_features,
     merge_summaries,
     storage,
     suppress_small,
@@ -121,12 +122,16 @@ def summarize(
         check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)
     sources, joined = read.open_sources(files, by)
+    if append:
+        check_appendable_features(target, find_features(sources), by_position=read.by_position)
     keeper = read.make_checkpoint(target, files, by)
     found = replace(_reduce(read, sources, joined, keeper), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
-        summary = append_summary(summary, target, wait=WAIT_SECONDS if wait is None else wait)
+        summary = append_summary(
+            summary, target, wait=WAIT_SECONDS if wait is None else wait, by_position=read.by_position
+        )
     else:
         summary.write(target)
     if keeper is not None:
@@ -151,8 +156,11 @@ def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None
 @click.argument("summaries", type=PATH, metavar="SUMMARY...", nargs=-1, required=True)
 @small_options
 @file_option("The summary (.parquet)", required=True)
+@SHARED_OPTIONS["by_position"]
 @json_option
-def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path, as_json: bool) -> None:
+def merge(
+    summaries: tuple[Path, ...], min_count: int, small: str, target: Path, by_position: bool, as_json: bool
+) -> None:
     """Add up summaries of different rows or sites.
 
     \b
@@ -161,7 +169,7 @@ def merge(summaries: tuple[Path, ...], min_count: int, small: str, target: Path,
       crossfusion merge sites/*.parquet --min-count 10 --small merge -o all.parquet
     """
     _check(target, summaries, min_count, small)
-    summary = merge_summaries(summaries, min_count=min_count, small=small)
+    summary = merge_summaries(summaries, min_count=min_count, small=small, by_position=by_position)
     summary.write(target)
     _show(summary, target, as_json, f"written to {target}")
 
@@ -181,5 +189,5 @@ def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:
         click.echo(f"{summary!r}\n{done}")
         return
     facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
-    names = {"factors": summary.factors, "tags": dict(summary.tags), "dropped": summary.dropped, "output": str(target)}
-    output.show_json(plain_value(facts | names))
+    names = {"features": summary.features, "factors": summary.factors, "tags": dict(summary.tags)}
+    output.show_json(plain_value(facts | names | {"dropped": summary.dropped, "output": str(target)}))

@@ -26,7 +26,7 @@ TILE_OPTIONS = (
         help="How the data lie on disk.",
     ),
     click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 of slides]"),
-    click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of files that do not tell theirs."),
+    click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of slides that do not state theirs."),
     click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Sides of a tile of a slide."),
     click.option(
         "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in such a tile."
@@ -57,14 +57,14 @@ class Tiling:
     tile_seed: int
     centres: Path | None
 
-    def read(self, data: str) -> "list[Tile]":
-        """All tiles of a data set, with a bar while slides are looked at."""
+    def read(self, data: str, pictures: Path | None) -> "list[Tile]":
+        """List all tiles of a data set with a progress bar, and write a picture of each slide to a folder."""
         from crossfusion.pathology import read_layout
 
         options = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         seed = options.pop("tile_seed")
         with output.show_progress("looking for tiles", None, "files") as progress:
-            return read_layout(data, **options, seed=seed, progress=progress)
+            return read_layout(data, **options, seed=seed, pictures=pictures, progress=progress)
 
 
 def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,19 +85,22 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @click.argument("data")
 @tile_options
+@click.option("--pictures", type=PATH, metavar="DIR", help="Folder for a picture of each slide and its tissue.")
 @json_option
-def tiles(data: str, tiling: Tiling, as_json: bool) -> None:
+def tiles(data: str, tiling: Tiling, pictures: Path | None, as_json: bool) -> None:
     """Count the tiles of images to be encoded, by factor.
+
+    A slide is cut into tiles; those with enough tissue are kept. Check the pictures from --pictures before encoding.
 
     \b
     Examples:
       crossfusion tiles manifest.csv
-      crossfusion tiles slides/ --layout slides --mpp 0.5 --per-slide 200
+      crossfusion tiles slides/ --layout slides --mpp 0.5 --per-slide 200 --pictures tissue/
       crossfusion tiles MIDOG/ --layout midog --size 128
     """
     from crossfusion.pathology import count_tiles
 
-    found = tiling.read(data)
+    found = tiling.read(data, pictures)
     counts, files = count_tiles(found), len({tile.file for tile in found})
     if as_json:
         output.show_json({"tiles": len(found), "files": files, "factors": counts})

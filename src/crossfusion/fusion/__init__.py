@@ -4,14 +4,17 @@ from crossfusion.fusion import array_api
 from crossfusion.fusion.array_api import Cells, check_eps, check_strata, compute_distance
 from crossfusion.fusion.attribution import FEATURES, Attribution, attribute_to_features, attribute_to_units
 from crossfusion.fusion.cautions import (
+    EQUAL_MEANS_CAUTION,
     MIN_SHARED_ROWS,
     SHAPE_CAUTION,
     SPREAD_CAUTION,
     are_few,
+    caution_about_equal_means,
     caution_about_overlap,
     caution_about_shape,
     caution_about_spread,
     count_shared_rows,
+    has_equal_means,
     join_cautions,
     split_cautions,
 )

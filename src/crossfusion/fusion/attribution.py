@@ -31,7 +31,7 @@ class Attribution(Result):
     over : str
         "features", or the factor whose values are the units.
     labels : tuple
-        Feature numbers from 0, or the values of the factor.
+        Names of the features, or their numbers from 0 if they have none; or the values of the factor.
     contribution, share : array
         Contribution to the variance between groups, which may be negative for a unit, and its share of the total. The
         shares sum to 1; they are NaN if there is no variance between groups. All are NaN if nothing is compared.
@@ -126,8 +126,8 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     without = [log_ratio(b, w) for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
-    share = _compute_share(between, whole)
-    return Attribution(FEATURES, tuple(range(cells.dim)), between, share, np.array(without), overlap)
+    labels = tuple(range(cells.dim)) if design.features is None else tuple(design.features)
+    return Attribution(FEATURES, labels, between, _compute_share(between, whole), np.array(without), overlap)
 
 
 def _sum_others(values: FloatArray) -> FloatArray:

@@ -4,6 +4,9 @@ From moments alone, the spread of single features can be compared. Groups with i
 Σ ‖μ_a − μ_b‖² + Σ ‖sd_a − sd_b‖² apart (squared 2-Wasserstein): position and spread, in the same units. Differences in
 shape show in the rows only. The energy distance of sampled rows, with and without the cells' means, tells how much of
 the difference between groups is not in position.
+
+Means that were set equal, as by centering each group, leave a distance nothing to measure. They show in the variance
+between means: it is far smaller than the sampling error of the means makes it by chance.
 """
 
 from collections.abc import Mapping
@@ -18,6 +21,13 @@ from crossfusion.fusion.design import Codes, Design, between_by_feature, split_b
 SPREAD_CAUTION = "the groups differ in spread more than in position"
 SHAPE_CAUTION = "the groups differ in shape more than in position"
 CAUTION_REMEDY = ", which a distance of means does not see: compare with dispersion_test and distance('energy')"
+EQUAL_MEANS_CAUTION = "the group means agree far more closely than sampling error allows"
+EQUAL_MEANS_REMEDY = (
+    ", as they do by construction after centering each group or if groups hold the same rows: a distance of means"
+    " then says nothing about the groups, so compare rows that were not used to fit the correction, or use"
+    " distance('energy')"
+)
+EQUAL_MEANS_LEVEL = 1e-3  # probability of means as close as these by chance, at most
 MIN_SHARE = 0.01  # of the variance within, or of the mean distance between rows: smaller differences are negligible
 SPREAD_NOISE = 12  # times the expected chance variation of normal rows, for the spread of all features together
 MIN_SHARED_SHARE = 0.5  # of a group's rows in strata with another group; with fewer, most of it is not compared
@@ -89,6 +99,41 @@ def caution_about_spread(design: Design, weight: FloatArray, between: float, ind
         if apart > max(between, noise * by_chance, MIN_SHARE * within):
             return SPREAD_CAUTION + CAUTION_REMEDY
     return None
+
+
+def caution_about_equal_means(
+    between: float, error: float, freedom: float, error_freedom: float = np.inf
+) -> str | None:
+    """Return a caution if the means of groups agree so closely that they must have been set equal.
+
+    `between` is the plug-in variance between means and `error` its expected value if all groups had the same mean, with
+    `freedom` and `error_freedom` degrees of freedom. Their ratio is then about F-distributed.
+    """
+    if not (error > 0 and freedom > 0 and error_freedom > 0):
+        return None
+    return (
+        EQUAL_MEANS_CAUTION + EQUAL_MEANS_REMEDY
+        if bound_lower_tail(between / error, freedom, error_freedom) < EQUAL_MEANS_LEVEL
+        else None
+    )
+
+
+def bound_lower_tail(ratio: float, freedom: float, error_freedom: float) -> float:
+    """Bound the probability that an F-distributed ratio is as small as this one (Chernoff's bound, in closed form)."""
+    if ratio >= 1:
+        return 1.0
+    if ratio <= 0:
+        return 0.0
+    if np.isinf(error_freedom):
+        return float(np.exp(freedom / 2 * (np.log(ratio) + 1 - ratio)))
+    both = freedom + error_freedom
+    denominator = np.log1p((freedom * (ratio - 1)) / both)
+    return float(np.exp(freedom / 2 * np.log(ratio) - both / 2 * denominator))
+
+
+def has_equal_means(caution: str | None) -> bool:
+    """Whether a caution is about means that agree too closely."""
+    return caution is not None and EQUAL_MEANS_CAUTION in caution
 
 
 def caution_about_shape(

@@ -26,7 +26,12 @@ from crossfusion._base import (
     shorten,
     warn,
 )
-from crossfusion.fusion.cautions import caution_about_overlap, caution_about_spread, join_cautions
+from crossfusion.fusion.cautions import (
+    caution_about_equal_means,
+    caution_about_overlap,
+    caution_about_spread,
+    join_cautions,
+)
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import STATISTIC_NAMES, Content, Facts
 from crossfusion.fusion.geometry import caution_about_geometry
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
 CONFOUNDED = "no stratum holds two of the compared groups"
 CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
 OPTIONAL_FIELDS = (  # set only on request
-    "reason",
     "level",
     "interval",
     "stderr",
@@ -73,11 +77,12 @@ class Fusion(Result):
     dropped : int
         Rows dropped because they contain NaN or infinity.
     caution : str or None
-        Warning that only few rows are in strata that groups share, that a few features of large variance hide a
-        difference in the others, or that the groups differ more in spread or shape than in position, so that a distance
-        between means is misleading. Scale and spread are checked from the moments; shape is checked by the energy
-        distance between sampled rows, if `level` is given and rows are available.
-    reason : str, optional
+        Warning that only few rows are in strata that groups share, that the means agree by construction, that a few
+        features of large variance hide a difference in the others, or that the groups differ more in spread or shape
+        than in position, so that a distance between means is misleading. Means, scale and spread are checked from the
+        moments; shape is checked by the energy distance between sampled rows, if `level` is given and rows are
+        available.
+    reason : str or None
         Why `distance` or `unbiased` is None.
     level : float, optional
         Confidence level of `interval`, if requested.
@@ -198,9 +203,14 @@ def estimate_unbiased(design: Design, weight: FloatArray, between: float) -> flo
     error = estimate_mean_errors(design.cells, design.borrowed)
     if np.isnan(error).any():
         return None
-    share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
-    corrected = between - float(np.sum(weight * (1 - share) * error))
+    corrected = between - compute_bias(design, weight)
     return log_ratio(corrected, float(np.sum(weight * error * design.cells.count)))
+
+
+def compute_bias(design: Design, weight: FloatArray) -> float:
+    """Compute the variance between means that their sampling error alone adds."""
+    share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
+    return float(np.sum(weight * (1 - share) * estimate_mean_errors(design.cells, design.borrowed)))
 
 
 def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
@@ -239,10 +249,7 @@ def fuse(design: Design, *, weights: str, dropped: int = 0, tell: bool = True) -
     between = float(between_by_feature(design.cells.mean, weight, design.stratum).sum())
     distance = log_ratio(between, within)
     unbiased = estimate_unbiased(design, weight, between)
-    spread = geometry = None
-    if unbiased is not None:
-        spread = caution_about_spread(design, weight, within * math.expm1(unbiased), design.cells.count)
-        geometry = caution_about_geometry(design, weight, names=design.features)
+    cautions = () if unbiased is None else _find_cautions(design, weight, between, within * math.expm1(unbiased))
     return Fusion(
         distance=distance,
         unbiased=unbiased,
@@ -250,9 +257,20 @@ def fuse(design: Design, *, weights: str, dropped: int = 0, tell: bool = True) -
         between=between,
         total=within + between,
         reason=NO_VARIANCE if unbiased is None else None,
-        caution=join_cautions(caution_about_overlap(design), spread, geometry),
+        caution=join_cautions(caution_about_overlap(design), *cautions),
         **found,
     )
+
+
+def _find_cautions(
+    design: Design, weight: FloatArray, between: float, corrected: float
+) -> tuple[str | None, str | None]:
+    """Find out why the variance between means, plug-in and corrected for its bias, may mislead."""
+    # as if all features moved together, which moments cannot rule out: fewer degrees of freedom are more cautious
+    freedom = float(len(design.cells) - len(np.unique(design.stratum)))
+    equal = caution_about_equal_means(between, compute_bias(design, weight), freedom)
+    spread = caution_about_spread(design, weight, corrected, design.cells.count)
+    return equal or spread, caution_about_geometry(design, weight, names=design.features)
 
 
 def _sum_by_group(design: Design, values: FloatArray) -> dict[Hashable, float]:

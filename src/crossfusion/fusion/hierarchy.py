@@ -104,16 +104,22 @@ class Hierarchy(Result):
         return ["Cross-Fusion Distance by level", TextTable(HEADER, self.rows()), *why]
 
 
-def split_levels(leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str) -> Hierarchy:
+def split_levels(
+    leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str, balance: Codes | None = None
+) -> Hierarchy:
     """Split the distance between leaves over nested partitions.
 
     `partitions` holds the codes of the leaves' groups at each level, from the coarsest to the leaves themselves; the
     trivial partition above the first is implied. All levels use one set of leaf weights and leaf-level corrections, so
-    both columns add up exactly: each level contributes log(W above / W here).
+    both columns add up exactly: each level contributes log(W above / W here). `balance` holds the codes of the groups
+    to which balanced weights give the same weight, by default the leaves.
     """
     design = Design(leaves, partitions[-1], np.zeros(len(leaves), int), range(len(leaves)))
     design.check_groups()
     weight = design.weights(weights)
+    if weights == "balanced" and balance is not None:
+        rows_of_group = np.bincount(balance, weights=leaves.count)
+        weight = leaves.count / rows_of_group[balance] / len(rows_of_group)
     error = estimate_mean_errors(leaves)
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)

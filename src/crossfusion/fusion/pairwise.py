@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MATRIX_FIELDS = ("distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
-PLOTTED_VALUES = ("distance", "unbiased")
+MATRIX_FIELDS = ("unbiased", "distance", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
+PLOTTED_VALUES = ("unbiased", "distance")
 MAX_GROUPS = 5_000  # their matrices take one or two gigabytes
 
 
@@ -64,10 +64,12 @@ class Pairwise(Result):
     caution : str, optional
         Warning that a few features of large variance hide a difference between groups in the others, or that adjusted
         p-values cannot be small because there are too few permutations.
+    weights : str, optional
+        How the two groups of a pair are weighted: "balanced" or "pooled".
 
     Notes
     -----
-    `to_frame` returns one row per pair with group_a, group_b, distance, unbiased, overlap and, if requested, lower,
+    `to_frame` returns one row per pair with group_a, group_b, unbiased, distance, overlap and, if requested, lower,
     upper, stderr, statistic, pvalue, adjusted.
 
     Examples
@@ -75,10 +77,10 @@ class Pairwise(Result):
     >>> import crossfusion as cf
     >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
     >>> summary.pairwise("site")
-    Cross-Fusion Distance between 2 groups
+    Cross-Fusion Distance between 2 groups (balanced weights)
             A       B
-    A  0.0000  0.6931
-    B  0.6931  0.0000
+    A  0.0000  0.2231
+    B  0.2231  0.0000
     """
 
     labels: tuple[Hashable, ...]
@@ -95,6 +97,7 @@ class Pairwise(Result):
     permutations: int | None = None
     adjust: str | None = None
     caution: str | None = None
+    weights: str | None = None
     statistic_name: str | None = None
 
     @property
@@ -109,13 +112,13 @@ class Pairwise(Result):
         groups = {"group_a": [self.labels[i] for i in first], "group_b": [self.labels[i] for i in second]}
         return groups | {name: values[first, second] for name, values in self.columns.items()}
 
-    def plot(self, values: str = "distance", *, axes: Any = None) -> "Figure":
+    def plot(self, values: str = "unbiased", *, axes: Any = None) -> "Figure":
         """Draw the matrix of distances.
 
         Parameters
         ----------
-        values : {"distance", "unbiased"}
-            The distances to draw.
+        values : {"unbiased", "distance"}
+            The distances to draw: unbiased, or plug-in.
         axes : matplotlib.axes.Axes, optional
             Axes to draw on; by default a new figure, one column wide.
 
@@ -126,7 +129,7 @@ class Pairwise(Result):
         """
         check_option(values, PLOTTED_VALUES, "values")
         found: FloatArray = getattr(self, values)
-        what = "Cross-Fusion Distance" + (", unbiased" if values == "unbiased" else "")
+        what = "Cross-Fusion Distance" if values == "unbiased" else "Plug-in Cross-Fusion Distance"
         return plots.matrix(self.labels, found, what=what, axes=axes)
 
     def plot_forest(self, *, axes: Any = None) -> "Figure":
@@ -153,19 +156,21 @@ class Pairwise(Result):
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("level", "statistic_name", "permutations", "adjust", "caution")}
+        names = ("level", "statistic_name", "permutations", "adjust", "caution", "weights")
+        asked = {name: getattr(self, name) for name in names}
         found = {"labels": self.labels} | self.columns | asked
         return {name: value for name, value in found.items() if value is not None}
 
     def _contents(self) -> list[Content]:
-        title = f"Cross-Fusion Distance between {len(self.labels)} groups"
+        named = "" if self.weights is None else f" ({self.weights} weights)"
+        title = f"Cross-Fusion Distance between {len(self.labels)} groups{named}"
         said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
             return [f"{title}, the farthest first", self._list_pairs(), *self._describe_overlap(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
-            for name, values in zip(names, self.distance, strict=False)
+            for name, values in zip(names, self.unbiased, strict=False)
         ]
         table = TextTable(["", *names], rows, more=len(self.labels) - len(names))
         return [title, table, *self._describe_overlap(), *said]
@@ -237,6 +242,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
         distance=_log_ratio(between, within + within.T),
         overlap=overlap,
         caution=caution_about_geometry(design, design.weights(weights), names=design.features),
+        weights=weights,
     )
     _warn_about_confounded(result)
     return result

@@ -17,6 +17,7 @@ from crossfusion._base import (
     CodeArray,
     FloatArray,
     InputError,
+    align_index,
     as_rows,
     check_length,
     check_same_dim,
@@ -110,6 +111,7 @@ def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: 
     """Check the rows and labels to project, and return the rows as an array and the code of each row's group."""
     if rows is None or labels is None:
         raise InputError("labels", problem="and rows go together", remedy="pass some rows and the group of each")
+    (labels,) = align_index("rows", rows, labels=labels)
     given = as_rows(rows, "rows")
     found = given if isinstance(given, np.ndarray) else given.toarray()
     check_same_dim({"the summary": dim, "rows": found.shape[1]})
@@ -149,9 +151,12 @@ def project_groups(
     return Projection(labels, (groups.mean - center) @ axes.T, axes, shown, second, points, codes)
 
 
-def find_plane(groups: Moments, cells: FloatArray, rows: Any) -> tuple[FloatArray, FloatArray, float | None, str]:
+def find_plane(
+    groups: Moments, cells: FloatArray, rows: Any, *, weights: str = "pooled"
+) -> tuple[FloatArray, FloatArray, float | None, str]:
     """Find the center, the two directions, the share of the variance between groups they show, and `second`."""
-    weight = groups.count / groups.count.sum()
+    number = len(groups)
+    weight = Design(groups, np.arange(number), np.zeros(number, int), range(number)).weights(weights)
     center = np.asarray(weight @ groups.mean)
     axes, shown = _find_between_axes(groups.mean - center, weight)
     if len(axes) == 2:

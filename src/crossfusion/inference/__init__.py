@@ -3,7 +3,7 @@
 from crossfusion.inference.bootstrap import compute_replicates, draw_multiplicities
 from crossfusion.inference.intervals import add_interval, compute_half_width
 from crossfusion.inference.multiple_testing import ADJUSTMENTS, adjusted_pvalues
-from crossfusion.inference.paired_differences import Side, compute_half_widths, rank_values, zero_rounding
+from crossfusion.inference.paired_differences import Side, compute_half_widths, zero_rounding
 from crossfusion.inference.pairs import REACH_CAUTION, add_pair_tests, ask_pairs, count_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
 from crossfusion.inference.permutation.result import STATISTICS, TestResult

@@ -1,7 +1,6 @@
-"""Intervals and ranks of differences between distances measured on the same units."""
+"""Intervals of differences between distances measured on the same units."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,9 +54,3 @@ def zero_rounding(values: FloatArray, distances: FloatArray) -> FloatArray:
     """Set values to 0 that are within the rounding error of the distances."""
     least = 1e-12 * np.abs(distances[np.isfinite(distances)]).max(initial=0.0)
     return np.where(np.abs(values) < least, 0.0, values)
-
-
-def rank_values(values: FloatArray) -> Any:
-    """Rank the values of each row from 1; values that are equal up to rounding share a rank."""
-    rounding = 1e-12 * np.max(np.abs(values), axis=1, initial=0.0, where=np.isfinite(values))[:, None, None]
-    return 1 + np.sum(values[:, None, :] < values[:, :, None] - rounding, axis=2)

@@ -10,6 +10,7 @@ from crossfusion.fusion import (
     Design,
     Fusion,
     Pairwise,
+    caution_about_equal_means,
     caution_about_geometry,
     caution_about_overlap,
     caution_about_spread,
@@ -29,9 +30,12 @@ def add_unit_errors(
     """Set the unbiased estimate, the caution and, at a level, the interval from units."""
     errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
+    freedom = 2 * float(errors.bias) ** 2 / float(errors.quadratic)  # of a scaled chi-square with these moments
+    closeness = float(errors.between + errors.bias), float(errors.bias), freedom, float(errors.freedom)
     caution = join_cautions(
         caution_about_overlap(design),
-        caution_about_spread(design, weight, float(errors.between) * fusion.within, number),
+        caution_about_equal_means(*closeness)
+        or caution_about_spread(design, weight, float(errors.between) * fusion.within, number),
         caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features),
     )
     return replace(add_interval(fusion, errors, level), caution=caution)

@@ -9,6 +9,7 @@ from crossfusion.io.sources.all_rows import Rows, read_all
 from crossfusion.io.sources.array_stores import Store, cut_by_step, read_dense
 from crossfusion.io.sources.arrays import read_rows
 from crossfusion.io.sources.chunk import Chunk, add_keys, hold_in_memory, stack_rows
+from crossfusion.io.sources.feature_order import align_features, find_features
 from crossfusion.io.sources.h5ad import read_sparse
 from crossfusion.io.sources.hdf5 import Hdf5
 from crossfusion.io.sources.manifest import ManifestJoin, join

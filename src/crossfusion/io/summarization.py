@@ -5,12 +5,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crossfusion._base import NAN_OPTIONS, InputError, arg, as_names, as_tags, check_option, check_tags, check_whole
+from crossfusion._base import (
+    NAN_OPTIONS,
+    InputError,
+    align_index,
+    arg,
+    as_names,
+    as_tags,
+    check_option,
+    check_tags,
+    check_whole,
+)
 from crossfusion.io import engines
 from crossfusion.io.engines import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import finish_summary
 from crossfusion.io.sources import open_rows, open_source
+from crossfusion.io.sources.feature_order import find_features
 from crossfusion.io.sources.manifest import ManifestJoin, join
 from crossfusion.summary import SMALL_OPTIONS, Summary, suppress_small
 
@@ -27,6 +38,7 @@ def summarize(
     min_count: int = 0,
     small: str = "drop",
     tags: Mapping[str, str] | None = None,
+    by_position: bool = False,
 ) -> Summary:
     """Reduce rows to the moments of their groups, in one pass.
 
@@ -59,6 +71,9 @@ def summarize(
         Whether small groups are dropped or merged; see `merge_summaries`.
     tags : mapping of str to str, optional
         Properties of all rows, such as ``{"encoder": "virchow"}``; only summaries with equal tags can be added.
+    by_position : bool
+        Whether features without names in some files stand for the named features in the same position of others. By
+        default, a mix of both is rejected.
 
     Returns
     -------
@@ -82,13 +97,20 @@ def summarize(
     names = as_names([*by] if isinstance(by, Mapping) else by, "by")
     check_tags(known, names)
     by = by if isinstance(by, Mapping | str) else names
-    sources, joined = open_sources(source, by, vectors, manifest, on, engine)
+    sources, joined = open_sources(source, by, vectors, manifest, on, engine, by_position=by_position)
     summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined)
     return replace(suppress_small(summary, min_count, small) if min_count else summary, tags=known)
 
 
 def open_sources(
-    source: Any, by: Any, vectors: Any, manifest: Any = None, on: str | None = None, engine: Any = "local"
+    source: Any,
+    by: Any,
+    vectors: Any,
+    manifest: Any = None,
+    on: str | None = None,
+    engine: Any = "local",
+    *,
+    by_position: bool = False,
 ) -> tuple[Sequence[Any], ManifestJoin | None]:
     """Open the sources that a user passed, with factors from the sources themselves or from a manifest."""
     if manifest is not None:
@@ -98,11 +120,14 @@ def open_sources(
                 problem="goes with files and tables",
                 remedy="join it to a collection of Dask or Spark first",
             )
-        joined = join(partial(open_rows, source, vectors=vectors), manifest, on, by)
+        if on is None:
+            (manifest,) = align_index("source", source, manifest=manifest)
+        joined = join(partial(open_rows, source, vectors=vectors, by_position=by_position), manifest, on, by)
         return joined.sources, joined
     if on is not None:
         raise InputError("on", on, "names the key column of a manifest", f"pass {arg('manifest')} too")
-    return engines.open_distributed(source, by, vectors, engine) or open_source(source, by, vectors), None
+    distributed = engines.open_distributed(source, by, vectors, engine)
+    return distributed or open_source(source, by, vectors, by_position=by_position), None
 
 
 def reduce_sources(
@@ -119,7 +144,8 @@ def reduce_sources(
     `keeper` saves completed work, so that an interrupted run can be resumed.
     """
     check_option(nan, NAN_OPTIONS, "nan")
+    features = find_features(sources)
     found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
         joined.settle([reduction.match for _, reduction in found], sum(reduction.seen.rows for _, reduction in found))
-    return finish_summary(found, nan)
+    return replace(finish_summary(found, nan), features=features)

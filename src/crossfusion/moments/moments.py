@@ -13,6 +13,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    align_index,
     as_frequency,
     as_rows,
     check_same_dim,
@@ -99,6 +100,7 @@ class Moments:
         >>> cf.Moments.of([[1.0], [5.0]], frequency=[3, 1]).mean
         array([2.])
         """
+        (frequency,) = align_index("rows", rows, frequency=frequency)
         values = as_rows(rows, "rows")
         if frequency is None:
             total, finite = reduce_groups(values, None, 1, name="rows")
@@ -161,7 +163,10 @@ class Moments:
         Moments
             Moments of the new groups.
         """
-        return Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
+        with np.errstate(over="ignore", invalid="ignore"):
+            merged = Moments(*kernel.merge(self.count, self.mean, self.sumsq, codes, groups))
+        _check_range(merged, "the sum")
+        return merged
 
     def __getitem__(self, index: Any) -> "Moments":
         return Moments(self.count[index], self.mean[index], self.sumsq[index])

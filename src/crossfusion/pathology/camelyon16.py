@@ -10,17 +10,19 @@ the data set's own description names.
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from crossfusion._base import FileError, arg, warn
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.file_layouts import ReportProgress, list_slide_tiles, read_table
+from crossfusion.pathology.file_layouts import list_slide_tiles, read_table
 from crossfusion.pathology.lesions import Lesions, read_lesions
 from crossfusion.pathology.slide_files import TIFF_ENDINGS
+from crossfusion.pathology.survey import Survey
+from crossfusion.pathology.tile_settings import TileSettings
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import TileSettings
 
 SLIDE_NAME = re.compile(r"(normal|tumor|test)_(\d{3})", re.IGNORECASE)
 RADBOUD, UTRECHT = "Radboud", "Utrecht"
@@ -50,7 +52,7 @@ PARTLY_OUTLINED = (
 )  # not all lesions outlined
 
 
-def read_camelyon16(data: str, cut: TileSettings, done: ReportProgress, centres: str | None = None) -> list[Tile]:
+def read_camelyon16(data: str, cut: TileSettings, survey: Survey, centres: str | None = None) -> list[Tile]:
     """Tiles of all slides whose centre is known, with the factors centre, slide, kind and, with outlines, label."""
     known = _read_centers(centres)
     slides = {name: file for name, file in _find_files(data, TIFF_ENDINGS, "slides").items() if _is_used(name, known)}
@@ -67,12 +69,16 @@ def read_camelyon16(data: str, cut: TileSettings, done: ReportProgress, centres:
         centre, kind = known.get(name) or (_find_center(name), name.partition("_")[0])
         factors = {"centre": centre, "slide": name, "kind": kind}
         if not outlines:
-            tiles += list_slide_tiles(slides[name], name, factors, cut, done)
+            tiles += list_slide_tiles(slides[name], name, factors, cut, survey)
             continue
-        found = list_slide_tiles(slides[name], name, factors, cut.remove_limit(), done)
         lesions = read_lesions(Path(outlines[name])) if name in outlines else Lesions((), ())
-        tiles += cut.sample(_label_tiles(found, lesions, name), name)
+        choose = partial(_choose_labeled, lesions=lesions, name=name, cut=cut)
+        tiles += list_slide_tiles(slides[name], name, factors, cut, survey, choose=choose)
     return tiles
+
+
+def _choose_labeled(tiles: Sequence[Tile], lesions: Lesions, name: str, cut: TileSettings) -> list[Tile]:
+    return cut.sample(_label_tiles(tiles, lesions, name), name)
 
 
 def _find_files(data: str, endings: Sequence[str], what: str | None = None) -> dict[str, str]:

@@ -16,13 +16,15 @@ from crossfusion.pathology.slide_files import (
     explain_read_errors,
     open_slide_file,
 )
+from crossfusion.pathology.survey import Survey
+from crossfusion.pathology.tile_settings import TileSettings
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import TileSettings, cut_slide
+from crossfusion.pathology.tissue import cut_slide
 
 FILE_COLUMN = "file"  # the column of a manifest that names images and slides
 GROUP_FACTOR = "group"  # the factor of folders that are not named after one
 READABLE_ENDINGS = (*SLIDE_ENDINGS, *TIFF_ENDINGS, *IMAGE_ENDINGS)
-ReportProgress = Callable[[int], None]  # told how many more files are done
+ChooseTiles = Callable[[Sequence[Tile]], list[Tile]]
 
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
@@ -52,7 +54,7 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
-def read_manifest(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
+def read_manifest(data: str, cut: TileSettings, survey: Survey) -> list[Tile]:
     """Images and slides that a table names, beside it or below; its other columns are factors."""
     table = Path(data) / "manifest.csv" if os.path.isdir(data) else Path(data)
     rows = read_table(table, [FILE_COLUMN])
@@ -64,7 +66,7 @@ def read_manifest(data: str, cut: TileSettings, done: ReportProgress) -> list[Ti
         )
     files = [str(table.parent / name) if name else "" for name in names]
     check_exist(files, names, paths.show_path(table))
-    return [tile for entry in zip(files, names, rows, strict=True) for tile in _list_tiles(*entry, cut, done)]
+    return [tile for entry in zip(files, names, rows, strict=True) for tile in _list_tiles(*entry, cut, survey)]
 
 
 def check_exist(files: Sequence[str], names: Sequence[str], holder: str) -> None:
@@ -78,20 +80,20 @@ def check_exist(files: Sequence[str], names: Sequence[str], holder: str) -> None
         )
 
 
-def read_folder(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
+def read_folder(data: str, cut: TileSettings, survey: Survey) -> list[Tile]:
     """Images below a folder; folders called key=value give factors, otherwise the folder of an image is its group."""
     files, factors = _find_files(data)
     named = [{GROUP_FACTOR: PurePath(file.path).parent.name} for file in files] if not any(factors) else factors
     entries = zip((file.path for file in files), _make_keys(files, data), named, strict=True)
-    return [tile for entry in entries for tile in _list_tiles(*entry, cut, done)]
+    return [tile for entry in entries for tile in _list_tiles(*entry, cut, survey)]
 
 
-def read_slides(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
+def read_slides(data: str, cut: TileSettings, survey: Survey) -> list[Tile]:
     """Tiles of whole-slide files, of one or of those below a folder, with `slide` and folders key=value as factors."""
     files, factors = _find_files(data)
     tiles = []
     for file, key, known in zip(files, _make_keys(files, data), factors, strict=True):
-        tiles += list_slide_tiles(file.path, key, {"slide": str(PurePath(key).with_suffix("")), **known}, cut, done)
+        tiles += list_slide_tiles(file.path, key, {"slide": str(PurePath(key).with_suffix("")), **known}, cut, survey)
     return tiles
 
 
@@ -109,25 +111,38 @@ def _make_keys(files: Sequence[paths.FoundFile], data: str) -> list[str]:
     return [PurePath(os.path.relpath(file.path, folder or ".")).as_posix() for file in files]
 
 
-def _list_tiles(path: str, key: str, factors: Mapping[str, str], cut: TileSettings, done: ReportProgress) -> list[Tile]:
+def _list_tiles(path: str, key: str, factors: Mapping[str, str], cut: TileSettings, survey: Survey) -> list[Tile]:
     """An image whole, or the tiles of a slide: what has smaller levels, or the ending of one."""
     ending = PurePath(path).suffix.lower()
     if ending not in (*TIFF_ENDINGS, *SLIDE_ENDINGS):
-        done(1)
+        survey.finish_file()
         return [Tile(path, key, factors)]
-    return list_slide_tiles(path, key, factors, cut, done, whole=ending in TIFF_ENDINGS)
+    return list_slide_tiles(path, key, factors, cut, survey, whole=ending in TIFF_ENDINGS)
 
 
 def list_slide_tiles(
-    path: str, key: str, factors: Mapping[str, str], cut: TileSettings, done: ReportProgress, whole: bool = False
+    path: str,
+    key: str,
+    factors: Mapping[str, str],
+    cut: TileSettings,
+    survey: Survey,
+    *,
+    whole: bool = False,
+    choose: ChooseTiles | None = None,
 ) -> list[Tile]:
-    """Tiles of one slide, no more than are wanted; `whole` leaves what has one level only in one piece."""
+    """Those tiles of one slide that `choose` takes, by default no more than are wanted.
+
+    `whole` leaves a file with one level in one piece.
+    """
     with explain_read_errors(path):
         picture = open_slide_file(path)
         try:
             if whole and picture.levels == 1:
                 return [Tile(path, key, factors)]
-            return cut.sample(cut_slide(picture, key, factors, cut), key)
+            slide = cut_slide(picture, key, factors, cut)
         finally:
             picture.close()
-            done(1)
+            survey.finish_file()
+    chosen = cut.sample(slide.tiles, key) if choose is None else choose(slide.tiles)
+    survey.add(slide, chosen)
+    return chosen

@@ -3,16 +3,18 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from crossfusion._base import FileError, InputError, arg, check_option, warn
 from crossfusion.io import paths
 from crossfusion.pathology.camelyon16 import read_camelyon16
-from crossfusion.pathology.file_layouts import ReportProgress, read_folder, read_manifest, read_slides
+from crossfusion.pathology.file_layouts import read_folder, read_manifest, read_slides
 from crossfusion.pathology.midog import read_midog
+from crossfusion.pathology.survey import Survey
+from crossfusion.pathology.tile_settings import TileSettings
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import TileSettings
 
-READERS: dict[str, Callable[[str, TileSettings, ReportProgress], list[Tile]]] = {
+READERS: dict[str, Callable[[str, TileSettings, Survey], list[Tile]]] = {
     "manifest": read_manifest,
     "folder": read_folder,
     "slides": read_slides,
@@ -33,6 +35,7 @@ def read_layout(
     per_slide: int | None = None,
     seed: int = 0,
     centres: str | os.PathLike[str] | None = None,
+    pictures: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Tile]:
     r"""List the tiles of a data set; `Tile.read` reads their pixels later.
@@ -58,6 +61,9 @@ def read_layout(
     centres : path, optional
         Table with the columns slide, centre and, if known, kind, for slides of ``camelyon16`` whose name does not
         identify the center.
+    pictures : path, optional
+        Folder for a picture of each slide that is cut, named after its key: the slide with everything but tissue
+        tinted, and the slide with its tiles. The folder is created with the first picture.
     progress : callable, optional
         Called with the number of files processed since the last call.
 
@@ -71,8 +77,9 @@ def read_layout(
     ``manifest`` is a CSV or TSV file with a column ``file``, relative to its folder; all other columns are factors, as
     text. ``folder`` reads images below a folder, with factors from folder names ``key=value``, or else with the factor
     ``group``, the folder of an image. Both cut slides into tiles. ``slides`` cuts all files, with the factor ``slide``.
-    Tissue is detected on a small overview of the slide, where the saturation is above Otsu's threshold; tiles lie on a
-    grid without overlap.
+    Tiles lie on a grid without overlap. Tissue is detected at 8 µm per pixel, the same way on every slide: a pixel is
+    tissue if its brightest and darkest channels differ by 14 of 255 or more. A warning names groups of slides that keep
+    clearly different shares of their tiles.
 
     ``midog`` gives crops around the annotations of MIDOG 2021, with scanner, slide and label. ``camelyon16`` gives
     tiles of slides with centre, slide and kind; if XML outlines are present, a label says whether the middle of a tile
@@ -94,15 +101,17 @@ def read_layout(
     """
     check_option(layout, LAYOUTS, "layout")
     cut = TileSettings(mpp, slide_mpp, size, tissue, per_slide, seed)
-    place, done = _find_local_path(data, layout), progress or (lambda _: None)
+    place = _find_local_path(data, layout)
+    survey = Survey(progress or (lambda _: None), None if pictures is None else Path(pictures))
     if centres is not None and layout != "camelyon16":
         raise InputError(
             "centres", problem=f"goes with {arg('layout', 'camelyon16')}, not {layout!r}", remedy="leave it out"
         )
     if layout == "camelyon16":
-        tiles = read_camelyon16(place, cut, done, None if centres is None else paths.as_text(centres))
+        tiles = read_camelyon16(place, cut, survey, None if centres is None else paths.as_text(centres))
     else:
-        tiles = READERS[layout](place, cut, done)
+        tiles = READERS[layout](place, cut, survey)
+    survey.warn_about_shares()
     if tiles and per_slide is not None and all(tile.box is None for tile in tiles):
         warn(f"{arg('per_slide')} has no effect on images that are taken whole", "leave it out")
     if not tiles:

@@ -15,10 +15,11 @@ from typing import Any
 
 from crossfusion._base import FileError
 from crossfusion.io import list_some, paths
-from crossfusion.pathology.file_layouts import ReportProgress, check_exist
+from crossfusion.pathology.file_layouts import check_exist
 from crossfusion.pathology.slide_files import open_slide_file
+from crossfusion.pathology.survey import Survey
+from crossfusion.pathology.tile_settings import TileSettings
 from crossfusion.pathology.tiles import Tile
-from crossfusion.pathology.tissue import TileSettings
 
 # 151 to 200, of a Leica GT450, have no annotations
 SCANNERS = {range(1, 51): "Hamamatsu XR", range(51, 101): "Hamamatsu S360", range(101, 151): "Aperio CS2"}
@@ -34,7 +35,7 @@ class _Mark:
     middle: tuple[float, float]
 
 
-def read_midog(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]:
+def read_midog(data: str, cut: TileSettings, survey: Survey) -> list[Tile]:
     """Crops around all annotations, with the factors scanner, slide and label."""
     table = Path(data) / "MIDOG.json" if os.path.isdir(data) else Path(data)
     marks, names = _read_json(table)
@@ -45,7 +46,7 @@ def read_midog(data: str, cut: TileSettings, done: ReportProgress) -> list[Tile]
     tiles = []
     for number, file in files.items():
         tiles += _list_crops(file, names[number], marks[number], cut)
-        done(1)
+        survey.finish_file()
     return tiles
 
 

@@ -22,6 +22,7 @@ def plane(
     batch_limits: Limits = None,
     biology_limits: Limits = None,
     *,
+    front: Sequence[bool] | None = None,
     across: str = "batch: groups apart",
     up: str = "biology: strata apart",
     axes: Any = None,
@@ -36,6 +37,8 @@ def plane(
         Distance between groups that should be fused, and between groups that should stay separated, per correction.
     batch_limits, biology_limits : array of shape (2, methods), optional
         Lower and upper limits.
+    front : sequence of bool, optional
+        Whether each correction is on the Pareto front; the others are drawn hollow.
     across, up : str
         Labels of the axes.
     axes : matplotlib.axes.Axes, optional
@@ -52,6 +55,7 @@ def plane(
     >>> plots.plane(["raw", "corrected"], [0.4, 0.1], [0.5, 0.5]).axes[0].get_title(loc="left")
     '← groups fused, ↑ biology kept'
     """
+    filled = [True] * len(names) if front is None else front
     columns = 3 if max((len(style.format_name(entry, 16)) for entry in names), default=0) <= SHORT_NAME_LENGTH else 2
     lines = -(-len(names) // columns)
     with style.open_axes(axes, 2.7 + 0.16 * lines) as own:
@@ -65,12 +69,10 @@ def plane(
                 yerr=ends[1],
                 linestyle="none",
                 markersize=5.5,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
+                **style.mark_front(style.pick_look(k), filled=filled[k]),
                 elinewidth=1.0,
                 label=style.format_name(entry, 16),
                 zorder=3,
-                **style.pick_look(k),
             )
         style.draw_zero_line(own)
         own.margins(0.12)
@@ -78,7 +80,8 @@ def plane(
         own.locator_params(nbins=6)
         own.set_xlabel(across)
         own.set_ylabel(up)
-        own.set_title("← groups fused, ↑ biology kept")
+        complete = "← groups fused, ↑ biology kept"
+        own.set_title(complete if all(filled) else "← fused, ↑ biology kept; filled: on the front")
         if axes is None:
             handles = [bars.lines[0] for bars in own.containers]
             texts = [bars.get_label() for bars in own.containers]

@@ -147,3 +147,10 @@ def label_rows(axes: Any, names: list[str]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
+
+
+def mark_front(look: dict[str, Any], *, filled: bool) -> dict[str, Any]:
+    """Look of a point: filled on the front, hollow elsewhere."""
+    if filled:
+        return look | {"markeredgecolor": "white", "markeredgewidth": 0.6}
+    return look | {"markerfacecolor": "white", "markeredgewidth": 1.2}

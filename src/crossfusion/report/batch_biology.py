@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import InputError, check_known, factors, label_text, plain_value
-from crossfusion.fusion import Fusion
+from crossfusion.fusion import Fusion, has_equal_means
 from crossfusion.io import Rows
 from crossfusion.report.cautions import choose_estimate
 from crossfusion.report.data import ReportData
 from crossfusion.report.evidence import Evidence
 from crossfusion.report.name_text import format_list
-from crossfusion.summary import Summary, compare_corrections
+from crossfusion.summary import CorrectionComparison, Summary, compare_corrections
 
 UNCORRECTED = ("none", "raw")  # names of the version that is the reference unless another one is named
 
@@ -72,7 +72,7 @@ def compare_versions(data: ReportData, evidence: Evidence, chosen: str | None) -
     asked = data.question
     if chosen is None:
         return None
-    options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "seed": asked.seed, "reference": chosen}
+    options: dict[str, Any] = {"weights": asked.weights, "level": asked.level, "reference": chosen}
     try:
         found = compare_corrections(
             _split_versions(data), between=asked.between, given=asked.given, units=asked.units, **options
@@ -82,14 +82,22 @@ def compare_versions(data: ReportData, evidence: Evidence, chosen: str | None) -
             raise
         found = compare_corrections(_split_versions(data), between=asked.between, given=asked.given, **options)
         evidence.missing["intervals of versions"] = str(problem)
-    return _convert_points(found.to_dict(), found.batch, found.biology)
+    return _convert_versions(found)
 
 
-def _convert_points(plain: dict[str, Any], batch: Any, biology: Any) -> dict[str, Any]:
-    """Names, ranks and differences, with the distances alone of each fusion."""
+def _convert_versions(found: CorrectionComparison) -> dict[str, Any]:
+    """Names, differences and standing, with the distances alone of each fusion; labels in remarks only."""
+    plain = {name: value for name, value in found.to_dict().items() if name not in ("labels", "pairs")}
+    biology = None if found.biology is None else [_convert_point(fusion) for fusion in found.biology]
     return plain | {
-        "batch": [_convert_point(fusion) for fusion in batch],
-        "biology": None if biology is None else [_convert_point(fusion) for fusion in biology],
+        "batch": [_convert_point(fusion) for fusion in found.batch],
+        "biology": biology,
+        "standing": [entry.text for entry in found.standing],
+        "front": plain_value(found.front),
+        "equal_means": [
+            name for name, entry in zip(found.names, found.standing, strict=True) if has_equal_means(entry.caution)
+        ],
+        "remarks": found.remarks(),
     }
 
 
@@ -98,7 +106,7 @@ def _convert_point(fusion: Fusion) -> dict[str, Any]:
 
 
 def compare_batches(evidence: Evidence) -> list[dict[str, Any]] | None:
-    """Each batch factor against what is held fixed: alone, given it, and the other way round."""
+    """Each batch factor against the labels: alone, adjusted for them, and the other way round."""
     asked, summary = evidence.question, evidence.summary
     if not asked.given or len(summary.rollup(asked.given)) < 2:
         return None

@@ -16,6 +16,7 @@ from crossfusion.fusion import (
     Pairwise,
     Record,
     caution_about_overlap,
+    has_equal_means,
     split_cautions,
 )
 from crossfusion.inference import REACH_CAUTION
@@ -29,7 +30,7 @@ IMBALANCE_RATIO = 5  # times as many rows in the largest group as in the smalles
 FEW_ROWS = 30  # in a group
 FEW_UNITS = 5  # in a group
 FEW_UNITS_IN_ALL = 20  # below which intervals of units are rough
-CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one that is held fixed
+CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one adjusted for
 SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
@@ -50,7 +51,6 @@ class Concern(Record):
 def find_concerns(
     evidence: Evidence,
     main: Fusion,
-    balanced: Fusion,
     tested: TestOutcome | None,
     pairs: Pairwise,
     units: Attribution | None,
@@ -64,7 +64,7 @@ def find_concerns(
         *_find_missing_values(evidence),
         *_find_few_units(evidence),
         *_find_small_groups(evidence),
-        *_find_imbalance(evidence, main, balanced),
+        *_find_imbalance(evidence, main),
         *_find_shape(main),
         *_find_geometry(main),
         *_find_weak_tests(tested, pairs),
@@ -197,7 +197,7 @@ def _find_small_groups(evidence: Evidence) -> Iterator[Concern]:
             )
 
 
-def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Iterator[Concern]:
+def _find_imbalance(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
     count = main.counts
     largest, smallest = max(count, key=lambda name: count[name]), min(count, key=lambda name: count[name])
     ratio = count[largest] / count[smallest]
@@ -206,9 +206,8 @@ def _find_imbalance(evidence: Evidence, main: Fusion, balanced: Fusion) -> Itera
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Pooled"
-            f" weights follow the rows: the distance is {format_number(choose_estimate(main))} as weighted here and"
-            f" {format_number(choose_estimate(balanced))} with the same weight for every group.",
+            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Groups"
+            " count by their rows on this page, so the sizes of two groups also decide how far apart they seem.",
             "Use balanced weights where the sizes of the groups are an accident of sampling.",
         )
 
@@ -220,6 +219,15 @@ def choose_estimate(fusion: Fusion) -> float | None:
 
 def _find_shape(main: Fusion) -> Iterator[Concern]:
     for text in split_cautions(main.caution):
+        if has_equal_means(text):
+            yield Concern(
+                "equal means",
+                True,
+                "The group means agree far more closely than sampling error allows",
+                "They do so by construction if each group was centered, or if groups hold the same rows. The distance"
+                " is then about 0, whatever the groups are like.",
+                "Compare rows that were not used to fit the correction, or use distance('energy').",
+            )
         what = "spread" if text.startswith(SPREAD_CAUTION) else "shape" if text.startswith(SHAPE_CAUTION) else None
         if what is not None:
             yield Concern(
@@ -304,11 +312,12 @@ def _find_flat_features(summary: Summary) -> Iterator[Concern]:
     variance = whole.sumsq[0] / whole.count[0]
     flat = np.flatnonzero(variance <= FLAT_SHARE * np.median(variance)).tolist()
     if flat and len(flat) < len(variance) + (np.median(variance) == 0):
+        names = flat if summary.features is None else [isolate(summary.features[k]) for k in flat]
         yield Concern(
             "variance",
             False,
             f"{len(flat):,} of {len(variance):,} features hardly vary",
-            f"Features {format_list(flat)} have no variance to speak of, so they add nothing to any distance.",
+            f"Features {format_list(names)} have no variance to speak of, so they add nothing to any distance.",
             "Check that the encoder and the file are whole; leave these features out if they are known to be empty.",
         )
 

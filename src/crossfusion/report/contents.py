@@ -46,14 +46,12 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     leading = pairs.get("adjusted", pairs["plain"])
     tested = evidence.test(strata)
     by_feature, by_unit = _attribute(summary, asked, strata)
-    same_weight = replace(evidence, question=replace(asked, weights="balanced"), missing={})
-    balanced = same_weight.distance(asked.between, asked.given)
     batches, methods = (
         batch_biology.compare_batches(evidence),
         batch_biology.compare_versions(data, evidence, reference),
     )
     drift = measure_drift(evidence)
-    concerns = find_concerns(evidence, main, balanced, tested, leading, by_unit, data.lost)
+    concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost)
     said = headline.write_headline(
         asked, distances["plain"], distances.get("adjusted"), leading, tested, evidence.total
     )
@@ -72,17 +70,17 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "methods": methods,
         "plane": "methods" if methods else "batches" if batches else None,
         "projection": project_groups(summary, asked, evidence.rows),
-        "features": _convert_attribution(by_feature, data.features),
+        "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
         "warnings": [concern.to_dict() for concern in concerns],
         "missing": dict(evidence.missing),
-        "drift": convert_drift(drift, data.features),
+        "drift": convert_drift(drift),
     }
 
 
 def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
-    """The distance as the rows come, and where something is held fixed: within it, and of it within groups."""
+    """The unadjusted distance and, given a label, the adjusted one and that of the label within groups."""
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
@@ -171,17 +169,20 @@ def _round_values(values: FloatArray) -> list[Any]:
 
 
 def _convert_test(tested: TestOutcome) -> dict[str, Any]:
-    """The outcome of a test, with the name of its statistic and the finite values of it under permutations."""
+    """The outcome of a test, without its distance, which has other weights than the page may have."""
     test = tested.result
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
     found = test.to_dict() | told | {"statistic_label": STATISTIC_NAMES[test.statistic_name]}
-    return found | {"null": _round_values(test.null[np.isfinite(test.null)])}
+    del found["distance"]
+    drawn = test.statistic > 0 and np.isfinite([test.statistic, *test.null]).all()
+    return found | {"null": _round_values(test.null) if drawn else []}
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:
-    """Hierarchies that add up: the levels as the rows come, and below what is held fixed."""
+    """Hierarchies that add up: the levels, and the levels below the factors that are adjusted for."""
     orders = [question.levels, *([(*question.given, *question.levels)] if question.given else [])]
-    return [summary.hierarchy(order, weights=question.weights).to_dict() for order in orders]
+    balance = question.between if {*question.between} <= {*question.levels} else None
+    return [summary.hierarchy(order, weights=question.weights, balance=balance).to_dict() for order in orders]
 
 
 def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> tuple[Attribution, Attribution | None]:
@@ -196,10 +197,10 @@ def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> 
     return summary.attribution(question.between, over=FEATURES, **options), by_unit
 
 
-def _convert_attribution(found: Attribution, names: Sequence[str] = ()) -> dict[str, Any]:
+def _convert_attribution(found: Attribution) -> dict[str, Any]:
     """The largest contributions, and what all others add up to."""
     top = found.top(MOST_CONTRIBUTIONS)
-    labels = [names[k] if names else label_text(found.labels[k]) for k in top]
+    labels = [label_text(found.labels[k]) for k in top]
     rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
     return {
         "over": found.over,

@@ -20,7 +20,6 @@ class ReportData:
     question: Question
     rows: Rows | None = None  # some of the rows, of all versions
     seen: int = 0  # rows that these were drawn from
-    features: tuple[str, ...] = ()  # names of the features, where they have any
     lost: tuple[str, ...] = ()  # what was said of groups none of whose rows could be used
 
     @property
@@ -58,8 +57,7 @@ def summarize_and_sample(
     sample = Sample(question.seed)
     here = all(isinstance(source, Source) for source in sources)
     summary, lost = _record_lost_groups(lambda: reduce(sample.watch(sources) if here else sources))
-    features = next((source.features for source in sources if getattr(source, "features", ())), ())
-    return ReportData(summary, question, sample.rows(), sample.seen, features, lost)
+    return ReportData(summary, question, sample.rows(), sample.seen, lost)
 
 
 def _record_lost_groups(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:

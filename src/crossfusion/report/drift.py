@@ -1,7 +1,5 @@
 """How far each period lies from the first ones."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,13 +40,10 @@ def measure_drift(evidence: Evidence) -> Drift | None:
         return None
 
 
-def convert_drift(drift: Drift | None, features: Sequence[str] = ()) -> dict[str, Any] | None:
-    """What the page draws; features by name, where they have any."""
+def convert_drift(drift: Drift | None) -> dict[str, Any] | None:
+    """What the page draws."""
     if drift is None:
         return None
-    if features:
-        parts = {name: replace(part, labels=tuple(features)) for name, part in drift.attributions.items()}
-        drift = replace(drift, attributions=parts)
     plain = drift.to_dict()
     return {name: plain[name] for name in DRIFT_FIELDS} | {
         "time": drift.time,

@@ -101,7 +101,9 @@ class Evidence:
         found = found or plain
         if self.rows is not None and SPREAD_CAUTION not in (found.caution or "") and not self.by_rows:
             looked = self._try(None, lambda: self._compare_rows(between, given))
-            shape = [text for text in split_cautions(looked and looked.caution) if text.startswith(SHAPE_CAUTION)]
+            shape = [
+                text for text in split_cautions(looked.caution if looked else None) if text.startswith(SHAPE_CAUTION)
+            ]
             return replace(found, caution=join_cautions(found.caution, *shape))
         return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 

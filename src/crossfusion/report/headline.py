@@ -10,7 +10,7 @@ from crossfusion.fusion import Fusion, Pairwise
 from crossfusion.report.cautions import choose_estimate
 from crossfusion.report.evidence import TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
-from crossfusion.report.name_text import format_factors
+from crossfusion.report.name_text import format_factors, format_list
 from crossfusion.report.question import Question
 
 UNKNOWN = "cannot be determined"
@@ -129,22 +129,20 @@ def select_estimates(pairs: Pairwise) -> Any:
 
 
 def describe_corrections(found: dict[str, Any] | None) -> list[str]:
-    """Which version of the rows leaves the groups closest, and which one all else is about."""
+    """Which versions of the rows are on the front, and which one all else is about."""
     if found is None:
         return []
-    if 1 not in found["rank"]:  # nothing is compared
-        return [f"All sections but “batch versus biology” are about the version {isolate(found['reference'])}."]
-    best = found["names"][found["rank"].index(1)]
-    closest = found["batch"][found["names"].index(best)]["value"]
     about = f"All sections except “batch versus biology” describe the version {isolate(found['reference'])}"
-    if best == found["reference"]:
-        return [f"{about}; no other version leaves the groups closer."]
-    kept = (
-        ""
-        if found["best"] is None
-        else f", first in {format_percent(found['best'][found['names'].index(best)])} of resamples"
-    )
-    return [f"{about}; {isolate(best)} leaves the groups closest ({format_number(closest)}{kept})."]
+    if found["front"] is None:
+        return [f"{about}; versions are not ranked, as no labels are named that they should keep apart."]
+    others = [isolate(name) for name in found["front"] if name != found["reference"]]
+    listed = format_list(others) if others else "no other version"
+    verb = "are" if len(others) > 1 else "is"
+    sentences = [f"{about}; {listed} {verb} on the Pareto front of fused groups and kept labels."]
+    equal = [isolate(name) for name in found["equal_means"]]
+    if equal:
+        sentences.append(f"By construction, groups have equal means in {format_list(equal)}.")
+    return sentences
 
 
 def describe_exchanged(tested: TestOutcome, question: Question) -> str:

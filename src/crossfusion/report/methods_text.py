@@ -22,10 +22,6 @@ BIBTEX = """@misc{zhang2026crossfusion,
   author = {Zhang, Xiaolong and Zhang, Jianwei and Song, Xubo},
   year   = {2026}
 }"""
-WEIGHTS = {
-    "pooled": "Groups weigh as their rows do (pooled).",
-    "balanced": "All compared groups weigh the same (balanced).",
-}
 
 
 def describe_environment(command: str) -> dict[str, Any]:
@@ -58,7 +54,7 @@ def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]
     """What was chosen for this report, in sentences."""
     level, about = f"{100 * question.level:g} %", found["about"]
     intervals = any("interval" in fusion for fusion in found["distances"].values())
-    said = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']}). {WEIGHTS[question.weights]}"]
+    said = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']})."]
     if question.units and intervals:
         said.append(
             f"Intervals are at {level} confidence; they and the unbiased distances count"

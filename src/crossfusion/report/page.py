@@ -12,6 +12,10 @@ from crossfusion.report.sections import SECTIONS, Section
 
 SCRIPTS = ("base", "table", "axes", "theme", "matrix", "forest", "levels", "plane", "cloud", "bars", "null", "drift",
            "download", "main")  # fmt: skip
+WEIGHTS = {
+    "balanced": "On this page, all compared groups have equal weights (balanced).",
+    "pooled": "On this page, groups are weighted by their number of rows (pooled).",
+}
 NO_SCRIPT = "Pictures and tables are drawn by a script inside this file, which this browser does not run."
 
 
@@ -19,7 +23,7 @@ def render_page(found: Mapping[str, Any], title: str, question: Question) -> str
     """HTML of a report."""
     shown = [section for section in SECTIONS if section.wanted(found)]
     parts = [
-        _render_header(found, title),
+        _render_header(found, title, question),
         _render_contents(shown),
         make_element("noscript", make_element("p", NO_SCRIPT, class_="note")),
         *(_render_section(section, found, question) for section in shown),
@@ -38,12 +42,12 @@ def _join_scripts() -> str:
     return "\n".join(["'use strict';(() => {", *(_read_file(f"scripts/{name}.js") for name in SCRIPTS), "})();"])
 
 
-def _render_header(found: Mapping[str, Any], title: str) -> str:
+def _render_header(found: Mapping[str, Any], title: str, question: Question) -> str:
     first, *others = found["headline"]
     tiles = "".join(make_element("div", _render_tile(tile)) for tile in found["tiles"])
     meaning = (
         "Cross-Fusion Distance (CFD) compares the variance of the whole cloud with that inside its groups: 0 where the"
-        " groups’ means agree, 0.69 where half of the variance lies between them."
+        f" groups’ means agree, 0.69 where half of the variance lies between them. {WEIGHTS[question.weights]}"
     )
     switch = make_element("button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden="")
     return make_element(

@@ -20,7 +20,8 @@ COORDINATE_STEPS = 1000  # coordinates are whole numbers of this part of the ext
 def project_groups(summary: Summary, question: Question, rows: Rows | None) -> dict[str, Any]:
     """Means of all groups, and if there are rows some of them, on the plane."""
     groups = summary.rollup(question.between).moments
-    center, axes, shown, second = find_plane(groups, summary.moments.mean, None if rows is None else rows.x)
+    drawn = None if rows is None else rows.x
+    center, axes, shown, second = find_plane(groups, summary.moments.mean, drawn, weights=question.weights)
     cloud = None if rows is None else (np.asarray(rows.x, np.float64) - center) @ axes.T
     means = {name: (summary.rollup([name]).moments.mean - center) @ axes.T for name in question.factors}
     placed = np.concatenate([*means.values(), *([] if cloud is None else [cloud])])

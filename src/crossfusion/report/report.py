@@ -47,8 +47,8 @@ class Report(DisplayMixin):
         The version that the others are compared with; by default the one called "none" or "raw".
     levels : list of str, optional
         Nested factors by which the variance is decomposed, from the outermost; by default `between`, then `units`.
-    weights : {"pooled", "balanced"}
-        "pooled" weights groups by their number of rows, "balanced" equally.
+    weights : {"balanced", "pooled"}
+        "balanced" weights groups equally, "pooled" by their number of rows; the same on the whole page.
     level : float
         Confidence level of the intervals.
     permutations : int
@@ -96,7 +96,7 @@ class Report(DisplayMixin):
         method: str | None = None,
         reference: str | None = None,
         levels: Sequence[str] | None = None,
-        weights: str = "pooled",
+        weights: str = "balanced",
         level: float = 0.95,
         permutations: int = 999,
         seed: int = 0,
@@ -175,7 +175,7 @@ def check_page(path: str | os.PathLike[str]) -> None:
 
 def _format_call(question: Question) -> str:
     """Format the call that creates a report with this question."""
-    default = make_question(question.between, None, None, None, None, None, None, "pooled", 0.95, 999, 0)
+    default = make_question(question.between, None, None, None, None, None, None, "balanced", 0.95, 999, 0)
     found = question.to_dict()
     if found["levels"] == [*question.between, *question.units]:
         del found["levels"]

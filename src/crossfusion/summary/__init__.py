@@ -1,7 +1,7 @@
 """The table of moments: queries, storage, merging, suppression, comparison of corrections, drift."""
 
 from crossfusion.summary import storage
-from crossfusion.summary.append import WAIT_SECONDS, append_summary, check_appendable
+from crossfusion.summary.append import WAIT_SECONDS, append_summary, check_appendable, check_appendable_features
 from crossfusion.summary.comparison import CorrectionComparison, compare_corrections, compare_summaries
 from crossfusion.summary.crossed_units import (
     MIN_CROSSED_SHARE,
@@ -12,8 +12,10 @@ from crossfusion.summary.crossed_units import (
 from crossfusion.summary.drift import Change, periods
 from crossfusion.summary.drift.periods import list_periods, parse_reference
 from crossfusion.summary.drift.result import Drift
+from crossfusion.summary.label_effects import LabelEffect, LabelPairs, Loss
 from crossfusion.summary.merge import merge_summaries
 from crossfusion.summary.moment_table import Factors
+from crossfusion.summary.standing import Standing
 from crossfusion.summary.storage import METADATA_KEY
 from crossfusion.summary.summary import Summary, combine, read_summary
 from crossfusion.summary.suppression import SMALL_OPTIONS, suppress_small

@@ -5,8 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crossfusion._base import FileError, InputError, arg, check_same_factors, check_same_tags, check_wait, files
+from crossfusion._base import (
+    FileError,
+    InputError,
+    arg,
+    check_same_factors,
+    check_same_tags,
+    check_wait,
+    files,
+    match_features,
+)
 from crossfusion.summary import storage
+from crossfusion.summary.feature_alignment import align_features, check_all_named
 from crossfusion.summary.merge import check_disjoint, record_batch
 from crossfusion.summary.summary import Summary, combine, read_summary, write_summary
 
@@ -15,7 +25,9 @@ TEMPORARY_MARK = "append-"  # in the names of temporary files written under the 
 NEW_NAME = "what is new"
 
 
-def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT_SECONDS) -> Summary:
+def append_summary(
+    summary: Summary, path: str | os.PathLike[str], *, wait: float = WAIT_SECONDS, by_position: bool = False
+) -> Summary:
     """Add a summary of new rows to a summary file; several processes may do so at the same time.
 
     Parameters
@@ -26,6 +38,9 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
         Summary file with the same features, factors and tags; created if it does not exist.
     wait : float
         Seconds to wait while other processes write to the file.
+    by_position : bool
+        Whether features without names stand for the named features in the same position, such as those of a file
+        written before version 0.2. By default, features are matched by name, and a mix of both is rejected.
 
     Returns
     -------
@@ -70,10 +85,11 @@ def append_summary(summary: Summary, path: str | os.PathLike[str], *, wait: floa
             problem=f"must be a Summary, not a {type(summary).__name__}",
             remedy="pass what summarize returns",
         )
+    storage.check_ending(path)
     new = record_batch(summary)
     with _lock(path, wait):
         _remove_leftovers(path)
-        total = _add(new, path) if os.path.exists(path) else new
+        total = _add(new, path, by_position) if os.path.exists(path) else new
         write_summary(total, path, TEMPORARY_MARK)
     return total
 
@@ -85,12 +101,25 @@ def check_appendable(path: str | os.PathLike[str], factors: Sequence[str], tags:
         check_same_tags({NEW_NAME: tags, str(path): storage.read_header(path)["tags"]})
 
 
-def _add(new: Summary, path: str | os.PathLike[str]) -> Summary:
+def check_appendable_features(
+    path: str | os.PathLike[str], features: Sequence[str] | None, *, by_position: bool = False
+) -> None:
+    """Reject, before rows are read, features that cannot be added to a file."""
+    if os.path.exists(path):
+        old, new = storage.read_header(path)["features"], None if features is None else tuple(features)
+        check_all_named([old, new], [str(path), NEW_NAME], by_position=by_position)
+        if old is not None and new is not None:
+            match_features(tuple(old), new, str(path), NEW_NAME)
+
+
+def _add(new: Summary, path: str | os.PathLike[str], by_position: bool) -> Summary:
     old = record_batch(read_summary(path))
     if set(old.batches) & set(new.batches):
         raise FileError(path, "holds these rows already", "nothing was added")
-    check_disjoint([old, new], [str(path), NEW_NAME])
-    return combine([old, new], [str(path), NEW_NAME])
+    names = [str(path), NEW_NAME]
+    total = combine([old, new], names, by_position=by_position)
+    check_disjoint(align_features([old, new], names, by_position=by_position), names)
+    return total
 
 
 @contextmanager

@@ -45,7 +45,9 @@ def hash_file(facts: Mapping[str, Any], factors: Sequence[str], cells: Sequence[
     return blake2b("\n".join([said, *sorted(cells)]).encode(), digest_size=16).hexdigest()
 
 
-def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> str:
+def hash_batch(
+    keys: "pa.Table", moments: Moments, tags: Mapping[str, str], features: Sequence[str] | None = None
+) -> str:
     """Hash a summary, such that equal rows give equal hashes whatever the threads, chunks and order of reading.
 
     Factors, groups, counts and tags go in as they are; of the moments, whose last digits depend on how the rows were
@@ -59,17 +61,17 @@ def hash_batch(keys: "pa.Table", moments: Moments, tags: Mapping[str, str]) -> s
         sorted(tags.items()),
         moments.dim,
         moments.count[order].tolist(),
-        _describe_moments(moments, np.argsort(order)),
     ]
+    with np.errstate(over="ignore", invalid="ignore"):  # of values whose squares overflow
+        said.append(_describe_moments(moments, np.argsort(order), _weigh_features(moments.dim, features)))
     return blake2b(b"".join([json.dumps(said).encode(), *(values[k] for k in order)]), digest_size=8).hexdigest()
 
 
-def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
+def hash_rows_in_cells(keys: "pa.Table", moments: Moments, features: Sequence[str] | None = None) -> dict[str, int]:
     """Hash each cell with several different rows, and map hashes to positions; equal rows mostly give equal hashes."""
     values = _encode_keys(keys.select(sorted(keys.column_names)))
     spread = moments.sumsq.sum(axis=1)
-    feature = np.cos(np.arange(1, moments.dim + 1))
-    mixture = moments.mean @ feature
+    mixture = moments.mean @ _weigh_features(moments.dim, features)
     digits = HASHED_DIGITS - 1
     return {
         f"{values[k].hex()} {moments.count[k]:.0f} {spread[k]:.{digits}e} {mixture[k]:.{digits}e}": k
@@ -77,7 +79,13 @@ def hash_rows_in_cells(keys: "pa.Table", moments: Moments) -> dict[str, int]:
     }
 
 
-def _describe_moments(cells: Moments, rank: NDArray[Any]) -> list[str]:
+def _weigh_features(dim: int, features: Sequence[str] | None) -> NDArray[Any]:
+    """Compute a weight for each feature: by its name, so that their order does not matter, or by its position."""
+    weights = np.cos(np.arange(1, dim + 1))
+    return weights if features is None else weights[np.argsort(np.argsort(features))]
+
+
+def _describe_moments(cells: Moments, rank: NDArray[Any], feature: NDArray[Any]) -> list[str]:
     """Describe moments by rounded numbers: the spread, its share within cells, and two mixtures of means."""
     rows = cells.count.sum()
     center = cells.count @ cells.mean / rows
@@ -87,7 +95,7 @@ def _describe_moments(cells: Moments, rank: NDArray[Any]) -> list[str]:
     if spread < ROUNDING * rows * (center @ center):  # nothing but rounding: rows that are all the same
         within = spread = 0.0
     unit = np.sqrt(spread / rows) or np.sqrt(center @ center) or 1.0
-    feature, weight = np.cos(np.arange(1, cells.dim + 1)), np.cos(rank) * cells.count / rows
+    weight = np.cos(rank) * cells.count / rows
     mixtures = center @ feature / unit, weight @ (gap @ feature) / unit
     shares = (within / spread if spread else 0.0), *mixtures
     return [

@@ -1,43 +1,42 @@
 """Which correction helps: the distances of several versions of the same rows, side by side."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossfusion._base import (
     FloatArray,
     InputError,
-    arg,
     as_names,
     check_known,
     check_level,
-    check_seed,
-    check_whole,
     factors,
     label_text,
     warn,
 )
-from crossfusion.fusion import Content, Design, Fusion, TextTable
-from crossfusion.inference import (
-    Side,
-    UnitMoments,
-    compute_half_widths,
-    compute_replicates,
-    draw_multiplicities,
-    estimate_unit_errors,
-    rank_values,
-    zero_rounding,
+from crossfusion.fusion import Content, Fusion, TextTable, data_frame, has_equal_means
+from crossfusion.summary.label_effects import (
+    LabelEffect,
+    LabelPairs,
+    Loss,
+    compare_label_pairs,
+    find_losses,
+    measure_labels,
 )
 from crossfusion.summary.moment_table import Factors
+from crossfusion.summary.standing import Standing, find_caution, measure_axis, place_versions, widen_limits
 from crossfusion.summary.summary import Summary
-from crossfusion.summary.version_ranking import VersionRanking
+from crossfusion.summary.version_ranking import VersionRanking, fusion_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorrectionComparison(VersionRanking):
-    """Versions of the same rows, such as corrections, by how far they leave groups apart.
+    """Versions of the same rows, such as corrections, by how far they leave groups and labels apart.
 
     Parameters
     ----------
@@ -49,24 +48,38 @@ class CorrectionComparison(VersionRanking):
         Distance between the groups for each correction, given the strata: what a correction should reduce.
     biology : tuple of Fusion, optional
         Distance between the strata given the groups, which a correction should keep; None without ``given``.
-    rank : array of int
-        1 for the correction whose groups are closest; NaN if nothing is compared, because groups share no stratum.
+    standing : tuple of Standing
+        For each correction: whether it is on the Pareto front, which corrections it is tied with, what biology it lost,
+        and a caution, for example if group means are equal by construction.
     difference : array
-        Unbiased distance of each correction less that of the reference.
+        `batch` of each correction minus that of the reference, both unbiased.
+    kept : array, optional
+        `biology` of each correction minus that of the reference, both unbiased.
+    labels : tuple of LabelEffect
+        Both distances for each correction and label; empty without ``given``.
+    pairs : LabelPairs, optional
+        Distance between the two labels of each pair, for each correction; None without ``given``.
     level : float, optional
         Confidence level of all intervals; None without ``units``.
     lower, upper : array, optional
-        Confidence limits of the difference. They account for the units that the corrections share.
-    stability : array, optional
-        Share of resamples of the units in which the correction has its rank.
-    best : array, optional
-        Share of resamples in which it is first.
+        Confidence limits of `difference`. They account for the units that the corrections share.
+    kept_lower, kept_upper : array, optional
+        Confidence limits of `kept`.
 
     Notes
     -----
-    `to_frame` has one row per correction: method, rank, batch, biology, difference, and with units batch_lower,
-    batch_upper, biology_lower, biology_upper, lower, upper, stability, best. Batch and biology are unbiased. `plot`
-    draws batch against biology, one point per correction; without ``given`` the batch alone.
+    A correction is on the *front* if no other one is clearly better on one axis without being clearly worse on the
+    other. "Clearly" means that the interval of the difference excludes 0. A correction that keeps less than half of the
+    reference's distance between two labels, or collapses a label, has lost biology and is never on the front. If the
+    means of its groups are equal by construction within each stratum, `batch` says nothing about it, and it is not
+    judged. If they are equal unadjusted, as after centering each group, `batch` is too small by up to its sampling
+    error: the limits of its differences allow for that, and the table says so.
+
+    `to_frame` has one row per correction: method, standing, front (1, 0, or NaN if not judged), tied_with, lost (number
+    of pairs and labels), caution, batch, biology, difference, kept, and with units batch_lower, batch_upper,
+    biology_lower, biology_upper, lower, upper, kept_lower, kept_upper. Batch and biology are unbiased. `labels_frame`
+    and `pairs_frame` have one row per correction and label, or pair of labels. `plot` draws batch against biology, one
+    point per correction, filled on the front; without ``given`` the batch alone.
 
     Examples
     --------
@@ -74,46 +87,84 @@ class CorrectionComparison(VersionRanking):
     >>> import crossfusion as cf
     >>> rng = np.random.default_rng(0)
     >>> patient = np.repeat(np.arange(12), 20)
-    >>> by = {"site": patient // 6, "patient": patient}
-    >>> x = rng.normal(size=(240, 8)) + 0.3 * rng.normal(size=(12, 8))[patient]
+    >>> by = {"site": patient // 6, "label": np.tile([0, 1], 120), "patient": patient}
+    >>> x = rng.normal(size=(240, 8)) + 0.3 * rng.normal(size=(12, 8))[patient] + by["label"][:, None]
     >>> far, near = x + by["site"][:, None], x + 0.5 * by["site"][:, None]
     >>> raw, corrected = cf.summarize(far, by=by), cf.summarize(near, by=by)
-    >>> found = cf.compare_corrections({"raw": raw, "corrected": corrected}, between="site", units="patient")
-    >>> found.rank
-    array([2, 1])
-    >>> bool(found.upper[1] < 0)  # closer than raw, beyond doubt
+    >>> found = cf.compare_corrections(
+    ...     {"raw": raw, "corrected": corrected}, between="site", given="label", units="patient"
+    ... )
+    >>> found.front
+    ('corrected',)
+    >>> bool(found.upper[1] < 0)  # groups are closer than in raw, beyond doubt
     True
     """
 
     names: tuple[str, ...]
     reference: str
     batch: tuple[Fusion, ...]
-    biology: tuple[Fusion, ...] | None
-    rank: Any
+    standing: tuple[Standing, ...]
     difference: FloatArray
+    biology: tuple[Fusion, ...] | None = None
+    kept: FloatArray | None = None
+    labels: tuple[LabelEffect, ...] = ()
+    pairs: LabelPairs | None = None
     level: float | None = None
     lower: FloatArray | None = None
     upper: FloatArray | None = None
-    stability: FloatArray | None = None
-    best: FloatArray | None = None
+    kept_lower: FloatArray | None = None
+    kept_upper: FloatArray | None = None
 
     _kind: ClassVar[str] = "correction"
 
     def _names(self) -> tuple[str, ...]:
         return self.names
 
+    def labels_frame(self) -> "pd.DataFrame":
+        """One row per correction and label.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns correction, label, rows, groups; batch (unbiased CFD between groups within the label),
+            batch_distance (plug-in) and their limits; biology (unbiased CFD between the label and the others, within
+            groups) and kept, its share of the reference's.
+        """
+        columns: dict[str, Any] = {
+            "correction": [entry.version for entry in self.labels],
+            "label": [label_text(entry.label) for entry in self.labels],
+            "rows": [entry.rows for entry in self.labels],
+            "groups": [entry.groups for entry in self.labels],
+        }
+        batch = fusion_columns("batch", [entry.batch for entry in self.labels], intervals=self.level is not None)
+        kept = {name: [getattr(entry, name) for entry in self.labels] for name in ("biology", "kept")}
+        return data_frame(columns | batch | kept)
+
     def _columns(self) -> dict[str, Any]:
-        columns = {"method": list(self.names), "rank": self.rank}
+        columns = {"method": list(self.names)} | self._standing_columns()
         distances = self._distance_columns("batch", "biology", plug_in=False)
-        return columns | distances | self._present("difference", "lower", "upper", "stability", "best")
+        changes = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
+        return columns | distances | self._present(*changes)
+
+    def title(self) -> str:
+        """Title of the table.
+
+        Returns
+        -------
+        str
+            One line.
+        """
+        return f"Corrections against {label_text(self.reference)}, {self._order_text()}"
 
     def _contents(self) -> list[Content]:
-        title = f"Corrections against {label_text(self.reference)}, the most fused first"
-        return [title, TextTable(*self.table())]
+        return [self.title(), TextTable(*self.table()), *self.remarks()]
 
     def _texts(self) -> dict[str, list[str]]:
-        change = {"difference": self._change_texts(self.difference, self.lower, self.upper)}
-        return self._distance_texts("batch", "biology") | change | self._stability_texts()
+        columns = self._distance_texts("batch", "biology")
+        columns["batch change"] = self._change_texts(self.difference, self.lower, self.upper)
+        if self.kept is not None:
+            columns["biology change"] = self._change_texts(self.kept, self.kept_lower, self.kept_upper)
+        return columns
 
 
 def compare_corrections(
@@ -125,8 +176,6 @@ def compare_corrections(
     weights: str = "pooled",
     level: float = 0.95,
     reference: str | None = None,
-    draws: int = 999,
-    seed: int = 0,
 ) -> CorrectionComparison:
     """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
 
@@ -137,7 +186,8 @@ def compare_corrections(
     between : str or list of str
         What should not matter, such as the scanner.
     given : str or list of str, optional
-        What should, such as the label: groups are compared within it, and it is compared within groups.
+        What should, such as the label: groups are compared within it, and it is compared within groups. Without it,
+        nothing shows what a correction removes besides the groups, and corrections are not ranked.
     units : str or list of str, optional
         What is independent, such as the patient. Without it there are no intervals.
     weights : {"pooled", "balanced"}
@@ -146,15 +196,12 @@ def compare_corrections(
         Confidence level of the intervals.
     reference : str, optional
         The correction that the others are compared with; the first one if it is not named.
-    draws : int
-        Resamples of the units, for the stability of ranks.
-    seed : int
-        Of the resamples.
 
     Returns
     -------
     found : CorrectionComparison
-        For each correction CFD(between | given), CFD(given | between), the difference from the reference, and its rank.
+        For each correction CFD(between | given), CFD(given | between), their differences from the reference, where it
+        stands, and both distances by label and by pair of labels.
 
     Notes
     -----
@@ -172,15 +219,15 @@ def compare_corrections(
     >>> x = rng.normal(size=(240, 8)) + by["label"][:, None] + by["site"][:, None]
     >>> raw = cf.summarize(x, by=by)
     >>> half = cf.summarize(x - 0.5 * by["site"][:, None], by=by)
-    >>> cf.compare_corrections({"raw": raw, "half": half}, between="site", given="label", units="patient")
-    Corrections against raw, the most fused first
-    correction                      batch                    biology                    difference  rank holds in
-    half        0.0712 (0.0454 to 0.1055)  0.2376 (0.1997 to 0.2807)  -0.1662 (-0.1912 to -0.1430)         100.0%
-    raw         0.2373 (0.1915 to 0.2908)  0.2376 (0.1997 to 0.2807)                     reference         100.0%
+    >>> found = cf.compare_corrections({"raw": raw, "half": half}, between="site", given="label", units="patient")
+    >>> found.to_frame()[["method", "standing", "batch", "biology"]].round(3)
+      method         standing  batch  biology
+    0    raw  worse than half  0.237    0.238
+    1   half            front  0.071    0.238
     """
     names = _check_summaries(methods, reference)
-    asked: dict[str, Any] = {"weights": weights, "level": level, "draws": draws, "seed": seed}
-    return compare_summaries(methods, between, given, units, names[0] if reference is None else reference, **asked)
+    against = names[0] if reference is None else reference
+    return compare_summaries(methods, between, given, units, against, weights=weights, level=level)
 
 
 def compare_summaries(
@@ -192,69 +239,51 @@ def compare_summaries(
     *,
     weights: str,
     level: float,
-    draws: int,
-    seed: int,
 ) -> CorrectionComparison:
     """Compare corrections, of which there may be one; `compare_corrections` documents the arguments."""
     check_level(level, needed=True)
-    check_whole(draws, "draws")
-    check_seed(seed)
-    by_units = bool(as_names(units, "units"))
-    options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
-
-    def ask(groups: Factors, strata: Factors | None) -> tuple[Fusion, ...]:
-        return tuple(summary.cfd(groups, given=strata, **options) for summary in methods.values())
-
-    _check_same(methods, [*as_names(between, "between"), *as_names(given, "given"), *as_names(units, "units")])
-    batch = ask(between, given)
-    biology = ask(given, between) if given is not None and as_names(given, "given") else None
-    unbiased = np.array([np.nan if fusion.unbiased is None else fusion.unbiased for fusion in batch])
-    names = tuple(methods)
-    with np.errstate(invalid="ignore"):  # infinity less infinity
-        difference = zero_rounding(unbiased - unbiased[names.index(reference)], unbiased)
-    rank = np.full(len(names), np.nan) if batch[0].distance is None else rank_values(unbiased[None])[0]
-    found = CorrectionComparison(names, reference, batch, biology, rank, difference)
-    if not by_units:
-        return found
-    asked = {
-        name: (
-            summary._make_design(between, given),
-            summary._make_unit_moments(between, given, units, f"{arg('level')}"),
-        )
-        for name, summary in methods.items()
-    }
-    return _add_unit_errors(found, asked, weights, level, draws, seed)
+    strata, by_units = as_names(given, "given"), bool(as_names(units, "units"))
+    fine = _check_same(methods, [*as_names(between, "between"), *strata, *as_names(units, "units")])
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level}
+    batch = measure_axis(methods, between, given, **options)
+    asked = zip(methods.values(), batch.fusions, strict=True)
+    cautions = [find_caution(summary, fusion, between, units) for summary, fusion in asked]
+    batch = widen_limits(batch, np.array([has_equal_means(caution) for caution in cautions]))
+    own = list(methods).index(reference)
+    limits = {"lower": batch.lower, "upper": batch.upper}
+    found: dict[str, Any] = {"names": tuple(methods), "reference": reference, "batch": batch.fusions}
+    found |= {"difference": batch.difference[:, own], "level": level if by_units else None}
+    if not strata:
+        found |= {"standing": place_versions(fine, batch, None, [()] * len(fine), cautions)}
+    else:
+        biology = measure_axis(methods, strata, between, **options)
+        limits |= {"kept_lower": biology.lower, "kept_upper": biology.upper}
+        effects, lost = _measure_effects(fine, between, strata, reference, biology.fusions, **options)
+        standing = place_versions(fine, batch, biology, lost, cautions)
+        found |= {"biology": biology.fusions, "kept": biology.difference[:, own], "standing": standing} | effects
+    if by_units:
+        found |= {name: values[:, own] for name, values in limits.items()}
+    return CorrectionComparison(**found)
 
 
-def _add_unit_errors(
-    found: CorrectionComparison,
-    asked: Mapping[str, tuple[Design, UnitMoments]],
+def _measure_effects(
+    versions: Mapping[str, Summary],
+    between: Factors,
+    given: tuple[str, ...],
+    reference: str,
+    biology: tuple[Fusion, ...],
+    *,
+    units: Factors | None,
     weights: str,
     level: float,
-    draws: int,
-    seed: int,
-) -> CorrectionComparison:
-    """The same with the limits of differences, and how often ranks hold among resampled units."""
-    sides = {
-        name: Side(estimate_unit_errors(unit_moments, design, design.weights(weights)), fusion)
-        for (name, (design, unit_moments)), fusion in zip(asked.items(), found.batch, strict=True)
-    }
-    widths = np.array([compute_half_widths(side, sides[found.reference], level) for side in sides.values()])
-    distances = np.array([fusion.unbiased for fusion in found.batch], np.float64)
-    below, above = zero_rounding(widths, distances).T
-    design, unit_moments = asked[found.reference]
-    times = draw_multiplicities(unit_moments, design, draws, seed)
-    placed = rank_values(
-        np.array([compute_replicates(own, d, d.weights(weights), times) for d, own in asked.values()]).T
-    )
-    return replace(
-        found,
-        level=level,
-        lower=found.difference - below,
-        upper=found.difference + above,
-        stability=np.mean(placed == found.rank, axis=0),
-        best=np.mean(placed == 1, axis=0),
-    )
+) -> tuple[dict[str, Any], list[tuple[Loss, ...]]]:
+    """Measure labels and pairs of labels in each version, and find what each version lost."""
+    rest = [version.one_vs_rest(given, given=between, weights=weights) for version in versions.values()]
+    pairs = compare_label_pairs(versions, between, given, reference, weights)
+    options: dict[str, Any] = {"units": units, "weights": weights, "level": level if as_names(units, "units") else None}
+    labels = measure_labels(versions, between, given, reference, rest=rest, **options)
+    lost = find_losses(versions, between, given, reference, all_labels=biology, rest=rest, pairs=pairs)
+    return {"labels": labels, "pairs": pairs}, lost
 
 
 def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
@@ -271,13 +300,14 @@ def _check_summaries(methods: Any, reference: Any) -> tuple[str, ...]:
     return names
 
 
-def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
-    """Reject corrections that did not see the same groups and units."""
+def _check_same(methods: Mapping[str, Summary], by: list[str]) -> dict[str, Summary]:
+    """Reject corrections that did not see the same groups and units; return each by these factors alone."""
     first = next(iter(methods))
     seen: list[Any] = []
+    rolled: dict[str, Summary] = {}
     for name, summary in methods.items():
         check_known(by, summary.factors, "factor", f"correction {name!r}")
-        fine = summary.rollup(by)
+        fine = rolled[name] = summary.rollup(by)
         seen.append((factors.list_labels(fine.keys.select(by)), fine.moments.count))
         if seen[-1][0] != seen[0][0]:
             raise InputError(
@@ -290,3 +320,4 @@ def _check_same(methods: Mapping[str, Summary], by: list[str]) -> None:
                 " difference is also one of rows",
                 "compare corrections of the same rows",
             )
+    return rolled

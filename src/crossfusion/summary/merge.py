@@ -6,12 +6,17 @@ from dataclasses import replace
 
 from crossfusion._base import InputError, factors, label_text
 from crossfusion.summary import checksums
+from crossfusion.summary.feature_alignment import align_features
 from crossfusion.summary.summary import Summary, combine, read_summary
 from crossfusion.summary.suppression import suppress_small
 
 
 def merge_summaries(
-    parts: Sequence[str | os.PathLike[str] | Summary], *, min_count: int = 0, small: str = "drop"
+    parts: Sequence[str | os.PathLike[str] | Summary],
+    *,
+    min_count: int = 0,
+    small: str = "drop",
+    by_position: bool = False,
 ) -> Summary:
     """Add up summaries of different rows, such as those of several hospitals.
 
@@ -26,6 +31,9 @@ def merge_summaries(
         Whether small groups are dropped or merged. Merging joins small groups that differ only in the last factor into
         one group with a missing value for that factor, then does the same for the factor before it, and so on. Groups
         that are still too small are dropped.
+    by_position : bool
+        Whether features without names stand for the named features in the same position. By default, features are
+        matched by name, unnamed ones by position, and a mix of both is rejected.
 
     Returns
     -------
@@ -59,8 +67,8 @@ def merge_summaries(
         raise InputError("parts", problem=f"must be a list of paths or summaries, at least one, not {found}")
     names = [f"summary {k + 1}" if isinstance(entry, Summary) else str(entry) for k, entry in enumerate(given)]
     summaries = [record_batch(entry if isinstance(entry, Summary) else read_summary(entry)) for entry in given]
-    total = combine(summaries, names)
-    check_disjoint(summaries, names)
+    total = combine(summaries, names, by_position=by_position)
+    check_disjoint(align_features(summaries, names, by_position=by_position), names)
     return suppress_small(total, min_count, small)
 
 
@@ -68,7 +76,9 @@ def record_batch(summary: Summary) -> Summary:
     """Add the digest of the summary to its batches, unless it has batches already."""
     if summary.batches:
         return summary
-    return replace(summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags),))
+    return replace(
+        summary, batches=(checksums.hash_batch(summary.keys, summary.moments, summary.tags, summary.features),)
+    )
 
 
 def check_disjoint(summaries: Sequence[Summary], names: Sequence[str]) -> None:
@@ -81,7 +91,7 @@ def check_disjoint(summaries: Sequence[Summary], names: Sequence[str]) -> None:
                 said = "is named twice" if name == holder[batch] else f"holds rows that {holder[batch]} holds too"
                 raise InputError(problem=f"{name} {said}", remedy="leave one of them out")
             holder[batch] = name
-        for cell, position in checksums.hash_rows_in_cells(summary.keys, summary.moments).items():
+        for cell, position in checksums.hash_rows_in_cells(summary.keys, summary.moments, summary.features).items():
             if cell in cells:
                 shown = label_text(factors.list_labels(summary.keys.slice(position, 1))[0])
                 raise InputError(

@@ -11,6 +11,7 @@ from crossfusion._base import (
     InputError,
     arg,
     arrow,
+    as_features,
     as_names,
     as_tags,
     check_known,
@@ -42,15 +43,18 @@ class MomentTable(DisplayMixin):
     dropped: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
     batches: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    lens: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse factor names that have a meaning of their own, and tags that are not text."""
+        """Refuse factor names that have a meaning of their own, and tags and features that are not named by text."""
         for name in (*storage.RESERVED_COLUMNS, FEATURES):
             if name in self.factors:
                 raise InputError(
                     problem=f"a factor cannot be called {name!r}, which names something else here", remedy="rename it"
                 )
         object.__setattr__(self, "tags", as_tags(self.tags))
+        object.__setattr__(self, "features", as_features(self.features, self.dim))
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -143,7 +147,7 @@ class MomentTable(DisplayMixin):
         cells = self.rollup([*compared, *strata])
         group, groups = factors.encode(cells.keys.select(list(compared)))
         stratum = factors.encode(cells.keys.select(list(strata)))[0] if strata else np.zeros(len(cells), int)
-        return Design(cells.moments, group, stratum, factors.list_labels(groups))
+        return Design(cells.moments, group, stratum, factors.list_labels(groups), features=self.features)
 
     def _make_unit_moments(
         self, between: Factors, given: Factors | None, units: Factors | None, wanted: str

@@ -8,11 +8,14 @@ from crossfusion._base import (
     InputError,
     arg,
     as_names,
+    check_known,
     check_level,
     check_option,
     check_seed,
     check_whole,
+    column_names,
     factors,
+    match_features,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -97,14 +100,14 @@ class Queries(MomentTable):
         *,
         given: Factors | None = None,
         units: Factors | None = None,
-        weights: str = "pooled",
+        weights: str = "balanced",
         level: float | None = None,
         permutations: int | None = None,
         seed: int = 0,
         statistic: str = "welch",
         adjust: str = "holm",
     ) -> Pairwise:
-        """Compute the distance between the groups of each pair, which equals `cfd` of the two groups alone.
+        """Compute the distance between the groups of each pair, as `cfd` of the two groups alone at these weights.
 
         Parameters
         ----------
@@ -115,8 +118,9 @@ class Queries(MomentTable):
         units : str or list of str, optional
             The factors that identify independent units, such as the patient: `unbiased` and the limits then count
             units instead of rows. A unit may have rows in several groups.
-        weights : {"pooled", "balanced"}
-            "pooled" weights groups by their number of rows, "balanced" equally.
+        weights : {"balanced", "pooled"}
+            "balanced" weights the two groups of a pair equally, so that the sizes of groups do not decide which pair is
+            farthest apart; "pooled" weights them by their number of rows, as in the paper.
         level : float, optional
             Confidence level of the limits of each distance, such as 0.95; requires `units`.
         permutations : int, optional
@@ -136,6 +140,8 @@ class Queries(MomentTable):
 
         Notes
         -----
+        A group with one row in a stratum borrows the variance pooled over all groups and strata, not of the pair alone.
+
         Limits and tests are computed pair by pair, and the limits of a pair take one or two milliseconds: with hundreds
         of groups, select some first. The limits hold for each distance separately, not for all of them jointly.
         """
@@ -177,7 +183,7 @@ class Queries(MomentTable):
         """
         return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
 
-    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled") -> Hierarchy:
+    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None) -> Hierarchy:
         """Decompose the distance between nested groups by level.
 
         Parameters
@@ -187,6 +193,10 @@ class Queries(MomentTable):
             all factors above it.
         weights : {"pooled", "balanced"}
             "pooled" weights the finest groups by their number of rows, "balanced" equally.
+        balance : str or list of str, optional
+            The levels whose groups have equal weights if `weights` is "balanced", while rows within each of these
+            groups have equal weights; by default all levels. With the outermost level, its distance is that of `cfd`
+            with balanced weights.
 
         Returns
         -------
@@ -197,7 +207,10 @@ class Queries(MomentTable):
         names = self._check_names(levels, "levels")
         leaves = self.rollup(names)
         partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
-        return split_levels(leaves.moments, partitions, names, weights=weights)
+        chosen = self._check_names(names if balance is None else balance, "balance")
+        check_known(chosen, names, "factor", "levels")
+        groups = factors.encode(leaves.keys.select(list(chosen)))[0]
+        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups)
 
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
@@ -259,7 +272,10 @@ class Queries(MomentTable):
         found = tuple(factors.list_labels(groups.keys))
         codes = None
         if rows is not None or labels is not None:
+            names = column_names(rows) if self.features is not None else ()
             rows, codes = check_projectable(rows, labels, found, self.dim)
+            order = match_features(self.features, names, "the summary", "rows") if self.features and names else None
+            rows = rows if order is None else rows[:, order]
         return project_groups(groups.moments, found, self.moments.mean, rows, codes)
 
     def test(

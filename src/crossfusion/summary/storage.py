@@ -14,7 +14,9 @@ from crossfusion._base import (
     RAN_SHORT,
     FileError,
     arrow,
+    as_features,
     check_folder,
+    factors,
     first_line,
     label_text,
     ran_short,
@@ -27,24 +29,32 @@ from crossfusion.summary import checksums
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 2  # format 1 has no checksums, tags and batches
+FORMAT = 3  # format 2 has no names of features, format 1 no checksums, tags and batches
 METADATA_KEY = b"crossfusion"
 FILE_ENDINGS = (".parquet", ".pq")
 MOMENT_COLUMNS = ("count", "mean", "sumsq")
 CHECKSUM = "checksum"
+NEW_FACTS = {"features": None, "lens": None}  # what a file of format 1 or 2 does not say
 RESUME_FACT = "resume"  # metadata key that marks the state of an unfinished run
 RESERVED_COLUMNS = (*MOMENT_COLUMNS, CHECKSUM)
+MAX_COUNT = 2.0**53  # rows that float64 can count
+ROUNDING = 1e-12  # share of the squared mean below which a squared deviation is rounding
 
 
 def check_target(path: Path, inputs: Sequence[Path]) -> None:
     """Reject, before any work, an output that would replace something other than a summary."""
-    if path.suffix.lower() not in FILE_ENDINGS:
-        raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(FILE_ENDINGS)}")
+    check_ending(path)
     check_folder(path)
     if path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
         raise FileError(path, "is one of the inputs", "choose another name for the output")
     if path.exists() and (not path.is_file() or (path.stat().st_size and _is_foreign(path))):
         raise FileError(path, "exists and is not a summary", "choose another name, or delete it first")
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Reject a file whose name says that it is something else than a summary."""
+    if Path(path).suffix.lower() not in FILE_ENDINGS:
+        raise FileError(path, "has an ending that does not fit a summary", f"use {' or '.join(FILE_ENDINGS)}")
 
 
 def _is_foreign(path: Path) -> bool:
@@ -71,6 +81,9 @@ def write(
     """Write keys, moments and facts about them, with checksums."""
     import pyarrow.parquet as pq
 
+    impossible = _find_impossible(moments)
+    if impossible:
+        raise FileError(path, f"cannot hold these moments: {impossible}", "write moments of rows")
     cells = checksums.hash_cells(keys, moments)
     about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
     about[CHECKSUM] = checksums.hash_file(about, keys.column_names, cells)
@@ -144,8 +157,13 @@ def read(path: str | os.PathLike[str], unfinished: bool = False) -> tuple["pa.Ta
             raise ValueError("there are no factors")
         if facts["format"] > 1:
             _check_cells(keys, moments, table.column(CHECKSUM).to_pylist(), facts)
-        _check_possible(moments)
-        np.dtype(facts["dtype"]), int(facts["dropped"])
+        if impossible := _find_impossible(moments):
+            raise ValueError(impossible)
+        _check_keys(keys)
+        np.dtype(facts["dtype"])
+        if int(facts["dropped"]) < 0:
+            raise ValueError("fewer than no rows were dropped")
+        as_features(facts["features"], facts["dim"])
     return _rename_reserved(keys, path), moments, facts
 
 
@@ -159,9 +177,11 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(path, f"has format {version}, newer than the {FORMAT} known here", "upgrade crossfusion")
     if version < 1 or (version == 1 and CHECKSUM in facts):
         raise FileError(path, f"is a damaged summary (there is no format {version} with these facts)", "write it again")
-    complete = {"tags": {}, "batches": [], **facts}
-    if not isinstance(complete["tags"], dict) or not isinstance(complete["batches"], list):
-        raise FileError(path, "is a damaged summary (its tags or batches are none)", "write it again")
+    complete = {"tags": {}, "batches": [], **NEW_FACTS, **facts}
+    kinds = {"tags": dict, "batches": list, "features": list | None, "lens": str | None}
+    wrong = [name for name, kind in kinds.items() if not isinstance(complete[name], kind)]
+    if wrong:
+        raise FileError(path, f"is a damaged summary (its {wrong[0]} cannot be read)", "write it again")
     return complete
 
 
@@ -187,7 +207,8 @@ def _check_cells(keys: "pa.Table", moments: Moments, written: Sequence[str], fac
         raise ValueError(f"{cell(found.index(checksum))} is there {times} times")
     if len(found) != facts["cells"]:
         raise ValueError(f"{len(found)} cells are there of the {facts['cells']} that were written")
-    if checksums.hash_file(facts, keys.column_names, found) != facts[CHECKSUM]:
+    hashed = {name: fact for name, fact in facts.items() if facts["format"] > 2 or name not in NEW_FACTS}
+    if checksums.hash_file(hashed, keys.column_names, found) != facts[CHECKSUM]:
         raise ValueError("its tags, factors' names or other facts are not what was written, by the file's checksum")
 
 
@@ -219,9 +240,28 @@ def _extract_moments(table: "pa.Table", facts: Mapping[str, Any]) -> Moments:
     return Moments(arrow.to_numpy(count), vectors(mean), vectors(sumsq))
 
 
-def _check_possible(moments: Moments) -> None:
-    """Reject moments that no rows could have."""
-    if not (np.all(moments.count > 0) and np.isfinite(moments.count).all() and moments.is_finite()):
-        raise ValueError("a count is not positive or a moment is not finite")
-    if np.any(moments.sumsq < 0):
-        raise ValueError("a sum of squares is negative")
+def _check_keys(keys: "pa.Table") -> None:
+    """Reject a group that has several rows."""
+    codes, distinct = factors.encode(keys)
+    if distinct.num_rows < keys.num_rows:
+        code, times = Counter(codes.tolist()).most_common(1)[0]
+        group = label_text(factors.list_labels(distinct.slice(code, 1))[0])
+        raise ValueError(f"the group {group} is there {times} times")
+
+
+def _find_impossible(moments: Moments) -> str:
+    """Say why no rows could have these moments; empty if some could."""
+    count, mean, sumsq = moments.count, moments.mean, moments.sumsq
+    if not (np.all(count > 0) and np.isfinite(count).all() and moments.is_finite()):
+        return "a count is not positive or a moment is not finite"
+    if np.any(sumsq < 0):
+        return "a sum of squares is negative"
+    if np.any(count != np.floor(count)) or np.any(count > MAX_COUNT):
+        return "a count is not a number of rows"
+    with np.errstate(over="ignore"):
+        squares = mean * mean
+    if not np.isfinite(squares.sum()):
+        return "the square of a mean exceeds the range of float64"
+    if np.any(sumsq > ROUNDING * squares, where=(count == 1)[:, None]):
+        return "a group of one row has spread"
+    return ""

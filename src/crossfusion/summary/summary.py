@@ -2,18 +2,28 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, check_same_dim, check_same_factors, check_same_tags, factors
+from crossfusion._base import (
+    InputError,
+    as_features,
+    check_same_dim,
+    check_same_factors,
+    check_same_lens,
+    check_same_tags,
+    factors,
+)
 from crossfusion._version import __version__
 from crossfusion.moments import concat
 from crossfusion.summary import storage
+from crossfusion.summary.feature_alignment import align_features
 from crossfusion.summary.moment_table import merge_cells
 from crossfusion.summary.queries import Queries
+from crossfusion.summary.suppression import warn_about_disclosure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +49,10 @@ class Summary(Queries):
         Properties of all rows, such as ``{"encoder": "virchow"}``; only summaries with equal tags can be added.
     batches : tuple of str
         Digests of the summaries that `append_summary` and `merge_summaries` added, so that no rows are added twice.
+    features : tuple of str or None
+        Names of the features, by which summaries are added; None if the rows have none, as arrays do.
+    lens : str or None
+        Digest of the map that was applied to the rows; only summaries with equal digests can be added.
 
     Examples
     --------
@@ -63,31 +77,60 @@ class Summary(Queries):
     def __radd__(self, other: Any) -> "Summary":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # the start of sum()
 
+    def with_features(self, features: Sequence[str] | None) -> "Summary":
+        """Name the features, rename them, or remove their names.
+
+        Parameters
+        ----------
+        features : list of str or None
+            A name for each feature, in their order; None removes the names, so that features add by position.
+
+        Returns
+        -------
+        Summary
+            The same moments under these names.
+
+        Examples
+        --------
+        >>> import crossfusion as cf
+        >>> array = cf.summarize([[0.0, 2.0], [1.0, 5.0]], by={"site": ["A", "A"]})
+        >>> array.with_features(["proline", "magnesium"]).features
+        ('proline', 'magnesium')
+        """
+        return replace(self, features=as_features(features, self.dim))
+
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the summary to a Parquet file, atomically.
+        """Write the summary to a Parquet file, atomically; warn about groups of fewer than five rows.
 
         Parameters
         ----------
         path : path
-            The file; an existing file is replaced.
+            The file, ending in .parquet or .pq; an existing file is replaced.
         """
         write_summary(self, path)
 
 
 def write_summary(summary: Summary, path: str | os.PathLike[str], mark: str = "") -> None:
     """Write a summary; `mark` is part of the name of the temporary file, to recognize leftovers."""
+    storage.check_ending(path)
     facts = {
         "dtype": summary.dtype,
         "dropped": int(summary.dropped),
         "tags": dict(summary.tags),
         "batches": list(summary.batches),
+        "features": None if summary.features is None else list(summary.features),
+        "lens": summary.lens,
         "creator": f"crossfusion {__version__}",
     }
     storage.write(path, summary.keys, summary.moments, facts, mark)
+    warn_about_disclosure(summary, path)
 
 
-def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
-    """Add up summaries in one merge; `names` are their names in error messages."""
+def combine(summaries: Sequence[Summary], names: Sequence[str] = (), *, by_position: bool = False) -> Summary:
+    """Add up summaries in one merge; `names` are their names in error messages.
+
+    With `by_position`, features without names take the names of those in the same position in another summary.
+    """
     if len(summaries) == 1:
         return summaries[0]
     first, called = summaries[0], names or ["one summary", *["another"] * (len(summaries) - 1)]
@@ -95,10 +138,14 @@ def combine(summaries: Sequence[Summary], names: Sequence[str] = ()) -> Summary:
         check_same_dim({called[0]: first.dim, name: summary.dim})
         check_same_factors({called[0]: first.factors, name: summary.factors})
         check_same_tags({called[0]: first.tags, name: summary.tags})
+        check_same_lens({called[0]: first.lens, name: summary.lens})
+    summaries = align_features(summaries, called, by_position=by_position)
+    first = summaries[0]
     dtype = reduce(np.promote_types, (np.dtype(summary.dtype) for summary in summaries)).name
     table, moments = merge_cells(_concat_keys(summaries, called), concat([summary.moments for summary in summaries]))
     batches = tuple(dict.fromkeys(batch for summary in summaries for batch in summary.batches))
-    return Summary(table, moments, dtype, sum(summary.dropped for summary in summaries), first.tags, batches)
+    dropped = sum(summary.dropped for summary in summaries)
+    return replace(first, keys=table, moments=moments, dtype=dtype, dropped=dropped, batches=batches)
 
 
 def _concat_keys(summaries: Sequence[Summary], names: Sequence[str]) -> "pa.Table":
@@ -144,4 +191,6 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     """
     keys, moments, facts = storage.read(path)
     table, moments = merge_cells(keys, moments)
-    return Summary(table, moments, facts["dtype"], facts["dropped"], facts["tags"], tuple(facts["batches"]))
+    features = None if facts["features"] is None else tuple(facts["features"])
+    about = (facts["dtype"], facts["dropped"], facts["tags"], tuple(facts["batches"]), features, facts["lens"])
+    return Summary(table, moments, *about)

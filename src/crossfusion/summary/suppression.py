@@ -1,5 +1,6 @@
-"""Suppression of small groups, which are dropped or merged."""
+"""Small groups: suppression, which drops or merges them, and a warning where they are written as they are."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -7,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import MAX_LISTED_GROUPS, InputError, check_option, check_whole, factors, label_text, warn
+from crossfusion._base import MAX_LISTED_GROUPS, InputError, arg, check_option, check_whole, factors, label_text, warn
 from crossfusion.moments import Moments
-from crossfusion.summary.summary import Summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from crossfusion.summary.summary import Summary
+
 SMALL_OPTIONS = ("drop", "merge")  # small groups are dropped or merged
+DISCLOSING_ROWS = 5  # groups of fewer rows come close to showing the rows
 Mask = NDArray[np.bool_]
 
 
-def suppress_small(summary: Summary, min_count: int, small: str = "drop") -> Summary:
+def suppress_small(summary: "Summary", min_count: int, small: str = "drop") -> "Summary":
     """Drop or merge groups with fewer than `min_count` rows, with a warning that names them.
 
     With ``small="merge"``, small groups that differ only in the last factor become one group whose last factor is
@@ -65,10 +68,25 @@ def _drop_small(keys: "pa.Table", name: str, rows: Mask) -> "pa.Table":
     return keys.set_column(keys.column_names.index(name), name, missing)
 
 
-def _warn_about_small(summary: Summary, which: Mask, min_count: int, what: str) -> None:
+def _warn_about_small(summary: "Summary", which: Mask, min_count: int, what: str) -> None:
     """Warn about groups by name."""
+    if which.any():
+        warn(f"groups of fewer than {min_count} rows are {what} {_list_groups(summary, which)}")
+
+
+def warn_about_disclosure(summary: "Summary", path: str | os.PathLike[str]) -> None:
+    """Warn about groups in a file that are so small that they come close to showing their rows."""
+    which = summary.moments.count < DISCLOSING_ROWS
+    if which.any():
+        warn(
+            f"{os.fspath(path)} shows groups of fewer than {DISCLOSING_ROWS} rows {_list_groups(summary, which)}",
+            f"a group of one row is that row, so leave small groups out with {arg('min_count')} before you share it",
+        )
+
+
+def _list_groups(summary: "Summary", which: Mask) -> str:
+    """Count groups, and name a few."""
     index: Sequence[int] = np.flatnonzero(which).tolist()
-    if index:
-        names = [label_text(label) for label in factors.list_labels(summary.keys.take(index[:MAX_LISTED_GROUPS]))]
-        shown = ", ".join(names) + (f" and {len(index) - len(names)} more" if len(index) > len(names) else "")
-        warn(f"groups of fewer than {min_count} rows are {what} ({len(index)} of {len(summary)}): {shown}")
+    names = [label_text(label) for label in factors.list_labels(summary.keys.take(index[:MAX_LISTED_GROUPS]))]
+    more = f" and {len(index) - len(names)} more" if len(index) > len(names) else ""
+    return f"({len(index)} of {len(summary)}): {', '.join(names)}{more}"

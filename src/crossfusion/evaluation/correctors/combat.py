@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, arg, label_text, warn
+from crossfusion._base import FloatArray, InputError, align_index, arg, label_text, warn
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
 
 TOLERANCE, MOST_STEPS = 1e-6, 1000  # relative change of the estimates, and steps until it
@@ -43,6 +43,7 @@ def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None)
     Johnson, Li and Rabinovic, *Adjusting batch effects in microarray expression data using empirical Bayes methods*
     (2007).
     """
+    (covariate,) = align_index("x", x, covariate=covariate)
     found = as_domains(x, domain)
     _check_rows(found)
     goal = None if reference is None else found.number(reference, "reference")

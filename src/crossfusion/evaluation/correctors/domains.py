@@ -10,6 +10,7 @@ from crossfusion._base import (
     CodeArray,
     FloatArray,
     InputError,
+    align_index,
     as_rows,
     check_length,
     factors,
@@ -74,6 +75,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
         raise InputError(
             name, problem="is sparse, which this does not take", remedy="pass dense rows, such as x.toarray()"
         )
+    (domain,) = align_index(name, x, domain=domain)
     code, names = as_codes(domain, len(rows), "domain")
     if len(names) < 2:
         raise InputError(

@@ -9,6 +9,7 @@ import numpy as np
 from crossfusion._base import (
     FloatArray,
     InputError,
+    align_index,
     check_level,
     check_option,
     check_seed,
@@ -102,6 +103,7 @@ def cddr(
     S2     S1    0.9667  0.3509  0.6370  0.5903 to 0.6828       2
     """
     check_cddr_options(metric, folds, level, draws, seed)
+    y, domain, units = align_index("x", x, y=y, domain=domain, units=units)
     found = as_domains(x, domain)
     task = as_task(found, y, units)
     trainer = Trainer(task, as_model(model, metric == "auc"), folds, seed, metric == "auc")

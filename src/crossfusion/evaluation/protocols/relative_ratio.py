@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CodeArray, FloatArray, InputError, check_seed, check_whole
+from crossfusion._base import CodeArray, FloatArray, InputError, align_index, check_seed, check_whole
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
 from crossfusion.evaluation.protocols.halves import LEAST_HALF_ROWS, check_splittable, split_halves
 from crossfusion.evaluation.protocols.measures import LabeledRows, Measure, as_measures
@@ -87,6 +87,7 @@ def rdr(
     if rows is not None:
         check_whole(rows, "rows", LEAST_HALF_ROWS)
     measures = as_measures(distances)
+    domain, units = align_index("x", x, domain=domain, units=units)
     found = as_domains(x, domain)
     unit = None if units is None else as_codes(units, len(found.x), "units")[0]
     every = combinations(range(len(found.names)), 2)

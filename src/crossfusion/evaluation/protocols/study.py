@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crossfusion._base import InputError, check_whole, label_text
+from crossfusion._base import InputError, align_index, check_whole, label_text
 from crossfusion.evaluation.correctors.domains import as_domains
 from crossfusion.evaluation.protocols.association import correlate_distances
 from crossfusion.evaluation.protocols.cross_validation import Trainer, as_model
@@ -135,8 +135,9 @@ def degradation_study(
     for value, name, least in ((rows, "rows", 2), (repeats, "repeats", 1), (permutations, "permutations", 1)):
         check_whole(value, name, least)
     measures = as_measures(distances, labeled=True)
+    y, domain, units = align_index("x", x, y=y, domain=domain, units=units)
     found = as_domains(x, domain)
-    versions = as_correctors(corrections, len(found.x))
+    versions = as_correctors(corrections, x, len(found.x))
     task = as_task(found, y, units)
     asked = list_directed_pairs(found, task, None)
     size = min(*found.counts, rows)

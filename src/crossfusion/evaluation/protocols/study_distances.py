@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CodeArray, as_names, as_rows, check_known, check_length, label_text
+from crossfusion._base import CodeArray, align_index, as_names, as_rows, check_known, check_length, label_text
 from crossfusion.evaluation.correctors import correct, corrections, respell_correction
 from crossfusion.evaluation.correctors.domains import Domains, as_domains
 from crossfusion.evaluation.correctors.harmony import load_harmony
@@ -17,21 +17,22 @@ from crossfusion.evaluation.protocols.study_result import Outcome
 Corrector = Callable[[Domains, Any], Domains]
 
 
-def as_correctors(asked: Any, rows: int) -> dict[str, Corrector]:
+def as_correctors(asked: Any, x: Any, rows: int) -> dict[str, Corrector]:
     """Corrections by name: what each makes of the rows. Those that cannot be had are refused before any work."""
     if not isinstance(asked, Mapping) or not asked:
         names = map(respell_correction, as_names(asked, "corrections", "correction", needed=True))
         asked = {name: name for name in names}
-    return {str(name): _make_corrector(str(name), value, rows) for name, value in asked.items()}
+    return {str(name): _make_corrector(str(name), value, x, rows) for name, value in asked.items()}
 
 
-def _make_corrector(name: str, value: Any, rows: int) -> Corrector:
+def _make_corrector(name: str, value: Any, x: Any, rows: int) -> Corrector:
     if isinstance(value, str):
         value = respell_correction(value)
         check_known([value], list(corrections), "correction", "crossfusion")
         if value == "harmony":
             load_harmony()
         return lambda found, domain: as_domains(correct(found.x, domain, value), domain)
+    (value,) = align_index("x", x, **{f"corrections[{name!r}]": value})
     ready = as_rows(value, f"corrections[{name!r}]")
     check_length(len(ready), rows, f"corrections[{name!r}]", "x")
     return lambda _, domain: as_domains(ready, domain, f"corrections[{name!r}]")

@@ -9,7 +9,16 @@ from uuid import uuid4
 
 import numpy as np
 
-from crossfusion._base import InputError, arg, as_names, as_rows, check_known, check_length, factors
+from crossfusion._base import (
+    InputError,
+    arg,
+    as_names,
+    as_rows,
+    check_known,
+    check_length,
+    column_names,
+    factors,
+)
 from crossfusion.io.engines.recognition import is_collection
 from crossfusion.io.reduction import Reduction, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
@@ -29,6 +38,7 @@ class DaskTasks:
     graph: Mapping[Any, Any]
     leaves: Sequence[Any]
     rows: int | None = None  # None: known only after they are made
+    features: tuple[str, ...] = ()  # names of the columns, where each feature has one
 
 
 def open_collection(source: Any, by: Any, vectors: Any = None) -> DaskTasks:
@@ -46,7 +56,7 @@ def open_collection(source: Any, by: Any, vectors: Any = None) -> DaskTasks:
                 problem="names columns of a file or table",
                 remedy=f"leave it out where {arg('by')} holds arrays",
             )
-        return _plan_array(source.values if frame else source, by)
+        return replace(_plan_array(source.values if frame else source, by), features=column_names(source))
     names = as_names(by, "by", needed=True)
     if not frame:
         raise InputError("by", by, "names columns, but a Dask array has none", "pass by={name: values}")
@@ -180,7 +190,8 @@ def _plan_frame(frame: Any, by: tuple[str, ...], vectors: Any) -> DaskTasks:
     leaves = make_keys("crossfusion-partition", len(partitions))
     for k, (leaf, partition) in enumerate(zip(leaves, partitions, strict=True)):
         graph[leaf] = (partial(_reduce_partition, by, columns, k), partition)
-    return DaskTasks("the table", graph, leaves)
+    each = len(columns) > 1 or getattr(frame.dtypes[columns[0]], "kind", "O") in "biuf"
+    return DaskTasks("the table", graph, leaves, features=tuple(columns) if each else ())
 
 
 def _find_list_column(frame: Any, by: Sequence[str]) -> list[str]:

@@ -49,6 +49,7 @@ class SparkTable:
     by: tuple[str, ...]
     columns: tuple[str, ...]
     rows: None = None  # known only after they are made
+    features: tuple[str, ...] = ()  # names of the columns, where each feature has one
 
 
 UnknownTypeError = tables.UnknownTypeError
@@ -70,8 +71,8 @@ def open_table(source: Any, by: Any, vectors: Any = None) -> SparkTable:
     holder = ", ".join(paths) or "the DataFrame"
     with _translate_errors():
         frame = tables.read_parquet(tables.find_session(), paths) if paths else source
-        chosen, columns = tables.select_columns(frame, names, vectors, holder)
-    return SparkTable(holder, chosen, names, tuple(columns))
+        chosen, columns, each = tables.select_columns(frame, names, vectors, holder)
+    return SparkTable(holder, chosen, names, tuple(columns), features=tuple(columns) if each else ())
 
 
 def run(sources: Sequence[Source | SparkTable], nan: str = "raise", progress: Progress = None) -> Found:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import EngineError, FileError, optional
 from crossfusion.io.sources import READERS
-from crossfusion.io.sources.vector_columns import find_vectors
+from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns
 from crossfusion.summary import storage
 
 if TYPE_CHECKING:
@@ -89,10 +89,11 @@ def _find_base(path: str) -> str | None:
     return "/".join(steps[: named[0]]) or "." if named else None
 
 
-def select_columns(frame: Any, by: Sequence[str], vectors: Any, holder: str) -> tuple[Any, list[str]]:
-    """The factors and then the vectors of a DataFrame, under plain names, and which columns are the vectors."""
+def select_columns(frame: Any, by: Sequence[str], vectors: Any, holder: str) -> tuple[Any, list[str], bool]:
+    """The factors and vectors of a DataFrame under plain names, the vectors' columns, and if each is a feature."""
     functions = optional.load("pyspark.sql.functions", "PySpark", "spark", PURPOSE)
-    columns = find_vectors(_arrow_schema(frame.schema), by, vectors, holder)
+    schema = _arrow_schema(frame.schema)
+    columns = find_vectors(schema, by, vectors, holder)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
 
     def column(position: int, name: str) -> Any:
@@ -101,7 +102,7 @@ def select_columns(frame: Any, by: Sequence[str], vectors: Any, holder: str) -> 
         found = _as_array(found) if _is_ml_vector(kinds[name]) else found
         return found.alias(f"c{position}")  # mapInArrow stumbles over names with a dot
 
-    return frame.select(*starmap(column, enumerate([*by, *columns]))), columns
+    return frame.select(*starmap(column, enumerate([*by, *columns]))), columns, has_feature_columns(schema, columns)
 
 
 def _as_array(column: Any) -> Any:

@@ -22,6 +22,7 @@ from crossfusion.io.sources import (
 )
 from crossfusion.io.sources import paths as places
 from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, hold_in_memory
+from crossfusion.io.sources.feature_order import align_features
 from crossfusion.io.sources.paths import FoundFile, Location
 
 Reader = Callable[[str, Sequence[str], Any], Source]
@@ -53,14 +54,19 @@ def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = No
     return open_files([path], by, vectors)[0]
 
 
-def open_files(paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None) -> list[Source]:
-    """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature."""
+def open_files(
+    paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None, *, by_position: bool = False
+) -> list[Source]:
+    """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature.
+
+    With `by_position`, features without names stand for the named ones in the same position.
+    """
     names = as_names(by, "by")
     found = [places.find_files(path, READERS) for path in paths]
     files = [file for place in found for file in place.files]
     if vectors is not None and {file.ending for file in files} == {".npy"}:
         raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
-    sources = _align_factors(files, _open_all(files, names, vectors), names)
+    sources = _align_files(files, _open_all(files, names, vectors), names, by_position)
     _show_cautions(sources)
     per_place = iter(sources)
     return [_combine_location(place, [next(per_place) for _ in place.files]) for place in found]
@@ -103,7 +109,9 @@ def _open_found(file: FoundFile, by: Sequence[str], vectors: Any, given: Mapping
     return add_keys(source, given, by) if given else source
 
 
-def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequence[str]) -> list[Source]:
+def _align_files(
+    files: Sequence[FoundFile], sources: list[Source], by: Sequence[str], by_position: bool
+) -> list[Source]:
     """The same sources, their features in the order of the first."""
     found = {source.vector: source.name for source in reversed(sources) if source.vector}
     if by and len(found) > 1:  # rows of the same groups, which must be of the same features
@@ -112,18 +120,13 @@ def _align_factors(files: Sequence[FoundFile], sources: list[Source], by: Sequen
             problem=f"the vectors are in {one!r} of {holder}, but in {other!r} of {its}",
             remedy=f"name a column in {arg('vectors')}",
         )
-    first = next((source for source in sources if source.features), None)
-    for position, source in enumerate(sources):
-        if first is None or not source.features or source.features == first.features:
-            continue
-        if sorted(source.features) != sorted(first.features):
-            raise InputError(
-                problem=f"{source.name} names its features differently from {first.name}", remedy="name columns alike"
-            )
-        sources[position] = replace(
-            _open_all([files[position]], by, list(first.features))[0], note=source.note, cautions=source.cautions
-        )
-    return sources
+
+    def reopen(position: int, source: Source, features: Sequence[str]) -> Source:
+        wanted = [f"{source.matrix}/{name}" if source.matrix else name for name in features]
+        opened = _open_all([files[position]], by, wanted)[0]
+        return replace(opened, note=source.note, cautions=source.cautions)
+
+    return align_features(sources, reopen, by_position=by_position)
 
 
 def _show_cautions(sources: Sequence[Source]) -> None:
@@ -141,7 +144,7 @@ def _combine_location(place: Location, sources: Sequence[Source]) -> Source:
     return combine_sources(place.name, filled) if place.several else filled[0]
 
 
-def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
+def open_source(source: Any, by: Any, vectors: Any = None, *, by_position: bool = False) -> list[Source]:
     """Sources of whatever a user passes: rows with `by` as arrays, or files and tables with `by` as column names."""
     if isinstance(by, Mapping) and not dataloader.is_loader(source):
         if vectors is not None:
@@ -154,18 +157,18 @@ def open_source(source: Any, by: Any, vectors: Any = None) -> list[Source]:
     names = as_names(by, "by", needed=True)
     if dataloader.is_loader(source):
         return [dataloader.from_loader(source, by, vectors)]
-    return open_rows(source, names, vectors)
+    return open_rows(source, names, vectors, by_position=by_position)
 
 
-def open_rows(source: Any, names: Sequence[str], vectors: Any = None) -> list[Source]:
+def open_rows(source: Any, names: Sequence[str], vectors: Any = None, *, by_position: bool = False) -> list[Source]:
     """Sources with the columns of these names as factors; without any name, also rows that have no columns."""
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):
-        return [open_file(source, names, vectors)]
+        return open_files([source], names, vectors, by_position=by_position)
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
         _check_no_repeat(source)
-        return open_files(source, names, vectors)
+        return open_files(source, names, vectors, by_position=by_position)
     if dataloader.is_loader(source):
         return [dataloader.from_loader(source, names, vectors)]
     if data_frames.is_table(source):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import FiniteCheck, InputError, check_some_rows, factors, find_finite_rows, label_text
 from crossfusion.io.sources.chunk import Source, concatenate_chunks
+from crossfusion.io.sources.feature_order import find_features
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +20,7 @@ class Rows:
 
     x: Any
     keys: "pa.Table"
+    features: tuple[str, ...] = ()
 
     def values(self, names: Sequence[str]) -> Any:
         """Values of one factor, or of several as text; None without any."""
@@ -49,4 +51,7 @@ def read_all(sources: Sequence[Source], manifest: "ManifestJoin | None" = None, 
     keys = factors.concat_tables([entry.keys for entry in chunks], name)
     finite, check = find_finite_rows(rows), FiniteCheck(name)
     check.see(rows, None if finite.all() else finite)
-    return Rows(rows[finite], keys.filter(pa.array(finite))) if check.settle(nan) else Rows(rows, keys)
+    features = find_features(sources) or ()
+    if check.settle(nan):
+        return Rows(rows[finite], keys.filter(pa.array(finite)), features)
+    return Rows(rows, keys, features)

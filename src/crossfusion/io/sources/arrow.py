@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source, group_runs
-from crossfusion.io.sources.vector_columns import find_vectors, make_chunk
+from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns, make_chunk
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ def from_arrow(path: str, by: Sequence[str], vectors: Any = None) -> Source:
         size = file.size() if is_file else 0
     cuts = [(None, 0)] if rows is None else group_runs(rows, size / max(1, sum(rows)))
     partitions = [partial(_read_chunks, path, by, columns, numbers, first) for numbers, first in cuts]
-    features = tuple(columns) if len(columns) > 1 else ()
+    features = tuple(columns) if has_feature_columns(schema, columns) else ()
     vector = columns[0] if vectors is None else ""
     return Source(
         name,

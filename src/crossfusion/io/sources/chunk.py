@@ -63,6 +63,7 @@ class Source:
     vector: str = ""  # the column that was found to hold the vectors, where none was named
     columns: tuple[str, ...] = ()  # names of all columns of a file, where it has them
     cautions: tuple[str, ...] = ()  # warnings for whoever opened it
+    matrix: str = ""  # the matrix whose features are named, where a file has several
 
     def chunks(self) -> Iterator[Chunk]:
         """All chunks in order."""

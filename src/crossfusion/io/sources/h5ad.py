@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FileError, InputError, arg, as_names, check_known, check_length, optional, warn
+from crossfusion._base import (
+    FileError,
+    InputError,
+    arg,
+    as_names,
+    check_distinct,
+    check_known,
+    check_length,
+    optional,
+    warn,
+)
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import Store, check_matrix, cut_by_step, is_number, read_keys, translate_errors
 from crossfusion.io.sources.chunk import Chunk, Source
@@ -45,7 +55,8 @@ def from_anndata(store: Store, root: Any, path: str, by: Sequence[str], vectors:
     read = partial(_read_chunks, store, path, name, found, picked)
     partitions = [partial(read, *cut) for cut in _cut_rows(store, entry, rows, dim, holder)]
     names = features if picked is None else tuple(features[k] for k in picked)
-    return Source(called, partitions, rows, features=tuple(f"{name}/{feature}" for feature in names))
+    check_distinct(names, holder, "make them unique first, as adata.var_names_make_unique() does")
+    return Source(called, partitions, rows, features=names, matrix=name)
 
 
 def _find_matrix(store: Store, root: Any, path: str, vectors: Any) -> tuple[str, list[str] | None]:

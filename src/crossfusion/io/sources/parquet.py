@@ -56,7 +56,7 @@ def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
             )
         ]
     opened.expect(len(partitions))
-    features = tuple(columns) if len(columns) > 1 else ()
+    features = tuple(columns) if has_feature_columns(schema, columns) else ()
     vector = columns[0] if vectors is None else ""
     return Source(name, partitions, about.num_rows, features=features, vector=vector, columns=tuple(schema.names))
 

@@ -3,24 +3,26 @@ const quoted = value => {
   const text = value === null || value === undefined ? '' : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
+// A spreadsheet would run a name such as =1+1 as a formula.
+const inert = name => (/^[=+\-@\t\r]/.test(name) ? `'${name}` : name);
 const csv = rows => `${rows.map(row => row.map(quoted).join(',')).join('\r\n')}\r\n`;
 
 function pairsTable() {
   const names = ['distance', 'unbiased', 'overlap', 'lower', 'upper', 'pvalue', 'adjusted'];
   const rows = VIEWS.flatMap(([key]) => listOfPairs().map(([i, j, k]) =>
-    [key, groups.names[i], groups.names[j], ...names.map(name => at(data.pairs[key], name, k))]));
+    [key, inert(groups.names[i]), inert(groups.names[j]), ...names.map(name => at(data.pairs[key], name, k))]));
   return csv([['comparison', 'group_a', 'group_b', ...names], ...rows]);
 }
 
 function groupsTable() {
-  const rows = groups.names.map((name, k) => [name, groups.rows[k], groups.units ? groups.units[k] : '', groups.dispersion[k], groups.distance[k]]);
+  const rows = groups.names.map((name, k) => [inert(name), groups.rows[k], groups.units ? groups.units[k] : '', groups.dispersion[k], groups.distance[k]]);
   return csv([['group', 'rows', 'units', 'dispersion', 'mean_distance'], ...rows]);
 }
 
 function attributionTable() {
   const found = [data.features, data.units].filter(Boolean);
   return csv([['over', 'label', 'share', 'distance_without'],
-    ...found.flatMap(entry => entry.labels.map((label, k) => [entry.over, label, entry.share[k], entry.without[k]]))]);
+    ...found.flatMap(entry => entry.labels.map((label, k) => [inert(entry.over), inert(label), entry.share[k], entry.without[k]]))]);
 }
 
 const FILES = [

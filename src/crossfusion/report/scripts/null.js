@@ -1,4 +1,4 @@
-// The statistic of a test under permuted labels, and where the observed one lies.
+// The test statistic under permuted labels, and where the observed one lies.
 const BINS = 36;
 
 function chance() {

@@ -17,7 +17,8 @@ function spots() {
 function plane() {
   const all = spots(), shown = all.filter(spot => spot.y && Number.isFinite(spot.x.value) && Number.isFinite(spot.y.value));
   const box = make('div', { class: 'figure' });
-  const side = make('div', {}, inNumbers(all));
+  const remarks = data.plane === 'methods' ? data.methods.remarks.map(remark => make('p', { class: 'note' }, `${remark}.`)) : [];
+  const side = make('div', {}, inNumbers(all), ...remarks);
   body('plane').append(shown.length ? make('div', { class: 'pair' }, box, side) : side);
   if (shown.length) fitted(box, width => box.replaceChildren(paintPlane(shown, width)));
 }
@@ -82,11 +83,11 @@ function inNumbers(all) {
   const methods = data.plane === 'methods';
   const batch = methods ? joined(question.between) : 'batch';
   const header = [methods ? 'version' : 'batch', given ? `CFD(${batch} | ${given})` : `CFD(${batch})`,
-    ...(biology ? [`CFD(${given} | ${batch})`] : []), ...(methods ? ['closer by'] : [])];
+    ...(biology ? [`CFD(${given} | ${batch})`] : []), ...(methods ? ['closer by', ...(biology ? ['standing'] : [])] : [])];
   const rows = all.map((spot, k) => [
     make('span', {}, make('i', { class: `swatch c${k % 8}`, 'aria-hidden': 'true' }), named(spot.name, 24)),
     ended(spot.x), ...(biology ? [ended(spot.y)] : []),
-    ...(methods ? [spot.main ? 'reference' : gain(k)] : []),
+    ...(methods ? [spot.main ? 'reference' : gain(k), ...(biology ? [data.methods.standing[k]] : [])] : []),
   ]);
   const text = methods ? 'Versions in numbers; the first column should be small, the second large'
     : 'The same in numbers; rings are the factors before adjusting, dashed lines what is confounded';

@@ -1,4 +1,4 @@
-// Tables, and the two ways to look at pairs: as the rows come, and with the label held fixed.
+// Tables, and the two ways to look at pairs: unadjusted, and adjusted for the label.
 function table(caption, header, rows, attributes = {}) {
   const cell = (tag, scope) => entry => make(tag, { scope }, entry);
   const head = make('thead', {}, make('tr', {}, ...header.map(cell('th', 'col'))));
@@ -10,7 +10,7 @@ function table(caption, header, rows, attributes = {}) {
 const question = data.question;
 const between = joined(question.between);
 const given = joined(question.given);
-const VIEWS = [['adjusted', `within one ${given}`], ['plain', 'as the rows come']].filter(([key]) => data.pairs[key]);
+const VIEWS = [['adjusted', `adjusted for ${given}`], ['plain', 'unadjusted']].filter(([key]) => data.pairs[key]);
 let view = VIEWS[0][0];
 const watchers = [];
 

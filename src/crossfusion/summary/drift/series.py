@@ -31,6 +31,7 @@ class Series:
     unit: Codes | None
     periods: list[Hashable]
     strata: int
+    features: tuple[str, ...] | None = None
 
     @cached_property
     def _cell(self) -> tuple[Codes, Codes]:
@@ -83,7 +84,7 @@ class Series:
         side, stratum = np.divmod(np.arange(2 * self.strata), self.strata)
         kept = np.flatnonzero(both.count > 0)
         codes = np.unique(stratum[kept], return_inverse=True)[1]
-        return Design(both[kept], side[kept], codes, SIDES)
+        return Design(both[kept], side[kept], codes, SIDES, features=self.features)
 
     def unit_moments(self, reference: Numbers, periods: Numbers) -> UnitMoments:
         """Moments of units on the two sides, in the cells of `design`."""
@@ -165,4 +166,4 @@ def make_series(
         if independent:
             factors.check_units(fine.keys, names)
         unit = factors.encode(fine.keys.select(list(names)))[0]
-    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1)
+    return Series(fine.moments, period, stratum, unit, labels, int(stratum.max()) + 1, table.features)

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,7 +45,7 @@ def same_chance(p, q, number):
 @pytest.mark.parametrize("groups", [2, 5])
 def test_statistic_and_p_value_are_those_of_permanova(groups):
     x, labels = labelled(groups, shift=0.12)
-    found = cf.permutation_test(x, labels, permutations=1999)
+    found = cf.permutation_test(x, labels, permutations=1999, statistic="pseudo-f")
     with threadpool_limits(1):  # its threads are slower than one on so few rows
         expected = permanova(distance_matrix(x), labels.astype(str), permutations=1999, seed=1)
     assert found.statistic == pytest.approx(expected["test statistic"], rel=1e-10)
@@ -131,7 +132,36 @@ def landed(x, labels, item, moved, strata):
     return new
 
 
-def brute_force(x, labels, item, block, strata, paired):
+def welch(x, labels, strata, unit):
+    """W*d of each stratum, from the squared errors of means, weighted by the separation expected by chance."""
+    entries = pd.DataFrame(x).groupby([strata, labels, unit])
+    mean, rows = entries.mean(), entries.size()
+    spreads: dict[int, Any] = {}
+    groups: dict[int, Any] = {}
+    for (stratum, label), n in rows.groupby(level=[0, 1]):
+        own, p = mean.loc[stratum, label].to_numpy(), (n / n.sum()).to_numpy()
+        centered = np.sum(p**2 * np.square(own - p @ own).sum(axis=1))
+        spreads[stratum, label] = centered / (np.sum(p**2) - 2 * np.sum(p**3) + np.sum(p**2) ** 2) if len(n) > 1 else 0
+        groups.setdefault(stratum, {})[label] = (p @ own, n.sum(), np.sum(p**2), len(n) - 1)
+    strata = {s: found for s, found in groups.items() if len(found) > 1}
+    everywhere = [(groups[s][k][3], spreads[s, k]) for s in strata for k in groups[s]]
+    found, weights = [], []
+    for s, cells in strata.items():
+        here = [(cells[k][3], spreads[s, k]) for k in cells]
+        freedom, variance = np.array(here if sum(f for f, _ in here) else everywhere).T
+        pooled, total = freedom @ variance / freedom.sum(), freedom.sum()
+        error = np.array([c[2] * (spreads[s, k] if c[3] else pooled) for k, c in cells.items()])
+        freedom = np.array([c[3] or total for c in cells.values()])
+        mu, n = np.array([c[0] for c in cells.values()]), np.array([c[1] for c in cells.values()])
+        w, k = 1 / error, len(cells)
+        h = np.sum((1 - w / w.sum()) ** 2 / freedom)
+        apart = [w[i] * w[j] * np.sum((mu[i] - mu[j]) ** 2) for i, j in itertools.combinations(range(k), 2)]
+        found.append(sum(apart) / w.sum() / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * h))
+        weights.append(np.sum(n * (1 - n / n.sum()) * error))
+    return np.average(found, weights=weights)
+
+
+def brute_force(x, labels, item, block, strata, paired, unit=None):
     """Statistic of each order of the items' labels within blocks, by permuting everything, equal labels or not."""
     first = {code: np.flatnonzero(item == code)[0] for code in np.unique(item)}
     blocks = [[code for code in first if block[first[code]] == b] for b in np.unique(block)]
@@ -140,6 +170,11 @@ def brute_force(x, labels, item, block, strata, paired):
         moved = dict(zip(itertools.chain(*blocks), itertools.chain(*orders), strict=True))
         new = np.array([labels[first[moved[code]]] for code in item])
         found.setdefault(new.tobytes(), (new, moved))
+    if unit is not None:
+        if paired:
+            rows = [landed(x, labels, item, move, strata) for _, move in found.values()]
+            return np.array([welch(new, labels, strata, unit) for new in rows])
+        return np.array([welch(x, new, strata, unit) for new, _ in found.values()])
     if paired:
         total = cf.cfd(x, labels=labels, given=strata).total
         return np.array(
@@ -148,17 +183,22 @@ def brute_force(x, labels, item, block, strata, paired):
     return np.array([pseudo_f(x, new, strata) for new, _ in found.values()])
 
 
+@pytest.mark.parametrize("statistic", ["welch", "pseudo-f"])
 @pytest.mark.parametrize("design", DESIGNS)
-def test_every_rearrangement_is_looked_at_where_they_are_few(design):
+def test_every_rearrangement_is_looked_at_where_they_are_few(design, statistic):
     labels, options, item, block = DESIGNS[design]
     x = np.random.default_rng(7).normal(size=(len(labels), 3)) + labels[:, None]
     strata = options.get("strata", np.zeros(len(labels), int))
-    expected = brute_force(x, labels, item, block, strata, "pairs" in options)
+    unit = options.get("units", options.get("pairs", np.arange(len(labels)))) if statistic == "welch" else None
+    expected = brute_force(x, labels, item, block, strata, "pairs" in options, unit)
+    options = options | {"statistic": statistic}
     found = cf.permutation_test(x, labels, permutations=len(expected) - 1, **options)
+    assert found.statistic_name == statistic
     assert found.exact
     assert found.permutations == len(expected) == len(found.null)
     assert np.sort(found.null) == pytest.approx(np.sort(expected), rel=1e-10)
-    assert found.statistic == pytest.approx(pseudo_f(x, labels, strata), rel=1e-12)
+    observed = pseudo_f(x, labels, strata) if unit is None else welch(x, labels, strata, unit)
+    assert found.statistic == pytest.approx(observed, rel=1e-12)
     assert found.pvalue == pytest.approx(np.mean(expected >= found.statistic * (1 - 1e-9)))
     assert found.pvalue == np.mean(found.null >= found.statistic)
     assert not cf.permutation_test(x, labels, permutations=len(expected) - 2, **options).exact
@@ -288,10 +328,12 @@ def test_a_summary_answers_as_the_rows_do(wide):
 def test_few_rows_a_pair_and_one_row_a_pair_agree():
     draw = np.random.default_rng(0)
     x, pair, label = draw.normal(size=(40, 3)), np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
-    once = cf.permutation_test(x, label, pairs=pair)
-    several = cf.permutation_test(*(np.repeat(values, 3, axis=0) for values in (x, label)), pairs=np.repeat(pair, 3))
-    assert several.pvalue == once.pvalue
-    assert several.statistic == pytest.approx(once.statistic * 118 / 38, rel=1e-10)
+    for statistic, factor in (("pseudo-f", 118 / 38), ("welch", 1.0)):
+        once = cf.permutation_test(x, label, pairs=pair, statistic=statistic)
+        thrice = [np.repeat(values, 3, axis=0) for values in (x, label, pair)]
+        several = cf.permutation_test(*thrice[:2], pairs=thrice[2], statistic=statistic)
+        assert several.pvalue == once.pvalue
+        assert several.statistic == pytest.approx(once.statistic * factor, rel=1e-10)
 
 
 def test_results_print_and_go_to_json():
@@ -304,6 +346,8 @@ def test_results_print_and_go_to_json():
         "null": found.null.tolist(),
         "distance": found.distance,
         "exact": False,
+        "statistic_name": "welch",
+        "caution": None,
         "excluded": [],
     }
     assert "(19 permutations)" in repr(found)
@@ -334,6 +378,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "endless permutations": ({"labels": TWO, "permutations": 2**70}, "would never end"),
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
     "seed": ({"labels": TWO, "seed": -1}, "seed=-1"),
+    "statistic": ({"labels": TWO, "statistic": "t"}, "statistic='t' is not known"),
     "no seed": ({"labels": TWO, "seed": None}, "seed=None"),
     "labels": ({"labels": None}, "labels must hold one value per row"),
 }  # fmt: skip
@@ -411,7 +456,7 @@ def test_the_command_answers_as_python_does(files):
                 assert found["statistic"] == pytest.approx(expected.statistic, rel=1e-10)
     shown = run("test", files / "s.parquet", "--between", "site", "--units", "unit").stdout
     assert "exchanging unit" in shown
-    assert "random rearrangements" in shown
+    assert "random permutations" in shown
 
 
 def test_bad_calls_are_one_line(files, tmp_path):

@@ -63,8 +63,7 @@ def dispersion_test(
 
     Notes
     -----
-    Groups with equal means may still differ in spread, and with unequal group sizes unequal spread distorts the level
-    of `permutation_test`: report both tests.
+    Groups with equal means may still differ in spread, which `permutation_test` does not see: report both tests.
 
     The distances z are permuted, not the rows, so that a difference in position has no effect. Rows are closer to their
     estimated centroid than to the true one, especially in small groups with many features. The factor √(1 − 1/n) (or
@@ -88,7 +87,7 @@ def dispersion_test(
     >>> round(cf.permutation_test(x, labels).pvalue, 1)  # the means are equal
     0.6
     """
-    check_test_options(permutations, seed)
+    check_test_options(permutations, seed, "pseudo-f")
     check_min_units(min_units)
     rows = as_rows(x, "x")
     labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
@@ -103,7 +102,8 @@ def dispersion_test(
     design.check_groups()
     shrunk = _estimate_shrinkage(rows, moments, cell, unit)
     values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_arrange_by_stratum(shrunk, design))
-    return replace(run_test(design, values, items, permutations=permutations, seed=seed), excluded=excluded)
+    tested = run_test(design, values, items, permutations=permutations, seed=seed, statistic="pseudo-f")
+    return replace(tested, excluded=excluded)
 
 
 def _estimate_shrinkage(rows: Any, moments: Moments, cell: Codes, unit: Codes | None) -> FloatArray:

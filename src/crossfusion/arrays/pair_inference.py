@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,13 +10,10 @@ from crossfusion._base import CodeArray
 from crossfusion.arrays.distance import cfd
 from crossfusion.arrays.permutation import permutation_test
 from crossfusion.fusion import Fusion, Pairwise, compare_pairs, leave_out_cells, restore_labels
-from crossfusion.inference import MIN_CELL_ROWS, TestResult, add_pvalues, ask_pairs, fill_matrix
+from crossfusion.inference import MIN_CELL_ROWS, TestResult, add_pair_tests, ask_pairs, fill_matrix
 from crossfusion.summary import Factors, Summary
 
-
-def count_pairs(result: Pairwise) -> int:
-    """Count the pairs that share a stratum."""
-    return int(np.sum(result.overlap > 0) - len(result.labels)) // 2
+T = TypeVar("T")
 
 
 def leave_out_small_groups(
@@ -44,6 +41,7 @@ def infer_pairs(
     level: float | None,
     permutations: int | None,
     seed: int,
+    statistic: str,
     adjust: str,
     progress: Callable[[int], None] | None = None,
 ) -> Pairwise:
@@ -56,22 +54,19 @@ def infer_pairs(
         own = np.flatnonzero((group == a) | (group == b))
         return rows[own], group[own], None if stratum is None else stratum[own]
 
-    def report_done(done: Any) -> Any:
+    def report_done(done: T) -> T:
         if progress is not None:
             progress(1)
         return done
 
     def measure(a: int, b: int) -> Fusion:
         x, labels, strata = select(a, b)
-        fusion: Fusion = report_done(cfd(x, labels=labels, given=strata, weights=weights, level=level))
-        return fusion
+        return report_done(cfd(x, labels=labels, given=strata, weights=weights, level=level))
 
-    def test(a: int, b: int) -> TestResult:
+    def test(a: int, b: int, number: int) -> TestResult:
         x, labels, strata = select(a, b)
-        tested: TestResult = report_done(
-            permutation_test(x, labels, strata=strata, permutations=permutations or 0, seed=seed)
-        )
-        return tested
+        tested = permutation_test(x, labels, strata=strata, permutations=number, seed=seed, statistic=statistic)
+        return tested if number != permutations else report_done(tested)  # once per pair
 
     if level is not None:
         found = ask_pairs(result, measure, "an interval")
@@ -81,5 +76,5 @@ def infer_pairs(
         )
         result = replace(result, level=level, lower=lower, upper=upper, stderr=stderr)
     if permutations is not None:
-        result = add_pvalues(result, ask_pairs(result, test, "a test"), permutations, adjust)
+        result = add_pair_tests(result, test, permutations, adjust)
     return result

@@ -22,7 +22,7 @@ from crossfusion.cli.options import (
     weights_option,
 )
 from crossfusion.cli.row_reader import RowReader, reading_options
-from crossfusion.fusion import Fusion
+from crossfusion.fusion import Fusion, join_cautions
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
 
 
@@ -126,8 +126,8 @@ def _compare_rows(
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
     tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed)
     dropped = a.shape[0] + b.shape[0] - len(labels)
-    asked = {name: getattr(tested, name) for name in ("statistic", "pvalue", "permutations")}
-    return replace(fusion, dropped=dropped, **asked)
+    asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
+    return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)
 
 
 def _compare_by(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
-from crossfusion.arrays import count_pairs, infer_pairs, leave_out_small_groups
+from crossfusion.arrays import infer_pairs, leave_out_small_groups
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     balanced_option,
@@ -19,12 +19,13 @@ from crossfusion.cli.options import (
     min_units_option,
     plot_option,
     seed_option,
+    statistic_option,
     test_option,
     units_option,
 )
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
-from crossfusion.inference import ADJUSTMENTS
+from crossfusion.inference import ADJUSTMENTS, STATISTICS, count_pairs
 from crossfusion.summary import Summary
 
 
@@ -37,6 +38,7 @@ from crossfusion.summary import Summary
 @balanced_option
 @interval_option
 @test_option
+@statistic_option
 @seed_option("the permutations")
 @click.option(
     "--adjust",
@@ -59,6 +61,7 @@ def matrix(
     weights: str,
     level: float | None,
     permutations: int | None,
+    statistic: str,
     seed: int,
     adjust: str,
     plug_in: bool,
@@ -82,8 +85,10 @@ def matrix(
     if as_json and as_csv:
         raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
-    check_typed(["adjust", "seed"], f"{arg('permutations')}", permutations is not None)
+    check_option(statistic, STATISTICS, "statistic")
+    check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)
     check_typed(["min_units"], f"{arg('units')}", bool(units))
+    tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "adjust": adjust}
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
         raise InputError(
@@ -91,10 +96,9 @@ def matrix(
             remedy=f"name the units with {arg('units')}",
         )
     if inference and not units:
-        summary, result = _compare_rows(file, between, given, read, weights, level, permutations, seed, adjust)
+        summary, result = _compare_rows(file, between, given, read, weights, level, tests)
     else:
         summary = read.read_summary(file, [*between, *given, *units])
-        tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "adjust": adjust}
         tests |= {"units": units, "min_units": min_units, "level": level}
         result = summary.pairwise(between, given=given, weights=weights, **tests)
     output.write_plot(
@@ -130,9 +134,7 @@ def _compare_rows(
     read: RowReader,
     weights: str,
     level: float | None,
-    permutations: int | None,
-    seed: int,
-    adjust: str,
+    tests: dict[str, Any],
 ) -> tuple[Summary, Pairwise]:
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.read_groups(file, between, given)
@@ -140,8 +142,7 @@ def _compare_rows(
         result = summary.pairwise(between, given=given, weights=weights)
     else:
         result, group = leave_out_small_groups(summary, between, given, group, stratum, weights)
-    work = count_pairs(result) * ((level is not None) + (permutations is not None))
-    options: dict[str, Any] = {"weights": weights, "level": level, "permutations": permutations}
+    work = count_pairs(result) * ((level is not None) + (tests["permutations"] is not None))
     with output.show_progress("comparing", work, "pairs") as progress:
-        options |= {"seed": seed, "adjust": adjust, "progress": progress}
+        options: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, **tests}
         return summary, infer_pairs(result, rows, group, stratum, **options)

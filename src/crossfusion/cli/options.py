@@ -198,6 +198,13 @@ test_option = click.option(
     metavar="N",
     help="Number of random permutations, such as 999; omit for no test.",
 )
+statistic_option = click.option(
+    "--statistic",
+    default="welch",
+    show_default=True,
+    metavar="welch|pseudo-f",
+    help="Statistic of the test: welch allows for groups that differ in spread; pseudo-f is that of PERMANOVA.",
+)
 permutations_option = number_option("--permutations", 999, "Number of random permutations.")
 distance_settings_option = click.option(
     "--option",

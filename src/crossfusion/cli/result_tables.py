@@ -12,6 +12,7 @@ from crossfusion._base import CrossfusionWarning, InputError, label_text, number
 from crossfusion.cli import output
 from crossfusion.fusion import (
     MIN_UNITS,
+    STATISTIC_NAMES,
     Exclusion,
     Fusion,
     Pairwise,
@@ -19,6 +20,7 @@ from crossfusion.fusion import (
     join_cautions,
     split_cautions,
 )
+from crossfusion.inference import TestResult
 from crossfusion.summary import Summary
 
 PAIRS_SHOWN = 20
@@ -46,7 +48,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     rows += make_interval_rows(fusion)
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
-        rows.append(["statistic", number_text(fusion.statistic), "pseudo-F"])
+        rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
         rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} permutations"])
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
@@ -83,7 +85,7 @@ def show_excluded(excluded: Sequence[Exclusion]) -> None:
         click.echo(f"excluded: {describe_excluded(excluded)}")
 
 
-def show_caution(result: Fusion | Pairwise) -> None:
+def show_caution(result: Fusion | Pairwise | TestResult) -> None:
     """A word of caution, if there is one."""
     if result.caution:
         click.echo(f"caution: {result.caution}")

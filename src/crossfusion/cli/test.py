@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import InputError, arg, check_level, factors, number_text, plain_value, warn
+from crossfusion._base import InputError, arg, check_level, check_option, factors, number_text, plain_value, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
@@ -20,18 +20,19 @@ from crossfusion.cli.options import (
     permutations_option,
     plot_option,
     seed_option,
+    statistic_option,
     units_option,
 )
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.fusion import Fusion
-from crossfusion.inference import TestResult
+from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
+from crossfusion.inference import STATISTICS, TestResult
 from crossfusion.io import Rows
 from crossfusion.summary import Summary, describe_exchange, has_crossed_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TEST_FIELDS = ("statistic", "pvalue", "permutations", "exact")
+TEST_FIELDS = ("statistic_name", "statistic", "pvalue", "permutations", "exact")
 ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stderr", "caution", "reason", "excluded")
 
 
@@ -44,6 +45,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @min_units_option
 @level_option
 @permutations_option
+@statistic_option
 @seed_option("the permutations")
 @plot_option("what was found among what chance would do")
 @reading_options()
@@ -56,6 +58,7 @@ def test(
     paired: list[str],
     min_units: int,
     permutations: int,
+    statistic: str,
     level: float,
     seed: int,
     plot: Path | None,
@@ -78,7 +81,8 @@ def test(
             remedy=f"pass as {arg('paired')} what is independent, such as the slide",
         )
     check_typed(["min_units"], f"{arg('units')} or {arg('paired')}", bool(units or paired))
-    chance: dict[str, Any] = {"permutations": permutations, "seed": seed}
+    check_option(statistic, STATISTICS, "statistic")
+    chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
     if units or paired:
         summary = read.read_summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
@@ -93,7 +97,7 @@ def test(
     output.write_plot(plot, result.plot)
     if as_json:
         found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
-        found |= {"exchanged": said}
+        found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
         output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
     else:
         _show(result, fusion, between, given, said)
@@ -158,17 +162,18 @@ def _get_values(keys: "pa.Table", names: list[str]) -> Any:
 def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[str], exchanged: str) -> None:
     """A result for people."""
     asked = result_tables.format_question(between, given)
-    kind = "every rearrangement there is" if result.exact else "random rearrangements"
+    kind = "all that exist" if result.exact else "random permutations"
     rows = [
         ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
         ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
         *result_tables.make_interval_rows(fusion),
         *result_tables.make_overlap_rows(fusion, given),
-        ["statistic", number_text(result.statistic), "pseudo-F"],
-        ["pvalue", number_text(result.pvalue), "share of rearrangements that separate at least as far"],
+        ["statistic", number_text(result.statistic), STATISTIC_NAMES[result.statistic_name]],
+        ["pvalue", number_text(result.pvalue), "share of permutations that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
     title = f"Test of the separation of {asked}, exchanging {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(fusion)
+    result_tables.show_caution(result)

@@ -28,7 +28,7 @@ from crossfusion.fusion.design import (
     estimate_mean_errors,
     split_by_stratum,
 )
-from crossfusion.fusion.display import Content, DisplayMixin, Facts, TextTable
+from crossfusion.fusion.display import STATISTIC_NAMES, Content, DisplayMixin, Facts, TextTable
 from crossfusion.fusion.distance import Fusion, fuse
 from crossfusion.fusion.exclusion import (
     MIN_UNITS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from crossfusion import plots
 from crossfusion._base import shorten, text_table
 
+STATISTIC_NAMES = {"welch": "Welch W*d", "pseudo-f": "pseudo-F"}  # of permutation tests, as people read them
 DARK_HOSTS = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]')  # JupyterLab, VS Code, Sphinx
 LIGHT_HOSTS = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]')
 STYLE = """

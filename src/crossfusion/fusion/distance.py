@@ -33,7 +33,7 @@ from crossfusion.fusion.cautions import (
     join_cautions,
 )
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
-from crossfusion.fusion.display import Content, Facts
+from crossfusion.fusion.display import STATISTIC_NAMES, Content, Facts
 from crossfusion.fusion.exclusion import Exclusion, describe_excluded
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
@@ -43,7 +43,15 @@ if TYPE_CHECKING:
 
 CONFOUNDED = "no stratum holds two of the compared groups"
 CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
-OPTIONAL_FIELDS = ("level", "interval", "stderr", "statistic", "pvalue", "permutations")  # set only on request
+OPTIONAL_FIELDS = (  # set only on request
+    "level",
+    "interval",
+    "stderr",
+    "statistic",
+    "statistic_name",
+    "pvalue",
+    "permutations",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,8 +94,8 @@ class Fusion(Result):
         Lower and upper confidence limits of CFD, around `unbiased`.
     stderr : float, optional
         Standard error of `unbiased`.
-    statistic, pvalue, permutations : optional
-        Pseudo-F, p-value and number of permutations of a permutation test, if requested.
+    statistic, statistic_name, pvalue, permutations : optional
+        Statistic of a permutation test, its name, p-value and number of permutations, if requested.
 
     Notes
     -----
@@ -123,6 +131,7 @@ class Fusion(Result):
     statistic: float | None = None
     pvalue: float | None = None
     permutations: int | None = None
+    statistic_name: str | None = None
 
     def __float__(self) -> float:
         if self.distance is None:
@@ -177,7 +186,8 @@ class Fusion(Result):
             limits = "{:.6g} to {:.6g}".format(*self.interval)
             yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
         if self.pvalue is not None:
-            yield "test", f"p = {self.pvalue:.3g}, pseudo-F {self.statistic:.6g}, {self.permutations:,} permutations"
+            name = STATISTIC_NAMES[self.statistic_name or "welch"]
+            yield "test", f"p = {self.pvalue:.3g}, {name} {self.statistic:.6g}, {self.permutations:,} permutations"
         if self.overlap < 1:
             yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
         if self.excluded:

@@ -54,13 +54,17 @@ class Pairwise(Result):
     stderr : array of shape (groups, groups), optional
         Standard error of each unbiased CFD.
     statistic, pvalue, adjusted : array of shape (groups, groups), optional
-        Pseudo-F, p-value, and p-value adjusted for the number of pairs of each pair's permutation test, if requested.
+        Statistic, p-value, and p-value adjusted for the number of pairs of each pair's permutation test, if requested.
+    statistic_name : {"welch", "pseudo-f"}, optional
+        Which statistic was used.
     permutations : int, optional
-        Requested number of permutations.
+        Number of random permutations of pairs far apart, so that adjusted p-values can reach 0.01: the requested number
+        or more. Pairs that are clearly not significant have the requested number, and pairs of few units all there are.
     adjust : str, optional
         Method that adjusted the p-values.
     caution : str, optional
-        Warning that a few features of large variance hide a difference between groups in the others.
+        Warning that a few features of large variance hide a difference between groups in the others, or that adjusted
+        p-values cannot be small because there are too few permutations.
     weights : str, optional
         How the two groups of a pair are weighted: "balanced" or "pooled".
     excluded : tuple of Exclusion
@@ -99,6 +103,7 @@ class Pairwise(Result):
     caution: str | None = None
     weights: str | None = None
     excluded: tuple[Exclusion, ...] = ()
+    statistic_name: str | None = None
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -156,7 +161,8 @@ class Pairwise(Result):
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("level", "permutations", "adjust", "caution", "weights")}
+        names = ("level", "statistic_name", "permutations", "adjust", "caution", "weights")
+        asked = {name: getattr(self, name) for name in names}
         found = {"labels": self.labels} | self.columns | asked
         found |= {"excluded": self.excluded}
         return {name: value for name, value in found.items() if value is not None}

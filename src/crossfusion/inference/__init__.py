@@ -4,8 +4,10 @@ from crossfusion.inference.bootstrap import compute_replicates, draw_multiplicit
 from crossfusion.inference.intervals import add_interval, compute_half_width
 from crossfusion.inference.multiple_testing import ADJUSTMENTS, adjusted_pvalues
 from crossfusion.inference.paired_differences import Side, compute_half_widths, zero_rounding
+from crossfusion.inference.pairs import REACH_CAUTION, add_pair_tests, ask_pairs, count_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
-from crossfusion.inference.permutation.result import TestResult, check_test_options, run_moment_test, run_test
+from crossfusion.inference.permutation.result import STATISTICS, TestResult
+from crossfusion.inference.permutation.run import check_test_options, run_moment_test, run_test
 from crossfusion.inference.permutation.sums import Entries
 from crossfusion.inference.row_errors import (
     MIN_CELL_ROWS,
@@ -15,12 +17,4 @@ from crossfusion.inference.row_errors import (
     sample_rows,
 )
 from crossfusion.inference.unit_errors import UnitMoments, estimate_cell_errors, estimate_unit_errors
-from crossfusion.inference.unit_inference import (
-    add_limits,
-    add_pvalues,
-    add_tests,
-    add_unit_errors,
-    ask_pairs,
-    fill_matrix,
-    run_unit_test,
-)
+from crossfusion.inference.unit_inference import add_limits, add_tests, add_unit_errors, run_unit_test

@@ -1,13 +1,11 @@
 """Intervals and tests of distances between groups, from the moments of units."""
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import combinations
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, warn
+from crossfusion._base import FloatArray
 from crossfusion.fusion import (
     Design,
     Fusion,
@@ -19,12 +17,11 @@ from crossfusion.fusion import (
     join_cautions,
 )
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
-from crossfusion.inference.multiple_testing import adjusted_pvalues
+from crossfusion.inference.pairs import add_pair_tests, ask_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import is_crossed
-from crossfusion.inference.permutation.result import TestResult, run_moment_test
+from crossfusion.inference.permutation.result import TestResult
+from crossfusion.inference.permutation.run import run_moment_test
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_bias, estimate_unit_errors
-
-T = TypeVar("T")
 
 
 def add_unit_errors(
@@ -44,10 +41,10 @@ def add_unit_errors(
     return replace(add_interval(fusion, errors, level), caution=caution)
 
 
-def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int) -> TestResult:
+def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int, statistic: str) -> TestResult:
     """Test the groups of a design by permuting labels between units, or within units with several labels."""
     label, stratum = design.group[units.cell], design.stratum[units.cell]
-    options = {"permutations": permutations, "seed": seed}
+    options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
     crossed = is_crossed(label, units.unit)
     return run_moment_test(units.moments, label, stratum, units.unit, design, crossed=crossed, **options)
 
@@ -75,64 +72,12 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
 
 
 def add_tests(
-    result: Pairwise, units: UnitMoments, design: Design, *, permutations: int, seed: int, adjust: str
+    result: Pairwise, units: UnitMoments, design: Design, *, permutations: int, seed: int, statistic: str, adjust: str
 ) -> Pairwise:
     """Add the p-values of permutation tests of all pairs."""
 
-    def test(a: int, b: int) -> TestResult:
+    def test(a: int, b: int, number: int) -> TestResult:
         pair, cells = design.pair(a, b)
-        return run_unit_test(units.select_cells(cells), pair, permutations=permutations, seed=seed)
+        return run_unit_test(units.select_cells(cells), pair, permutations=number, seed=seed, statistic=statistic)
 
-    return add_pvalues(result, ask_pairs(result, test, "a test"), permutations, adjust)
-
-
-def add_pvalues(
-    result: Pairwise, found: Mapping[tuple[int, int], TestResult], permutations: int, adjust: str
-) -> Pairwise:
-    """Add test results of all pairs, with p-values adjusted for the number of pairs."""
-    pvalues = [tested.pvalue for tested in found.values()]
-
-    def fill(values: Iterable[float], diagonal: float) -> FloatArray:
-        return fill_matrix(result, dict(zip(found, values, strict=True)), diagonal)
-
-    return replace(
-        result,
-        statistic=fill((tested.statistic for tested in found.values()), 0.0),
-        pvalue=fill(pvalues, 1.0),
-        adjusted=fill(adjusted_pvalues(pvalues, method=adjust).tolist(), 1.0),
-        permutations=permutations,
-        adjust=adjust,
-    )
-
-
-def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
-    """Call `ask` for each pair of groups that share a stratum; warn if it fails for some pairs."""
-    found: dict[tuple[int, int], T] = {}
-    problems: list[InputError] = []
-    for a, b in combinations(range(len(result.labels)), 2):
-        if not result.overlap[a, b] > 0:  # or NaN, if a group is left out
-            continue
-        try:
-            found[a, b] = ask(a, b)
-        except InputError as problem:
-            problems.append(problem)
-    if not found:
-        raise (
-            problems[0]
-            if problems
-            else InputError(problem="no stratum holds two of the compared groups", remedy="pass coarser ones")
-        )
-    if problems:
-        warn(f"pairs without {what} ({len(problems)} of {len(found) + len(problems)}): {problems[0].marked}")
-    return found
-
-
-def fill_matrix(result: Pairwise, values: Mapping[tuple[int, int], float], diagonal: float) -> FloatArray:
-    """Make a symmetric matrix of the values of pairs, NaN where there is none."""
-    number = len(result.labels)
-    fill = np.full((number, number), np.nan)
-    np.fill_diagonal(fill, diagonal)
-    if values:
-        first, second = np.array(list(values)).T
-        fill[first, second] = fill[second, first] = list(values.values())
-    return fill
+    return add_pair_tests(result, test, permutations, adjust)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 MOST_BINS = 40
 
 
-def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = None) -> "Figure":
+def null(
+    statistic: float, by_chance: FloatArray, pvalue: float, *, name: str = "statistic", axes: Any = None
+) -> "Figure":
     """Draw the statistic of a permutation test within its null distribution.
 
     Parameters
@@ -24,6 +26,8 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
         The statistic of each permutation.
     pvalue : float
         The p-value of the test.
+    name : str
+        The name of the statistic, under the horizontal axis.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -37,7 +41,7 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
     >>> import numpy as np
     >>> from crossfusion import plots
     >>> plots.null(3.0, np.array([0.5, 1.0, 1.5]), 0.25).axes[0].get_title(loc="left")
-    'p = 0.2500, 3 rearrangements'
+    'p = 0.2500, 3 permutations'
     """
     finite = np.asarray(by_chance, np.float64)
     finite = finite[np.isfinite(finite)]
@@ -50,9 +54,9 @@ def null(statistic: float, by_chance: FloatArray, pvalue: float, *, axes: Any = 
         else:
             own.plot([], [], color=style.FAR, label="found: infinite")
         own.set_ylim(0, 1.25 * max(own.get_ylim()[1], 1e-12))  # room for the names
-        own.set_xlabel("pseudo-F")
-        own.set_ylabel("rearrangements")
+        own.set_xlabel(name)
+        own.set_ylabel("permutations")
         own.grid(axis="x", visible=False)
-        own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} rearrangements")
+        own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} permutations")
         own.legend(loc="upper center", ncols=2)
     return style.find_figure(own)

@@ -14,11 +14,13 @@ from crossfusion.fusion import (
     Attribution,
     Exclusion,
     Fusion,
+    Pairwise,
     Record,
     caution_about_overlap,
     has_equal_means,
     split_cautions,
 )
+from crossfusion.inference import REACH_CAUTION
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
@@ -51,6 +53,7 @@ def find_concerns(
     evidence: Evidence,
     main: Fusion,
     tested: TestOutcome | None,
+    pairs: Pairwise,
     units: Attribution | None,
     lost: Sequence[str] = (),
     excluded: Sequence[Exclusion] = (),
@@ -67,6 +70,7 @@ def find_concerns(
         *_find_imbalance(evidence, main),
         *_find_shape(main),
         *_find_geometry(main),
+        *_find_weak_tests(tested, pairs),
         *_find_dominant_unit(units, main),
         *_find_duplicates(evidence),
         *_find_flat_features(evidence.summary),
@@ -271,6 +275,20 @@ def _find_geometry(main: Fusion) -> Iterator[Concern]:
                 f"{said[0].upper()}{said[1:]}.",
                 "Standardize the features: divide each by its standard deviation before comparing groups.",
             )
+
+
+def _find_weak_tests(tested: TestOutcome | None, pairs: Pairwise) -> Iterator[Concern]:
+    """Tests that cannot give a small p-value, however far apart the groups are."""
+    said = [text for text in split_cautions(pairs.caution) if text.startswith(REACH_CAUTION)]
+    for text in [*split_cautions(None if tested is None else tested.result.caution), *said]:
+        what, _, advice = text.partition(": ")
+        yield Concern(
+            "test",
+            False,
+            "A test has too few permutations to be significant",
+            f"{what[0].upper()}{what[1:]}.",
+            f"{advice[0].upper()}{advice[1:]}.",
+        )
 
 
 def _find_dominant_unit(units: Attribution | None, main: Fusion) -> Iterator[Concern]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
-from crossfusion.fusion import FEATURES, Attribution, Fusion, Pairwise
+from crossfusion.fusion import FEATURES, STATISTIC_NAMES, Attribution, Fusion, Pairwise
 from crossfusion.report import batch_biology, headline
 from crossfusion.report.cautions import find_concerns
 from crossfusion.report.data import ReportData
@@ -57,7 +57,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     )
     excluded = (*evidence.excluded, *main.excluded)
     said += headline.describe_excluded(excluded)
-    concerns = find_concerns(evidence, main, tested, by_unit, data.lost, excluded)
+    concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost, excluded)
     return {
         "format": FORMAT,
         "question": asked.to_dict(),
@@ -77,7 +77,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "features": _convert_attribution(by_feature),
         "units": None if by_unit is None else _convert_attribution(by_unit),
         "test": None if tested is None else _convert_test(tested),
-        "warnings": [entry.to_dict() for entry in concerns],
+        "warnings": [concern.to_dict() for concern in concerns],
         "missing": dict(evidence.missing),
         "drift": convert_drift(drift),
     }
@@ -176,7 +176,7 @@ def _convert_test(tested: TestOutcome) -> dict[str, Any]:
     """The outcome of a test, without its distance, which has other weights than the page may have."""
     test = tested.result
     told = {name: getattr(tested, name) for name in ("exchanged", "number", "total", "by_units", "within")}
-    found = test.to_dict() | told
+    found = test.to_dict() | told | {"statistic_label": STATISTIC_NAMES[test.statistic_name]}
     del found["distance"]
     drawn = test.statistic > 0 and np.isfinite([test.statistic, *test.null]).all()
     return found | {"null": _round_values(test.null) if drawn else []}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, count_pairs, infer_pairs, leave_out_small_groups, permutation_test
+from crossfusion.arrays import cfd, infer_pairs, leave_out_small_groups, permutation_test
 from crossfusion.fusion import (
     SHAPE_CAUTION,
     SPREAD_CAUTION,
@@ -18,7 +18,7 @@ from crossfusion.fusion import (
     leave_out_cells,
     split_cautions,
 )
-from crossfusion.inference import MIN_CELL_ROWS, TestResult
+from crossfusion.inference import MIN_CELL_ROWS, TestResult, count_pairs
 from crossfusion.io import Rows
 from crossfusion.report.question import Question
 from crossfusion.summary import (
@@ -183,7 +183,7 @@ class Evidence:
             group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
             left, group = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
-            return infer_pairs(left, self.rows.x, group, stratum, weights=asked.weights, **tests)
+            return infer_pairs(left, self.rows.x, group, stratum, weights=asked.weights, statistic="welch", **tests)
 
         found = self._try("intervals of pairs", ask)
         if found is None and tests["permutations"] is not None:

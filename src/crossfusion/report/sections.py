@@ -111,7 +111,7 @@ def _explain_features(found: Found, question: Question) -> str:
 
 def _explain_null(found: Found, question: Question) -> str:
     test = found["test"]
-    start = f"The test statistic under {test['permutations']:,} permutations of the labels"
+    start = f"The test statistic ({test['statistic_label']}) under {test['permutations']:,} permutations of the labels"
     if not test["by_units"]:
         drawn = "" if test["number"] == test["total"] else ", drawn at random"
         return f"{start} of {test['number']:,} rows{drawn}."

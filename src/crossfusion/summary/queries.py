@@ -110,6 +110,7 @@ class Queries(MomentTable):
         level: float | None = None,
         permutations: int | None = None,
         seed: int = 0,
+        statistic: str = "welch",
         adjust: str = "holm",
         min_units: int = MIN_UNITS,
     ) -> Pairwise:
@@ -130,9 +131,12 @@ class Queries(MomentTable):
         level : float, optional
             Confidence level of the limits of each distance, such as 0.95; requires `units`.
         permutations : int, optional
-            Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested.
+            Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested. Pairs
+            far apart get more, so that their adjusted p-values can reach 0.01, up to 10 million for all pairs.
         seed : int
             Seed of the permutations.
+        statistic : {"welch", "pseudo-f"}
+            Statistic of the tests; see `permutation_test`.
         adjust : {"holm", "bh"}
             Method that adjusts the p-values for the number of pairs; see `adjusted_pvalues`.
         min_units : int
@@ -154,7 +158,7 @@ class Queries(MomentTable):
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
-            check_test_options(permutations, seed)
+            check_test_options(permutations, seed, statistic)
         whole = self._make_design(between, given)
         if level is None and permutations is None and not as_names(units, "units"):
             return compare_pairs(whole, weights=weights)
@@ -163,7 +167,8 @@ class Queries(MomentTable):
         result = replace(compare_pairs(design, weights=weights), excluded=excluded)
         result = add_limits(result, unit_moments, design, weights=weights, level=level)
         if permutations is not None:
-            result = add_tests(result, unit_moments, design, permutations=permutations, seed=seed, adjust=adjust)
+            tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
+            result = add_tests(result, unit_moments, design, adjust=adjust, **tests)
         return restore_labels(result, whole.labels)
 
     def one_vs_rest(
@@ -290,6 +295,7 @@ class Queries(MomentTable):
         units: Factors | None = None,
         permutations: int = 999,
         seed: int = 0,
+        statistic: str = "welch",
         min_units: int = MIN_UNITS,
     ) -> TestResult:
         """Test whether groups are separated more than expected by chance, by permuting labels of units.
@@ -308,6 +314,9 @@ class Queries(MomentTable):
             Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
         seed : int
             Seed of the random permutations.
+        statistic : {"welch", "pseudo-f"}
+            "welch" allows for groups that differ in size and spread; "pseudo-f" is the statistic of PERMANOVA. See
+            `permutation_test`.
         min_units : int
             Groups (in a stratum) with fewer units are left out and named in `excluded`, as in `cfd`. 1 keeps groups of
             single units, for a test without an interval.
@@ -321,10 +330,10 @@ class Queries(MomentTable):
         -----
         The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
-        check_test_options(permutations, seed)
+        check_test_options(permutations, seed, statistic)
         design, unit_moments, excluded = self._make_unit_design(between, given, units, "a test", min_units, least=1)
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
-        tested = run_unit_test(unit_moments, design, permutations=permutations, seed=seed)
+        tested = run_unit_test(unit_moments, design, permutations=permutations, seed=seed, statistic=statistic)
         return replace(tested, excluded=excluded)
 
     def bootstrap(

@@ -11,13 +11,14 @@ the comparison. In a test of dispersion, an entry is rescaled by the shrinkage o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from crossfusion._base import FloatArray, map_threads, multiply_matrices, thread_count
 from crossfusion.inference.permutation.orders import STREAM_SIZE, Codes, LabelOrders
+from crossfusion.inference.permutation.welch import square_rows
 
 MAX_BYTES = 64 * 2**20  # bytes in use beside the data, on all threads together
 TILE_BYTES = 2**20  # bytes of entries converted and centered at a time
@@ -51,13 +52,21 @@ class Entries:
             return self.count_by_label[tile, label]
         return None if self.count is None else self.count[tile]
 
+    def drop_equal_counts(self) -> "Entries":
+        """Leave the numbers of rows out if all are equal, which leaves the shares of entries as they are."""
+        if self.count is None or not (self.count == self.count[0]).all():
+            return self
+        return replace(self, count=None, count_by_label=None)
+
 
 @dataclass(frozen=True)
 class Stratum:
-    """Entries of one stratum, cut into tiles, and the labels that occur in it."""
+    """Entries of one stratum, cut into tiles, and the labels that occur in it, those of a single entry last."""
 
+    code: int
     tiles: tuple[tuple[Index, Index], ...]  # indices of entries, and of the places of their items
     labels: tuple[int, ...]
+    sizes: tuple[int, ...]  # number of entries of each label
     rows: float
     center: FloatArray
     shrink: FloatArray | None
@@ -72,21 +81,24 @@ class PermutationSums:
     orders: LabelOrders
 
     @classmethod
-    def make(cls, entries: Entries, item: Codes, center: FloatArray, orders: LabelOrders) -> "PermutationSums":
+    def make(cls, entries: Entries, item: Codes, center: FloatArray, orders: LabelOrders) -> Self:
         """Entries that belong to items, around the means of their strata."""
         place, stratum = orders.place[item], entries.stratum
         step = _choose_tile_rows(entries.mean.shape[1])
         order = np.argsort(stratum, kind="stable")
         strata = []
         for members in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
-            labels = np.unique(orders.label[place[members]]).tolist()
+            labels, sizes = np.unique(orders.label[place[members]], return_counts=True)
             if len(labels) > 1:
+                sort = np.argsort(sizes == 1, kind="stable")
+                labels, sizes = labels[sort], sizes[sort]
                 cut = [members[start : start + step] for start in range(0, len(members), step)]
                 tiles = tuple((_simplify_index(tile), _simplify_index(place[tile])) for tile in cut)
                 rows = len(members) if entries.count is None else float(entries.count[members].sum())
-                here = stratum[members[0]]
+                here = int(stratum[members[0]])
                 shrink = None if entries.shrink is None else entries.shrink[here]
-                strata.append(Stratum(tiles, tuple(labels), rows, center[here], shrink))
+                known = tuple(labels.tolist()), tuple(sizes.tolist())
+                strata.append(Stratum(here, tiles, *known, rows, center[here], shrink))
         return cls(entries, tuple(strata), orders)
 
     def scatter(self, permute: Callable[[int, int], Codes], number: int) -> FloatArray:
@@ -94,20 +106,25 @@ class PermutationSums:
 
         The second column stays zero if it is the same under all permutations.
         """
-        dim, label = self.entries.mean.shape[1], self.orders.label
-        step = _choose_batch_size(len(label), label.itemsize, dim, number)
-        starts = range(0, number, step)
         add = self._add_relabeled if self.entries.depends_on_label else self._add_stratum
 
-        def work(start: int) -> FloatArray:
-            labels = permute(start, min(start + step, number))
+        def work(labels: Codes) -> FloatArray:
             found = np.zeros((len(labels), 2))
             for stratum in self.strata:
                 add(stratum, labels, found)
             return found
 
+        return self.map_batches(permute, number, work, vectors=5)
+
+    def map_batches(
+        self, permute: Callable[[int, int], Codes], number: int, work: Callable[[Codes], FloatArray], *, vectors: int
+    ) -> FloatArray:
+        """Call `work`, which holds some vectors per permutation, for batches of permutations."""
+        dim, label = self.entries.mean.shape[1], self.orders.label
+        step = _choose_batch_size(len(label), label.itemsize, dim, number, vectors)
+        starts = range(0, number, step)
         with map_threads(len(starts)) as each:
-            return np.concatenate(list(each(work, starts)))
+            return np.concatenate(list(each(lambda start: work(permute(start, min(start + step, number))), starts)))
 
     def measure_observed(self) -> float:
         """Sum of squares of entries around the means of strata under the observed labels; zero if it is constant."""
@@ -120,10 +137,10 @@ class PermutationSums:
         others, rows_of_others = np.zeros((len(labels), self.entries.mean.shape[1])), np.zeros(len(labels))
         for label in stratum.labels[:-1]:
             sums, rows = self._sum_group(stratum, labels, label)
-            found[:, 0] += _square_rows(sums) / rows
+            found[:, 0] += square_rows(sums) / rows
             others += sums
             rows_of_others += rows
-        found[:, 0] += _square_rows(others) / (stratum.rows - rows_of_others)
+        found[:, 0] += square_rows(others) / (stratum.rows - rows_of_others)
 
     def _add_relabeled(self, stratum: Stratum, labels: Codes, found: FloatArray) -> None:
         """Do the same for entries that depend on their label, whose sums and sums of squares are not constant."""
@@ -136,10 +153,10 @@ class PermutationSums:
                 offset = (factor - 1) * stratum.center
                 squares = factor**2 * squares + 2 * factor * (sums @ offset) + rows * (offset @ offset)
                 sums = factor * sums + rows[:, None] * offset
-            found[:, 0] += _square_rows(sums) / rows
+            found[:, 0] += square_rows(sums) / rows
             found[:, 1] += squares
             whole += sums
-        found -= _square_rows(whole)[:, None] / stratum.rows
+        found -= square_rows(whole)[:, None] / stratum.rows
 
     def _sum_group(
         self, stratum: Stratum, labels: Codes, label: int, squares: FloatArray | None = None
@@ -149,14 +166,15 @@ class PermutationSums:
         product = np.empty_like(sums)
         for tile, places in stratum.tiles:
             belongs = (labels[:, places] == label).astype(np.float64)
-            gap, rows = self._center(tile, stratum.center), self.entries.rows(tile, label)
+            gap, rows = self.center(tile, stratum.center), self.entries.rows(tile, label)
             if squares is not None:
-                squares += belongs @ (_square_rows(gap) if rows is None else _square_rows(gap) * rows)
+                squares += belongs @ (square_rows(gap) if rows is None else square_rows(gap) * rows)
             sums += multiply_matrices(belongs, gap if rows is None else gap * rows[:, None], out=product)
             total += belongs.sum(axis=1) if rows is None else belongs @ rows
         return sums, total
 
-    def _center(self, tile: Index, center: FloatArray) -> FloatArray:
+    def center(self, tile: Index, center: FloatArray) -> FloatArray:
+        """Entries of a tile around a center."""
         chosen = self.entries.mean[tile]
         dense = chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
         return np.asarray(np.subtract(dense, center, dtype=np.float64))
@@ -166,17 +184,13 @@ def _choose_tile_rows(dim: int) -> int:
     return int(np.clip(TILE_BYTES // (8 * dim), 16, 4096))
 
 
-def _choose_batch_size(items: int, width: int, dim: int, number: int) -> int:
+def _choose_batch_size(items: int, width: int, dim: int, number: int, vectors: int = 5) -> int:
     """Choose how many permutations share a product: whole streams, within the memory, and work for every thread."""
     threads = thread_count()
-    each = items * width + 9 * _choose_tile_rows(dim) + 5 * 8 * dim
+    each = items * width + 9 * _choose_tile_rows(dim) + vectors * 8 * dim
     room = MAX_BYTES / threads - 3 * 8 * _choose_tile_rows(dim) * dim
     share = number / (2 * threads)
     return STREAM_SIZE * max(1, int(min(room / each, max(share, 4 * STREAM_SIZE), MAX_BATCH) / STREAM_SIZE))
-
-
-def _square_rows(sums: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->i", sums, sums))
 
 
 def _simplify_index(places: Codes) -> Index:

@@ -4,8 +4,8 @@ const BINS = 36;
 function chance() {
   const test = data.test;
   const box = make('div', { class: 'figure' });
-  const kind = test.exact ? 'all there are' : 'drawn at random';
-  const words = `Observed ${number(test.statistic)} (pseudo-F), p = ${probability(test.pvalue)}; ${whole(test.permutations)} permutations, ${kind}.`;
+  const kind = test.exact ? 'all that exist' : 'drawn at random';
+  const words = `Observed ${test.statistic_label} ${number(test.statistic)}, p = ${probability(test.pvalue)}; ${whole(test.permutations)} permutations, ${kind}.`;
   body('null').append(box, make('p', { class: 'note' }, words));
   if (test.null.length) fitted(box, width => box.replaceChildren(histogram(test, width, words)));
 }
@@ -17,7 +17,7 @@ function histogram(test, width, words) {
   const count = new Array(BINS).fill(0);
   for (const value of test.null) count[Math.min(BINS - 1, Math.max(0, Math.floor((x(value) - left) / size)))] += 1;
   const most = Math.max(...count), floor = height - bottom;
-  const svg = picture(width, height, 'Test statistics by chance', words, 'null');
+  const svg = picture(width, height, `${test.statistic_label} by chance`, words, 'null');
   count.forEach((number, k) => {
     const tall = (floor - top) * number / most;
     if (number) svg.append(draw('rect', { x: (left + k * size + 0.5).toFixed(1), y: (floor - tall).toFixed(1), width: (size - 1).toFixed(1), height: tall.toFixed(1), class: 'by-chance' }));
@@ -27,6 +27,6 @@ function histogram(test, width, words) {
   const place = x(real(test.statistic)), right_side = place > width / 2;
   svg.append(line(place, top - 8, place, floor, 'observed'));
   svg.append(text('observed', place + (right_side ? -7 : 7), top, right_side ? 'end' : 'start', 'spot'));
-  svg.append(text('test statistic by chance →', width - right, height - 4, 'end', 'axis'));
+  svg.append(text(`${test.statistic_label} by chance →`, width - right, height - 4, 'end', 'axis'));
   return svg;
 }

@@ -1,0 +1,195 @@
+"""Permutation tests of the separation of groups."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, InputError, check_option, check_seed, check_whole
+from crossfusion.fusion import Codes, Design, fuse
+from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
+from crossfusion.inference.permutation.orders import LabelOrders
+from crossfusion.inference.permutation.result import STATISTICS, TestResult, caution_about_number
+from crossfusion.inference.permutation.sums import Entries, PermutationSums
+from crossfusion.inference.permutation.welch import (
+    CellSpread,
+    compute_observed,
+    divide,
+    measure_imbalance,
+    measure_items,
+    measure_rows,
+    measure_scale,
+)
+from crossfusion.inference.permutation.welch_sums import WelchSums
+from crossfusion.moments import Moments
+
+TIE_TOLERANCE = {"welch": 1e-9, "pseudo-f": 1e-12}  # relative difference up to which two statistics count as equal
+MAX_PERMUTATIONS = 10**8  # the statistic of each is kept
+MAX_IMBALANCE = 1.2  # ratio of the expected to the assumed variance between groups from which pseudo-F has a caution
+
+
+def check_test_options(permutations: Any, seed: Any, statistic: Any = "welch") -> None:
+    """Check the number of permutations, the seed and the name of the statistic."""
+    check_whole(permutations, "permutations")
+    if permutations > MAX_PERMUTATIONS:
+        raise InputError("permutations", permutations, "would never end", f"pass {MAX_PERMUTATIONS:,} or fewer")
+    check_seed(seed)
+    check_option(statistic, STATISTICS, "statistic")
+
+
+def run_moment_test(
+    moments: Moments,
+    label: Codes,
+    stratum: Codes,
+    unit: Codes,
+    design: Design,
+    *,
+    crossed: bool,
+    permutations: int,
+    seed: int,
+    statistic: str,
+) -> TestResult:
+    """Test the groups of a design from the moments of each unit under each label and in each stratum."""
+    items = find_exchangeable(label, stratum, unit, crossed=crossed)
+    count_by_label = count_rows_by_label(moments.count, label, stratum, unit) if crossed else None
+    entries = Entries(moments.mean, stratum, moments.count, count_by_label)
+    return run_test(design, entries, items, permutations=permutations, seed=seed, statistic=statistic)
+
+
+def run_test(
+    design: Design, entries: Entries, items: ExchangeableItems, *, permutations: int, seed: int, statistic: str
+) -> TestResult:
+    """Compare the statistic of the groups with its values under permutations of their labels."""
+    design.check_groups()
+    _check_freedom(design)
+    orders = LabelOrders.make(items.label, items.block)
+    number = orders.count(permutations + 1)
+    if number == 1:
+        raise InputError(
+            problem="there is only one way to arrange the labels, so nothing can be judged by chance",
+            remedy="pass more units or pairs that may exchange their labels, or coarser strata",
+        )
+    exact = number <= permutations + 1
+    permute = orders.enumerate_all() if exact else orders.draw_random(seed)
+    compute = _compute_welch if statistic == "welch" else _compute_pseudo_f
+    found = compute(design, entries, items, orders, permute, number if exact else permutations)
+    reached, drawn = found.rank(TIE_TOLERANCE[statistic]), len(found.null)
+    pvalue = reached / drawn if exact else (reached + 1) / (drawn + 1)
+    distance = fuse(design, weights="pooled").distance
+    assert distance is not None  # some stratum holds two groups
+    result = TestResult(found.statistic, pvalue, drawn, found.null, distance, exact, statistic)
+    return replace(result, caution=caution_about_number(result) or found.caution)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The observed statistic and that of each permutation, both as they are and on a scale from 0 to 1."""
+
+    statistic: float
+    null: FloatArray
+    share: float
+    shares: FloatArray
+    rows: float
+    caution: str | None = None
+
+    def rank(self, tolerance: float) -> int:
+        """Count the permutations that reach the observed statistic, and set statistics that tie with it to its value.
+
+        Rounding errors are relative to the variance between and within groups, so ties are found on the scale to 1.
+        """
+        ties = tolerance * max(self.share, 1 / self.rows)
+        self.null[np.abs(self.shares - self.share) <= ties] = self.statistic
+        return int(np.count_nonzero(self.shares >= self.share - ties))
+
+
+Permute = Callable[[int, int], Codes]
+
+
+def _compute_welch(
+    design: Design, entries: Entries, items: ExchangeableItems, orders: LabelOrders, permute: Permute, number: int
+) -> Statistics:
+    spread = _measure_spread(design, entries, items)
+    if spread is None or spread.items[np.bincount(design.stratum)[design.stratum] > 1].max() == 1:
+        raise InputError(
+            problem="every group has one unit only (in its stratum), whose own effect cannot be told from the group's",
+            remedy="pass more units, or coarser strata",
+        )
+    scale = measure_scale(design, spread)
+    statistic = compute_observed(design, spread, scale)
+    sums = WelchSums.make(entries.drop_equal_counts(), items.item, _find_centers(design), orders)
+    null, total = sums.welch(permute, number, scale), float(spread.items.sum())
+    with np.errstate(divide="ignore"):
+        share, shares = float(1 / (1 + total / np.float64(statistic))), 1 / (1 + total / null)
+    return Statistics(statistic, null, share, shares, total)
+
+
+def _compute_pseudo_f(
+    design: Design, entries: Entries, items: ExchangeableItems, orders: LabelOrders, permute: Permute, number: int
+) -> Statistics:
+    rows, cells, strata = float(design.cells.count.sum()), len(design.cells), int(design.stratum.max()) + 1
+    fusion = fuse(design, weights="pooled")
+    sums = PermutationSums.make(entries, items.item, _find_centers(design), orders)
+    scatter = sums.scatter(permute, number)
+    assert fusion.distance is not None  # some stratum holds two groups
+    assert fusion.between is not None
+    assert fusion.total is not None
+    if entries.count_by_label is None:
+        scatter[:, 1] += rows * fusion.total - sums.measure_observed()
+    else:  # a mean of few rows that takes a label of many would add to the total: compare only what is between
+        scatter[:, 1] = rows * fusion.total
+    between, total = scatter.T
+    shares = np.divide(between, total, out=np.zeros_like(between), where=total > 0)
+    freedom = (rows - cells) / (cells - strata)
+    statistic = float(freedom * divide(np.array(fusion.between), np.array(fusion.within)))
+    null, share = freedom * divide(between, total - between), -math.expm1(-fusion.distance)
+    return Statistics(statistic, null, share, shares, rows, _caution_about_spread(design, entries, items))
+
+
+def _find_centers(design: Design) -> FloatArray:
+    """Mean of all rows of each stratum."""
+    return design.cells.merge(design.stratum, int(design.stratum.max()) + 1).mean
+
+
+def _measure_spread(design: Design, entries: Entries, items: ExchangeableItems) -> CellSpread | None:
+    """Measure the spread of items in each cell; None if entries are parts of items."""
+    label = items.label[items.item]
+    table = np.zeros((int(design.stratum.max()) + 1, len(design.labels)), int)
+    table[design.stratum, design.group] = np.arange(len(design.cells))
+    cell = table[entries.stratum, label]
+    if entries.count is not None:
+        return measure_items(entries.mean, entries.count, cell, design)
+    one_each = len(np.unique(np.stack([items.item, entries.stratum]), axis=1).T) == len(cell)
+    return measure_rows(design) if one_each else None
+
+
+def _caution_about_spread(design: Design, entries: Entries, items: ExchangeableItems) -> str | None:
+    """Return a caution if groups that differ in size also differ in spread, which pseudo-F takes for equal."""
+    if entries.depends_on_label:
+        return None
+    spread = _measure_spread(design, entries, items)
+    if spread is None or spread.items.max() == 1:
+        return None
+    ratio = measure_imbalance(design, spread)
+    if 1 / MAX_IMBALANCE <= ratio <= MAX_IMBALANCE:
+        return None
+    often = "often" if ratio > 1 else "seldom"
+    return (
+        f"groups of different size differ in spread, so that pseudo-F rejects equal means too {often}: use the Welch"
+        " statistic"
+    )
+
+
+def _check_freedom(design: Design) -> None:
+    cells = len(design.cells)
+    if cells == int(design.stratum.max()) + 1:
+        raise InputError(
+            problem="no stratum holds two of the compared groups, so nothing can be exchanged",
+            remedy="pass coarser ones",
+        )
+    if design.cells.count.sum() <= cells:
+        raise InputError(
+            problem="every group has one row only (in its stratum), so there is no spread to judge by",
+            remedy="pass more rows, or what belongs together as pairs",
+        )

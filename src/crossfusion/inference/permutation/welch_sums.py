@@ -1,0 +1,87 @@
+"""The Welch statistic under many permutations of labels.
+
+Beyond the sums of groups, it needs the variance of each group's entries: the sums of their squared lengths and, if
+entries have different numbers of rows, of their products with these numbers.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from crossfusion._base import FloatArray, multiply_matrices
+from crossfusion.inference.permutation.orders import Codes
+from crossfusion.inference.permutation.sums import Index, PermutationSums, Stratum
+from crossfusion.inference.permutation.welch import NEGLIGIBLE, Group, Welch, correct_centering, square_rows
+
+
+class WelchSums(PermutationSums):
+    """Entries in strata with several groups, and the permutations of their labels."""
+
+    def welch(self, permute: Callable[[int, int], Codes], number: int, scale: FloatArray) -> FloatArray:
+        """Welch statistic under each permutation, in strata whose entries have a variance of about `scale`."""
+        strata = [stratum for stratum in self.strata if scale[stratum.code] > 0]
+        strata.sort(key=lambda stratum: max(stratum.sizes) == 1)
+        totals = [self._sum_all(stratum) for stratum in strata]
+
+        def work(labels: Codes) -> FloatArray:
+            found = Welch()
+            for stratum, total in zip(strata, totals, strict=True):
+                groups = self._describe_groups(stratum, labels, total)
+                found.add_stratum(groups, stratum.rows, NEGLIGIBLE * float(scale[stratum.code]))
+            return found.finish(len(labels))
+
+        return self.map_batches(permute, number, work, vectors=6 if self.entries.count is None else 9)
+
+    def _describe_groups(
+        self, stratum: Stratum, labels: Codes, total: tuple[FloatArray, FloatArray] | None
+    ) -> Iterator[Group]:
+        """Describe each group of a stratum under each permutation; the last is what the others leave of the total."""
+        others: list[Any] = [0.0, 0.0]
+        for label, size in zip(stratum.labels, stratum.sizes, strict=True):
+            if total is not None and label == stratum.labels[-1]:
+                sums, powers = (whole - part for whole, part in zip(total, others, strict=True))
+            else:
+                sums, powers = self._sum_powers(stratum, labels, label)
+                others = [others[0] + sums, others[1] + powers] if total is not None else others
+            yield _describe_group(sums, powers, self.entries.mean.shape[1], size - 1)
+
+    def _sum_all(self, stratum: Stratum) -> tuple[FloatArray, FloatArray] | None:
+        """Sum what `_sum_powers` does over all groups of a stratum; None if that depends on the permutation."""
+        if self.entries.depends_on_label:
+            return None
+        columns = [self._raise_entries(tile, stratum.center, stratum.labels[0]) for tile, _ in stratum.tiles]
+        return sum(vectors.sum(axis=0)[None] for vectors, _ in columns), sum(p.sum(axis=0)[None] for _, p in columns)
+
+    def _sum_powers(self, stratum: Stratum, labels: Codes, label: int) -> tuple[FloatArray, FloatArray]:
+        """Sum the vectors and powers of a group's entries under each permutation."""
+        sums: Any = 0.0
+        powers: Any = 0.0
+        for tile, places in stratum.tiles:
+            belongs = (labels[:, places] == label).astype(np.float64)
+            vectors, scalars = self._raise_entries(tile, stratum.center, label)
+            sums = sums + multiply_matrices(belongs, vectors)
+            powers = powers + multiply_matrices(belongs, scalars)
+        return sums, powers
+
+    def _raise_entries(self, tile: Index, center: FloatArray, label: int) -> tuple[FloatArray, FloatArray]:
+        """Compute n x and n² x, and n, n² ‖x‖², n² and n³ of each entry; x, 1 and ‖x‖² if all have one row."""
+        gap, rows = self.center(tile, center), self.entries.rows(tile, label)
+        square = square_rows(gap)
+        if rows is None:
+            return gap, np.stack([np.ones_like(square), square], axis=1)
+        scaled = gap * rows[:, None]
+        return np.hstack([scaled, scaled * rows[:, None]]), np.stack([rows, rows**2 * square, rows**2, rows**3], axis=1)
+
+
+def _describe_group(sums: FloatArray, powers: FloatArray, dim: int, freedom: int) -> Group:
+    """Compute the variance of a group's entries from the sums of `_raise_entries`."""
+    rows, square = powers[:, 0], powers[:, 1]
+    first, second = sums[:, :dim], sums[:, dim:]
+    if powers.shape[1] == 2:
+        scatter = np.maximum(square - square_rows(first) / rows, 0.0)
+        return Group(first, rows, scatter / max(freedom, 1), 1 / rows, freedom)
+    shares, cubes = powers[:, 2] / rows**2, powers[:, 3] / rows**3
+    crossed = np.einsum("ij,ij->i", first, second) / rows
+    scatter = np.maximum(square - 2 * crossed + shares * square_rows(first), 0.0) / rows**2
+    return Group(first, rows, correct_centering(scatter, shares, cubes, freedom > 0), shares, freedom)

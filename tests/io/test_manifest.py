@@ -287,6 +287,39 @@ def test_of_many_keys_a_few_are_named(monkeypatch, refuses):
         summarize(table, "site", one, "id")
 
 
+def test_only_matched_files_are_read(tmp_path, refuses):
+    paths = save_all(tmp_path, "a.npy", "b.npy", "c.npy")
+    paths[2].write_bytes(b"never opened")
+    table = pa.table({"slide": ["a.svs", "b.svs"], "site": ["A", "B"]})
+    options = {"by": "site", "manifest": table, "on": "slide"}
+    with pytest.warns(cf.CrossfusionWarning, match=r"does not name 1 files, which are left out: .*c.npy$"):
+        assert cf.summarize(tmp_path, **options, only_matched=True).moments.mean.tolist() == [[0], [1]]
+    with refuses("names 1 of the files .*pass only_matched=True to leave them out"):
+        cf.summarize(save_all(tmp_path, "a.npy", "b.npy", "c.npy"), **options)
+    with refuses("names none of the 1 files in 'slide'"):
+        cf.summarize(paths[2], **options, only_matched=True)
+
+
+@pytest.mark.usefixtures("_blocks")
+def test_only_matched_rows_are_read(refuses):
+    few = SLIDES_CSV.filter(pa.array([name != "s1" for name in SLIDES_CSV["slide"].to_pylist()]))
+    kept = SLIDE != 1
+    with pytest.warns(
+        cf.CrossfusionWarning, match="lacks 1 of the vectors' keys in 'slide', whose rows are left out: s1"
+    ):
+        found = cf.summarize(TABLE.to_reader(7), "site", manifest=few, on="slide", only_matched=True)
+    assert_same(found, cf.summarize(X[kept], by={"site": SITE[kept]}))
+    with refuses("lacks 9 of the vectors' keys"):
+        other = pa.table({"slide": ["t"], "site": ["A"]})
+        cf.summarize(TABLE, "site", manifest=other, on="slide", only_matched=True)
+
+
+def test_only_matched_goes_with_a_key(refuses):
+    for options in ({}, {"manifest": pa.table({"site": SITE})}):
+        with refuses("only_matched leaves out rows that have no match in a manifest: name its key column in on"):
+            cf.summarize(TABLE, "site", only_matched=True, **options)
+
+
 def test_parts_are_matched_in_any_process():
     few = SLIDES_CSV.slice(0, 8)
     joined = manifest.join(partial(open_rows, TABLE), few, "slide", "site")

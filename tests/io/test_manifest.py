@@ -16,8 +16,9 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.io.reduction import reduce_partition
-from crossfusion.io.sources import chunk, manifest, open_rows, sql
+from crossfusion.io.sources import READERS, chunk, manifest, open_rows, sql
 from crossfusion.io.sources import manifest_match as matching
+from crossfusion.io.sources.file_names import list_stems
 from crossfusion.io.summarization import reduce_sources
 
 ROWS, DIM, SLIDES = 180, 4, 9
@@ -166,6 +167,55 @@ def test_files_and_keys_must_be_one_to_one(tmp_path, refuses):
         summarize(paths[:1], "site", twice, "file")
 
 
+def save_all(folder, *names):
+    """One row per file: its position."""
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / name).open("wb") as file:
+            np.save(file, [[float(number)]])
+    return [folder / name for name in names]
+
+
+def means_by_site(paths, keys, **options):
+    table = pa.table({"slide": keys, "site": [f"site {k}" for k in range(len(keys))]})
+    found = summarize(paths, "site", table, "slide", **options)
+    return dict(zip(found.keys["site"].to_pylist(), found.moments.mean[:, 0].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "form", ["{}.svs", "{}.SVS", "{}.ome.tiff", "{}.ndpi", "raw/{}.mrxs", "/mnt/slides/{}.svs", "D:\\slides\\{}.svs"]
+)
+def test_slides_match_their_features_without_the_endings(form, tmp_path):
+    paths = save_all(tmp_path / "features", "a.npy", "b.npy")
+    assert means_by_site(paths, [form.format("a"), form.format("b")]) == {"site 0": 0, "site 1": 1}
+
+
+def test_only_known_endings_are_left_out(tmp_path, refuses):
+    paths = save_all(tmp_path, "patient.1.npy", "patient.2.npy")
+    assert means_by_site(paths, ["patient.2", "patient.1"]) == {"site 0": 1, "site 1": 0}
+    for keys in (["patient"], ["patient.3", "patient.4"]):
+        with refuses(r"names 2 of the files in 'slide' neither by path nor by name"):
+            means_by_site(paths, keys)
+    assert {ending for ending in READERS if list_stems(f"x{ending}")[-1] != "x"} == set()
+
+
+def test_base_names_that_two_rows_share_match_nothing(tmp_path, refuses):
+    paths = save_all(tmp_path / "features", "A/slide.npy", "B/slide.npy")
+    assert means_by_site(paths, ["B/slide.svs", "A/slide.svs"]) == {"site 0": 1, "site 1": 0}
+    with refuses("names 1 of the files in 'slide' neither by path nor by name"):
+        means_by_site(paths[:1], ["C/slide.svs", "D/slide.svs"])
+    with refuses("has one row for .*A/slide.npy and .*B/slide.npy, slide='raw/slide.svs': name them by path"):
+        means_by_site(paths, ["raw/slide.svs"])
+
+
+def test_slides_that_differ_in_the_ending_only_are_ambiguous(tmp_path, refuses):
+    paths = save_all(tmp_path, "a.npy", "a.svs.npy")
+    with refuses(r"a.npy is named by 2 rows of the manifest \(a.svs, a.tif\): keep one of them"):
+        means_by_site(paths[:1], ["a.svs", "a.tif"])
+    with pytest.warns(cf.CrossfusionWarning, match="1 keys in 'slide' without vectors: a.tif"):
+        assert means_by_site(paths[1:], ["a.svs", "a.tif"]) == {"site 0": 1}
+
+
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
@@ -223,18 +273,51 @@ def test_keys_without_vectors_are_all_named():
     assert_same(summary, cf.summarize(X[40:], by={"site": SITE[40:]}))
 
 
-def test_of_many_keys_a_hundred_are_named(monkeypatch, refuses):
+def test_of_many_keys_a_few_are_named(monkeypatch, refuses):
     table = pa.table({"id": [f"k{k:04}" for k in range(300)], "v": [[1.0]] * 300})
     one = pa.table({"id": ["k0000"], "site": ["A"]})
-    with refuses(r"lacks 299 of .* \(k0001, .*, k0100 and 199 more\)"):
+    with refuses(r"lacks 299 of .* \(k0001, k0002, k0003, k0004, k0005 and 294 more\)"):
         summarize(table, "site", one, "id")
     full = pa.table({"id": table["id"], "site": ["A"] * 300})
-    with pytest.warns(cf.CrossfusionWarning, match=r"has 299 keys .*: k0001, .*, k0100 and 199 more$"):
+    with pytest.warns(cf.CrossfusionWarning, match=r"has 299 keys .*: k0001, .*, k0005 and 294 more$"):
         summarize(table.slice(0, 1), "site", full, "id")
     monkeypatch.setattr(matching, "MAX_MISSING_KEYS", 150)
     monkeypatch.setattr(manifest, "MAX_MISSING_KEYS", 150)
-    with refuses(r"lacks at least 150 of .* and at least 50 more"):
+    with refuses(r"lacks at least 150 of .* and at least 145 more"):
         summarize(table, "site", one, "id")
+
+
+def test_only_matched_files_are_read(tmp_path, refuses):
+    paths = save_all(tmp_path, "a.npy", "b.npy", "c.npy")
+    paths[2].write_bytes(b"never opened")
+    table = pa.table({"slide": ["a.svs", "b.svs"], "site": ["A", "B"]})
+    options = {"by": "site", "manifest": table, "on": "slide"}
+    with pytest.warns(cf.CrossfusionWarning, match=r"does not name 1 files, which are left out: .*c.npy$"):
+        assert cf.summarize(tmp_path, **options, only_matched=True).moments.mean.tolist() == [[0], [1]]
+    with refuses("names 1 of the files .*pass only_matched=True to leave them out"):
+        cf.summarize(save_all(tmp_path, "a.npy", "b.npy", "c.npy"), **options)
+    with refuses("names none of the 1 files in 'slide'"):
+        cf.summarize(paths[2], **options, only_matched=True)
+
+
+@pytest.mark.usefixtures("_blocks")
+def test_only_matched_rows_are_read(refuses):
+    few = SLIDES_CSV.filter(pa.array([name != "s1" for name in SLIDES_CSV["slide"].to_pylist()]))
+    kept = SLIDE != 1
+    with pytest.warns(
+        cf.CrossfusionWarning, match="lacks 1 of the vectors' keys in 'slide', whose rows are left out: s1"
+    ):
+        found = cf.summarize(TABLE.to_reader(7), "site", manifest=few, on="slide", only_matched=True)
+    assert_same(found, cf.summarize(X[kept], by={"site": SITE[kept]}))
+    with refuses("lacks 9 of the vectors' keys"):
+        other = pa.table({"slide": ["t"], "site": ["A"]})
+        cf.summarize(TABLE, "site", manifest=other, on="slide", only_matched=True)
+
+
+def test_only_matched_goes_with_a_key(refuses):
+    for options in ({}, {"manifest": pa.table({"site": SITE})}):
+        with refuses("only_matched leaves out rows that have no match in a manifest: name its key column in on"):
+            cf.summarize(TABLE, "site", only_matched=True, **options)
 
 
 def test_parts_are_matched_in_any_process():

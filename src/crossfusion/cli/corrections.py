@@ -34,7 +34,7 @@ from crossfusion.summary import compare_corrections
 @weights_option
 @level_option
 @plot_option("batch against biology")
-@reading_options("vectors", "nan", "manifest", "on", "engine", "by_position")
+@reading_options("vectors", "nan", "manifest", "on", "only_matched", "engine", "by_position")
 @json_option
 def corrections(
     files: tuple[str, ...],

@@ -56,7 +56,7 @@ from crossfusion.io import Rows
 @level_option
 @seed_option("everything random")
 @plot_option("distances against degradation")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
 @json_option
 def degradation(
     files: tuple[str, ...],

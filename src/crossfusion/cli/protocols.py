@@ -42,7 +42,7 @@ from crossfusion.evaluation import rdr as measure_rdr
 @number_option("--rows", None, "Most rows of a half.  [default: half of the smaller domain]")
 @seed_option("everything random")
 @plot_option("the ratios")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
 @json_option
 def rdr(
     file: str | None,
@@ -116,7 +116,7 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 @level_option
 @seed_option("everything random")
 @plot_option("the rates with their intervals")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
 @json_option
 def cddr(
     file: str | None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from crossfusion.io import (
     Rows,
     Source,
     align_features,
+    check_only_matched,
     describe_error,
     engines,
     from_sql,
@@ -49,6 +50,7 @@ class RowReader:
     sql: tuple[str, ...] = ()
     manifest: str | None = None
     on: str | None = None
+    only_matched: bool = False
     engine: str = "auto"
     by_position: bool = False
 
@@ -83,6 +85,7 @@ class RowReader:
         check_option(self.nan, NAN_OPTIONS, "nan")
         if self.on is not None and self.manifest is None:
             raise InputError("on", self.on, "names the key column of a manifest", f"give {arg('manifest')} too")
+        check_only_matched(self.only_matched, self.on)
         return str(engines.choose_engine("dask" if "://" in self.engine else self.engine, None))
 
     def open_sources(self, files: Sequence[str], by: Sequence[str]) -> tuple[Sequence[Any], ManifestJoin | None]:
@@ -93,16 +96,16 @@ class RowReader:
                 problem="there is nothing to read", remedy=f"name a file, or give a query with {arg('sql')}"
             )
         if names and not self.sql:
-            return open_sources(
-                list(files), names, self.vectors, self.manifest, self.on, engine, by_position=self.by_position
-            )
+            options = {"by_position": self.by_position, "only_matched": self.only_matched}
+            return open_sources(list(files), names, self.vectors, self.manifest, self.on, engine, **options)
         if self.manifest is not None:
-            joined = join(lambda wanted: self._open_rows(files, wanted), self.manifest, self.on, names)
+            opened = partial(self._open_rows, files)
+            joined = join(opened, self.manifest, self.on, names, only_matched=self.only_matched)
             return joined.sources, joined
         return self._open_rows(files, names), None
 
-    def _open_rows(self, files: Sequence[str], names: Sequence[str]) -> list[Source]:
-        opened = open_files(files, names, self.vectors, by_position=self.by_position)
+    def _open_rows(self, files: Sequence[str], names: Sequence[str], keep: Any = None) -> list[Source]:
+        opened = open_files(files, names, self.vectors, by_position=self.by_position, keep=keep)
         queries = [from_sql(query, names, self.vectors) for query in self.sql]
 
         def reopen(position: int, _source: Source, features: Sequence[str]) -> Source:
@@ -214,6 +217,9 @@ SHARED_OPTIONS = {
     ),
     "manifest": click.option("--manifest", metavar="FILE", help="A table of its own that holds factors."),
     "on": click.option("--on", metavar="NAME", help="The manifest's key; without it, row by row in order."),
+    "only_matched": click.option(
+        "--only-matched", is_flag=True, help="Leave out files and rows that the manifest does not name in --on."
+    ),
     "engine": click.option(
         "--engine",
         default="auto",

@@ -12,7 +12,7 @@ from crossfusion.io.sources.chunk import Chunk, add_keys, hold_in_memory, stack_
 from crossfusion.io.sources.feature_order import align_features, find_features
 from crossfusion.io.sources.h5ad import read_sparse
 from crossfusion.io.sources.hdf5 import Hdf5
-from crossfusion.io.sources.manifest import ManifestJoin, join
+from crossfusion.io.sources.manifest import ManifestJoin, check_only_matched, join
 from crossfusion.io.sources.manifest_match import list_some
 from crossfusion.io.sources.paths import check_file, describe_error, show_path, translate_errors
 from crossfusion.io.sources.sampling import Sample

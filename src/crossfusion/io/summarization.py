@@ -22,7 +22,7 @@ from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import finish_summary
 from crossfusion.io.sources import open_rows, open_source
 from crossfusion.io.sources.feature_order import find_features
-from crossfusion.io.sources.manifest import ManifestJoin, join
+from crossfusion.io.sources.manifest import ManifestJoin, check_only_matched, join
 from crossfusion.summary import SMALL_OPTIONS, Summary, suppress_small
 
 
@@ -33,6 +33,7 @@ def summarize(
     vectors: str | int | Sequence[str] | None = None,
     manifest: Any = None,
     on: str | None = None,
+    only_matched: bool = False,
     engine: Any = "auto",
     nan: str = "raise",
     min_count: int = 0,
@@ -60,6 +61,9 @@ def summarize(
     on : str, optional
         The column of the manifest with the key, matched to the column of the same name in the source or, if there is
         none, to file names. Without it, rows are matched by position.
+    only_matched : bool
+        Whether files and rows that the manifest does not name in `on` are left out, with a warning. By default, they
+        are an error.
     engine : {"auto", "local", "dask", "spark"} or distributed.Client
         Where the rows are read and reduced: in threads of this process, on Dask, or on Spark. "auto" uses Dask for
         Dask collections, Spark for Spark DataFrames, and threads otherwise.
@@ -97,7 +101,8 @@ def summarize(
     names = as_names([*by] if isinstance(by, Mapping) else by, "by")
     check_tags(known, names)
     by = by if isinstance(by, Mapping | str) else names
-    sources, joined = open_sources(source, by, vectors, manifest, on, engine, by_position=by_position)
+    options = {"by_position": by_position, "only_matched": only_matched}
+    sources, joined = open_sources(source, by, vectors, manifest, on, engine, **options)
     summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined)
     return replace(suppress_small(summary, min_count, small) if min_count else summary, tags=known)
 
@@ -111,6 +116,7 @@ def open_sources(
     engine: Any = "local",
     *,
     by_position: bool = False,
+    only_matched: bool = False,
 ) -> tuple[Sequence[Any], ManifestJoin | None]:
     """Open the sources that a user passed, with factors from the sources themselves or from a manifest."""
     if manifest is not None:
@@ -122,10 +128,12 @@ def open_sources(
             )
         if on is None:
             (manifest,) = align_index("source", source, manifest=manifest)
-        joined = join(partial(open_rows, source, vectors=vectors, by_position=by_position), manifest, on, by)
+        opened = partial(open_rows, source, vectors=vectors, by_position=by_position)
+        joined = join(opened, manifest, on, by, only_matched=only_matched)
         return joined.sources, joined
     if on is not None:
         raise InputError("on", on, "names the key column of a manifest", f"pass {arg('manifest')} too")
+    check_only_matched(only_matched, on)
     distributed = engines.open_distributed(source, by, vectors, engine)
     return distributed or open_source(source, by, vectors, by_position=by_position), None
 
@@ -148,4 +156,6 @@ def reduce_sources(
     found = engines.run(sources, engine, nan, progress, keeper)
     if joined is not None:
         joined.settle([reduction.match for _, reduction in found], sum(reduction.seen.rows for _, reduction in found))
+        if joined.only_matched:
+            found = [(name, reduction) for name, reduction in found if reduction.seen.rows]
     return replace(finish_summary(found, nan), features=features)

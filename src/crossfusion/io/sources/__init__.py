@@ -26,6 +26,7 @@ from crossfusion.io.sources.feature_order import align_features
 from crossfusion.io.sources.paths import FoundFile, Location
 
 Reader = Callable[[str, Sequence[str], Any], Source]
+Keep = Callable[[str], bool]  # whether to read the file of a name
 
 READERS: dict[str, Reader] = {
     ".npy": npy.from_npy,
@@ -55,14 +56,21 @@ def open_file(path: str | os.PathLike[str], by: Sequence[str], vectors: Any = No
 
 
 def open_files(
-    paths: Sequence[str | os.PathLike[str]], by: Sequence[str], vectors: Any = None, *, by_position: bool = False
+    paths: Sequence[str | os.PathLike[str]],
+    by: Sequence[str],
+    vectors: Any = None,
+    *,
+    by_position: bool = False,
+    keep: Keep | None = None,
 ) -> list[Source]:
     """Sources of paths whose rows are put together, one for each: columns of the same name are the same feature.
 
-    With `by_position`, features without names stand for the named ones in the same position.
+    With `by_position`, features without names stand for the named ones in the same position. With `keep`, files whose
+    name it rejects are not opened, and paths that stand for no other file have no source.
     """
     names = as_names(by, "by")
     found = [places.find_files(path, READERS) for path in paths]
+    found = found if keep is None else _choose_files(found, keep)
     files = [file for place in found for file in place.files]
     if vectors is not None and {file.ending for file in files} == {".npy"}:
         raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
@@ -70,6 +78,14 @@ def open_files(
     _show_cautions(sources)
     per_place = iter(sources)
     return [_combine_location(place, [next(per_place) for _ in place.files]) for place in found]
+
+
+def _choose_files(found: Sequence[Location], keep: Keep) -> list[Location]:
+    kept = [
+        replace(place, files=tuple(file for file in place.files if keep(places.show_path(file.path))))
+        for place in found
+    ]
+    return [place for place in kept if place.files]
 
 
 def _check_no_repeat(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -160,15 +176,20 @@ def open_source(source: Any, by: Any, vectors: Any = None, *, by_position: bool 
     return open_rows(source, names, vectors, by_position=by_position)
 
 
-def open_rows(source: Any, names: Sequence[str], vectors: Any = None, *, by_position: bool = False) -> list[Source]:
-    """Sources with the columns of these names as factors; without any name, also rows that have no columns."""
+def open_rows(
+    source: Any, names: Sequence[str], vectors: Any = None, *, by_position: bool = False, keep: Keep | None = None
+) -> list[Source]:
+    """Sources with the columns of these names as factors; without any name, also rows that have no columns.
+
+    `keep` chooses among files, see `open_files`.
+    """
     import pyarrow as pa
 
     if isinstance(source, str | os.PathLike):
-        return open_files([source], names, vectors, by_position=by_position)
+        return open_files([source], names, vectors, by_position=by_position, keep=keep)
     if isinstance(source, list | tuple) and source and all(isinstance(entry, str | os.PathLike) for entry in source):
         _check_no_repeat(source)
-        return open_files(source, names, vectors, by_position=by_position)
+        return open_files(source, names, vectors, by_position=by_position, keep=keep)
     if dataloader.is_loader(source):
         return [dataloader.from_loader(source, names, vectors)]
     if data_frames.is_table(source):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, arg, as_names, factors, warn
+from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.io.sources.manifest_match import MAX_MISSING_KEYS, Match, list_some, merge_matches
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NAMELESS = ("x", data_frames.NAME, sql.NAME)  # sources that are no files
-Open = Callable[[Sequence[str]], list[Source]]  # sources with the columns of these names
+Open = Callable[..., list[Source]]  # sources with the columns of these names; `keep` chooses files
+_ONLY_MATCHED = Spelling("pass only_matched=True to leave them out", "give --only-matched to leave them out")
+_NO_MATCH_REMEDY = "check the keys, or name another column"
 
 
 @dataclass(frozen=True)
@@ -32,19 +34,25 @@ class ManifestJoin:
 
     sources: list[Source]
     manifest: Manifest
+    only_matched: bool = False  # vectors that the manifest does not name are left out
 
     def settle(self, matches: Iterable[Match | None], rows: int) -> None:
-        """Name the keys that are missing: an error of those of vectors, a warning of those of the manifest."""
+        """Name the keys that are missing: an error or a warning for those of vectors, a warning for the manifest's."""
         manifest = self.manifest
         if manifest.keys is None:
             return _check_row_count(rows, manifest)
         match = merge_matches(matches) or Match()
-        if match.missing:
-            number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
+        number = f"{'at least ' if match.more else ''}{len(match.missing):,}"
+        if match.missing and self.only_matched and len(match.used):
+            warn(
+                f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}, whose rows are left out:"
+                f" {list_some(match.missing, match.more)}"
+            )
+        elif match.missing:
             raise InputError(
                 problem=f"{manifest.name} lacks {number} of the vectors' keys in {manifest.on!r}"
                 f" ({list_some(match.missing, match.more)}){_describe_unused(manifest, match.used)}",
-                remedy="add rows for them, or leave those vectors out",
+                remedy=_NO_MATCH_REMEDY if self.only_matched else f"add rows for them, or {_ONLY_MATCHED}",
             )
         _check_files(match, manifest)
         unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
@@ -63,8 +71,11 @@ def _describe_unused(manifest: Manifest, used: Any) -> str:
     )
 
 
-def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
-    """Sources with the factors `by`; `opened` opens them with the columns that it is given."""
+def join(opened: Open, manifest: Any, on: str | None, by: Any, *, only_matched: bool = False) -> ManifestJoin:
+    """Sources with the factors `by`; `opened` opens them with the columns that it is given.
+
+    With `only_matched`, files and rows that the manifest does not name are left out.
+    """
     if not isinstance(by, str | list | tuple):
         raise InputError(
             "by",
@@ -74,6 +85,7 @@ def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
     names = as_names(by, "by", needed=True)
     if on is not None and not isinstance(on, str):
         raise InputError("on", on, "must be the name of the manifest's key column, or left out to join by order")
+    check_only_matched(only_matched, on)
     table = read_manifest(manifest, on, names)
     own = [name for name in names if name not in table.factors.column_names]
     if on is None:
@@ -81,9 +93,42 @@ def join(opened: Open, manifest: Any, on: str | None, by: Any) -> ManifestJoin:
     try:
         sources = opened([on, *own])
     except InputError:
-        sources = _open_own(opened, own, table)
-        return ManifestJoin(_join_by_file(sources, table, names), table)
-    return ManifestJoin([_add_factors(source, _join_by_key, table, names) for source in sources], table)
+        open_own = _open_matched if only_matched else _open_own
+        sources = _join_by_file(open_own(opened, own, table), table, names)
+        return ManifestJoin(sources, table, only_matched)
+    details = table, names, only_matched
+    return ManifestJoin([_add_factors(source, _join_by_key, *details) for source in sources], table, only_matched)
+
+
+def check_only_matched(only_matched: bool, on: str | None) -> None:
+    """Refuse to leave out what has no match where nothing is matched by key."""
+    if only_matched and on is None:
+        raise InputError(
+            "only_matched",
+            problem="leaves out rows that have no match in a manifest",
+            remedy=f"name its key column in {arg('on')}, or leave it out",
+        )
+
+
+def _open_matched(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
+    """Sources of the files that the manifest names; says which others are left out."""
+    left_out: dict[str, None] = {}
+
+    def keep(file: str) -> bool:
+        if table.row_of(file) is None:
+            left_out[file] = None
+        return file not in left_out
+
+    sources = _open_own(partial(opened, keep=keep), own, table)
+    if left_out and not sources:
+        raise InputError(
+            problem=f"{table.name} names none of the {len(left_out):,} files in {table.on!r} ({list_some(left_out)})"
+            f"{_describe_unused(table, [])}",
+            remedy=_NO_MATCH_REMEDY,
+        )
+    if left_out:
+        warn(f"{table.name} does not name {len(left_out):,} files, which are left out: {list_some(left_out)}")
+    return sources
 
 
 def _open_own(opened: Open, own: Sequence[str], table: Manifest) -> list[Source]:
@@ -121,8 +166,10 @@ def _merge_factors(chunk: Chunk, table: Manifest, names: Sequence[str], rows: "p
     return replace(chunk, keys=pa.table(columns), match=match)
 
 
-def _join_by_key(partition: Partition, table: Manifest, names: Sequence[str], source: str) -> Iterator[Chunk]:
-    """Chunks whose rows hold the key."""
+def _join_by_key(
+    partition: Partition, table: Manifest, names: Sequence[str], only_matched: bool, source: str
+) -> Iterator[Chunk]:
+    """Chunks whose rows hold the key; with `only_matched`, the rows whose key the manifest has."""
     import pyarrow.compute as pc
 
     for chunk in partition():
@@ -132,7 +179,14 @@ def _join_by_key(partition: Partition, table: Manifest, names: Sequence[str], so
         lacking = values.filter(pc.is_null(rows)).unique().to_pylist()
         used = np.unique(rows.drop_null().to_numpy()).astype(np.int64)
         match = Match(used, missing=frozenset(lacking[:MAX_MISSING_KEYS]), more=len(lacking) > MAX_MISSING_KEYS)
+        if only_matched and lacking:
+            chunk, rows = _select_rows(chunk, pc.is_valid(rows)), rows.drop_null()
         yield _merge_factors(chunk, table, names, rows, match)
+
+
+def _select_rows(chunk: Chunk, kept: "pa.Array") -> Chunk:
+    rows = np.asarray(chunk.rows) if isinstance(chunk.rows, LazyRows) else chunk.rows
+    return replace(chunk, rows=rows[np.flatnonzero(kept)], keys=chunk.keys.filter(kept))
 
 
 def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[str]) -> list[Source]:
@@ -150,7 +204,7 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
             problem=f"{table.name} names {len(lacking):,} of the files in {table.on!r} neither by path nor by"
             f" name ({list_some(lacking)}){_describe_unused(table, used)},"
             f" and {table.on!r} is not a column of theirs",
-            remedy="add rows for them, or name another column",
+            remedy=f"add rows for them, {_ONLY_MATCHED}, or name another column",
         )
     _check_files(Match(files=frozenset((row, file) for file, row in found.items() if row is not None)), table)
     return [_add_factors(source, _add_file_factors, table, names) for source in sources]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crossfusion._base import label_text
 
 MAX_MISSING_KEYS = 100_000  # keys that are kept apart; of more, only that there are more
-MAX_LISTED_KEYS = 100  # keys that a message names
+MAX_LISTED_KEYS = 5  # keys that a message names
 
 
 def _make_empty() -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ def merge_matches(matches: Iterable[Match | None]) -> Match | None:
 
 
 def list_some(keys: Iterable[Hashable], more: bool = False) -> str:
-    """Keys by name, in order; of more than a hundred, the first and how many others."""
+    """Keys by name, in order; of many, the first and how many others."""
     names = sorted(label_text(key) for key in keys)
     rest = len(names) - MAX_LISTED_KEYS
     shown = ", ".join(names[:MAX_LISTED_KEYS])

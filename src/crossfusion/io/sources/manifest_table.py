@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import FileError, InputError, check_known, check_once, escape_unprintable, factors
-from crossfusion.io.sources import data_frames, paths
+from crossfusion.io.sources import data_frames, file_names, paths
 from crossfusion.io.sources.csv import CODECS, read_back
 from crossfusion.io.sources.manifest_match import list_some
 
@@ -52,35 +53,47 @@ class Manifest:
             remedy="convert one",
         )
 
-    def row_of(self, file: str) -> int | None:
-        """Row that names a file: by path, by the last steps of its path, with the ending or without."""
+    @cached_property
+    def _texts(self) -> list[str]:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         assert self.keys is not None  # joined by file
-        text = self.keys.cast(pa.string())
-        found = pc.index_in(pa.array(_list_names(file)), value_set=text).drop_null().unique().to_pylist()
+        return [str(key) for key in self.keys.cast(pa.string()).to_pylist()]
+
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        return file_names.index_names(self._texts)
+
+    @cached_property
+    def _base_names(self) -> dict[str, int]:
+        return file_names.index_base_names(self._texts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without the cached indexes, which each process builds if it needs them."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def row_of(self, file: str) -> int | None:
+        """Row that names a file by the end of its path, or by its base name where no two rows share one.
+
+        Endings of slides and data may differ, or be left out.
+        """
+        hits = {name: self._named[name] for name in file_names.list_file_names(file) if name in self._named}
+        if not hits:
+            return self._base_names.get(file_names.find_base_name(file))
+        exact = [row for name, rows in hits.items() for row in rows if self._texts[row] == name]
+        found = sorted({*next(iter(hits.values())), *exact})
         if len(found) > 1:
             raise InputError(
                 problem=f"{file} is named by {len(found)} rows of {self.name}"
-                f" ({list_some(text[row].as_py() for row in found)})",
+                f" ({list_some(self._texts[row] for row in found)})",
                 remedy="keep one of them",
             )
-        return int(found[0]) if found else None
+        return found[0]
 
     def factor_key(self, row: int) -> Any:
         """Key of a row, for messages."""
         assert self.keys is not None
         return self.keys[row].as_py()
-
-
-def _list_names(file: str) -> list[str]:
-    """All that a file can be called: ends of its path, whole or without endings."""
-    steps = file.replace(os.sep, "/").split("/")
-    stems = [steps[-1]]
-    while "." in stems[-1].lstrip("."):
-        stems.append(stems[-1].rsplit(".", 1)[0])
-    return ["/".join([*steps[start:-1], stem]) for start in range(len(steps)) for stem in stems]
 
 
 def read_manifest(manifest: Any, on: str | None, by: Sequence[str]) -> Manifest:

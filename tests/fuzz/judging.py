@@ -28,7 +28,7 @@ def peak() -> float:
     """Megabytes that were in memory at the most."""
     status = Path("/proc/self/status")
     if status.exists():  # what getrusage says begins with the peak of whoever started this process
-        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10  # type: ignore[index]
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 

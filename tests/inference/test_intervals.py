@@ -328,7 +328,7 @@ def test_limits_of_pairs_are_those_of_two_groups_alone():
         upper = np.triu_indices(3, 1)
         np.testing.assert_allclose(found.adjusted[upper], cf.adjusted_pvalues(found.pvalue[upper]))
         assert list(found.to_frame().columns)[2:] == [
-            "distance", "unbiased", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted",
+            "unbiased", "distance", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted",
         ]  # fmt: skip
     other = summary.pairwise("group", units="unit", permutations=99, adjust="bh")
     np.testing.assert_allclose(other.adjusted[upper], cf.adjusted_pvalues(other.pvalue[upper], method="bh"))
@@ -510,12 +510,12 @@ def test_matrix_with_intervals_and_tests(files):
     expected = summary.pairwise("site", given="label", units="patient", level=0.9, permutations=49)
     for file in ("s.parquet", "x.npz"):
         found = run_json("matrix", files / file, *asked)
-        assert (found["permutations"], found["adjust"], found["level"]) == (49, "holm", 0.9)
+        assert (found["permutations"], found["adjust"], found["level"]) == (299, "holm", 0.9)  # three pairs reach 0.01
         for name in ("lower", "upper", "stderr", "statistic", "pvalue", "adjusted", "unbiased"):
             np.testing.assert_allclose(found[name], getattr(expected, name), rtol=1e-9)
     assert "adjusted (bh)" in run("matrix", files / "s.parquet", *asked, "--adjust", "bh").stdout
     lines = run("matrix", files / "s.parquet", *asked, "--csv").stdout.splitlines()
-    assert lines[0] == "group_a,group_b,distance,unbiased,overlap,lower,upper,stderr,statistic,pvalue,adjusted"
+    assert lines[0] == "group_a,group_b,unbiased,distance,overlap,lower,upper,stderr,statistic,pvalue,adjusted"
     assert len(lines) == 4
     assert "with --units" in fails("matrix", files / "s.parquet", "--between", "site", "--level", 0.9)
 
@@ -525,9 +525,9 @@ def test_matrix_of_independent_rows(files):
     found = run_json("matrix", files / "x.npz", "--between", "site", "--level", 0.9, "--test", 49)
     pair = np.isin(arrays["site"], ["A", "C"])
     x, labels = arrays["x"][pair], arrays["site"][pair]
-    alone = cf.cfd(x, labels=labels, level=0.9)
+    alone = cf.cfd(x, labels=labels, level=0.9, weights="balanced")
     assert [found["lower"][0][2], found["upper"][0][2]] == pytest.approx(list(alone.interval), rel=1e-9)
-    tested = cf.permutation_test(x, labels, permutations=49)
+    tested = cf.permutation_test(x, labels, permutations=299)
     assert found["pvalue"][0][2] == tested.pvalue
     assert found["statistic"][0][2] == pytest.approx(tested.statistic, rel=1e-12)
     assert found["stderr"][0][2] == pytest.approx(alone.stderr, rel=1e-9)

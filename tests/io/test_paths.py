@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import fsspec
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -112,8 +113,7 @@ def test_files_without_rows_may_be_among_others(tmp_path, refuses):
         sources.open_file(tmp_path, [])
     write(tmp_path / "b.parquet", X)
     np.save(tmp_path / "c.npy", X)
-    (tmp_path / "d.csv").write_text("p,q,r,s\n1,2,3,4\n")
-    assert sum(len(entry.rows) for entry in sources.open_file(tmp_path, []).chunks()) == 121
+    assert sum(len(entry.rows) for entry in sources.open_file(tmp_path, []).chunks()) == 120
 
 
 def test_columns_go_together_by_name_within_a_folder(tmp_path, refuses):
@@ -121,7 +121,7 @@ def test_columns_go_together_by_name_within_a_folder(tmp_path, refuses):
     (tmp_path / "b.csv").write_text("s,q,p\nB,2,1\n")
     assert cf.summarize(tmp_path, by="s").moments.mean.tolist() == [[1, 2], [1, 2]]
     (tmp_path / "c.csv").write_text("s,p,r\nB,2,1\n")
-    with refuses("names its features differently"):
+    with refuses("lacks 'q' and has 'r'"):
         cf.summarize(tmp_path, by="s")
 
 
@@ -394,3 +394,55 @@ def test_other_metadata_does_not_make_a_folder_a_table(tmp_path):
     (tmp_path / "metadata" / "study.metadata.json").write_text("{}")  # not what Iceberg writes
     write(tmp_path / "x.parquet", X, site=SITE)
     assert len(cf.summarize(tmp_path / "x.parquet", by="site")) == 3
+
+
+# ---- folders of features
+
+
+def save_slides(folder, *names):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        np.save(folder / f"{name}.npy", X)
+
+
+def count_rows(path):
+    return sum(len(entry.rows) for entry in sources.open_file(path, []).chunks())
+
+
+def test_folders_behind_links_are_read_once(tmp_path):
+    save_slides(tmp_path / "elsewhere" / "deep", "s1")
+    save_slides(tmp_path / "lab", "s2")
+    (tmp_path / "lab" / "more").symlink_to(tmp_path / "elsewhere")
+    assert count_rows(tmp_path / "lab") == 2 * len(X)
+    (tmp_path / "lab" / "again").symlink_to(tmp_path / "elsewhere" / "deep")
+    (tmp_path / "lab" / "itself").symlink_to(tmp_path / "lab")
+    (tmp_path / "elsewhere" / "up").symlink_to(tmp_path / "elsewhere")
+    for path in (tmp_path / "lab", tmp_path / "lab" / "**" / "*.npy"):
+        assert count_rows(path) == 2 * len(X)
+
+
+def test_a_table_beside_arrays_is_left_out_by_name(tmp_path):
+    save_slides(tmp_path, "s1", "s2")
+    (tmp_path / "process_list_autogen.csv").write_text("slide_id,status\ns1,processed\ns2,processed\n")
+    with pytest.warns(cf.CrossfusionWarning, match="process_list_autogen.csv") as caught:
+        assert count_rows(tmp_path) == 2 * len(X)
+    assert len(caught) == 1
+    (tmp_path / "slides.csv").write_text("slide,site\ns1,A\ns2,B\n")
+    with pytest.warns(cf.CrossfusionWarning, match="not read") as caught:
+        found = cf.summarize(tmp_path, by="site", manifest=tmp_path / "slides.csv", on="slide")
+    assert len(caught) == 1
+    assert found.moments.count.tolist() == [len(X)] * 2
+
+
+def test_the_same_slides_in_two_formats_are_not_read_twice(tmp_path, refuses):
+    save_slides(tmp_path / "npy_files", "s1", "s2")
+    (tmp_path / "h5_files").mkdir()
+    for name in ("s1", "s2"):
+        with h5py.File(tmp_path / "h5_files" / f"{name}.h5", "w") as file:
+            file["features"] = X
+    with refuses("the same vectors in two formats", cf.CrossfusionError):
+        count_rows(tmp_path)
+    assert count_rows(tmp_path / "h5_files") == count_rows(tmp_path / "**" / "*.npy") == 2 * len(X)
+    for site, kind in (("A", "npy"), ("B", "h5")):
+        (tmp_path / f"{kind}_files").rename(tmp_path / f"site={site}")
+    assert count_rows(tmp_path) == 4 * len(X)

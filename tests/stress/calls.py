@@ -72,7 +72,7 @@ OPTIONS = (
     "--weights",
     *("--vectors", "--nan", "--sql", "--manifest", "--on", "--engine", "--min-count", "--small", "--tag", "--append"),
     *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title"),
-    "--method",
+    *("--method", "--only-matched", "--statistic", "--min-units"),
     *("--distance", "--option", "--trim", "--adjust", "--points", "--help", "--plug-in", "--no-such", "-x", "--label"),
 )
 Mutation = Callable[[list[str], np.random.Generator], list[str]]

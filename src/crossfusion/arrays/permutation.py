@@ -79,7 +79,9 @@ def permutation_test(
 
     Under equal means, the level of "welch" is exact if the groups have the same distribution, and approximate if they
     differ in spread. That of "pseudo-f" is wrong then, unless the groups have the same size: with 20 rows of standard
-    deviation 2 and 100 of standard deviation 1, it rejects most of the time.
+    deviation 2 and 100 of standard deviation 1, it rejects most of the time. With units that cross `strata` in very
+    different proportions, "welch" rejects somewhat too often (8% of 300 draws at a level of 5%, where units of one
+    group have 80% of their rows in a stratum, and units of the other 20%) and "pseudo-f" hardly ever.
 
     .. math:: F = \bigl(e^{\mathrm{CFD}} - 1\bigr)\,\frac{N - K}{K - 1}
               = \frac{\sum_k n_k \lVert\mu_k - \mu\rVert^2 / (K - 1)}

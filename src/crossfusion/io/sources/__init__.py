@@ -23,6 +23,7 @@ from crossfusion.io.sources import (
 from crossfusion.io.sources import paths as places
 from crossfusion.io.sources.chunk import Chunk, Source, add_keys, combine_sources, hold_in_memory
 from crossfusion.io.sources.feature_order import align_features
+from crossfusion.io.sources.manifest_match import list_some
 from crossfusion.io.sources.paths import FoundFile, Location
 
 Reader = Callable[[str, Sequence[str], Any], Source]
@@ -75,6 +76,7 @@ def open_files(
     if vectors is not None and {file.ending for file in files} == {".npy"}:
         raise InputError("vectors", vectors, f"names columns, but {found[0].name} has none", "leave it out")
     sources = _align_files(files, _open_all(files, names, vectors), names, by_position)
+    _show_tables(found)
     _show_cautions(sources)
     per_place = iter(sources)
     return [_combine_location(place, [next(per_place) for _ in place.files]) for place in found]
@@ -143,6 +145,13 @@ def _align_files(
         return replace(opened, note=source.note, cautions=source.cautions)
 
     return align_features(sources, reopen, by_position=by_position)
+
+
+def _show_tables(found: Sequence[Location]) -> None:
+    """Warn about text tables beside arrays, which are not read."""
+    tables = [places.show_path(os.path.basename(table)) for place in found for table in place.tables]
+    if tables:
+        warn(f"text tables beside arrays are not read: {list_some(tables)}", "name a table itself if it holds vectors")
 
 
 def _show_cautions(sources: Sequence[Source]) -> None:

@@ -22,6 +22,7 @@ from crossfusion._base import (
     optional,
     ran_short,
 )
+from crossfusion.io.sources.folder_files import check_one_version, drop_linked, split_tables, walk_once
 from crossfusion.io.sources.lake_tables import TABLE_REMEDIES, find_table
 
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
@@ -53,6 +54,7 @@ class Location:
     name: str  # for messages
     files: tuple[FoundFile, ...]
     several: bool = False  # a folder or glob, whatever the number of files
+    tables: tuple[str, ...] = ()  # text beside arrays, which is not read
 
 
 def find_files(path: str | os.PathLike[str], endings: Collection[str]) -> Location:
@@ -136,7 +138,7 @@ def _find_local(path: str, endings: Collection[str]) -> Location:
             return Location(show_path(path), (FoundFile(path, ZARR_ENDING),))
         return _make_location(path, list(_walk_folder(path, endings)), endings, "below it")
     if _is_glob(path) and not os.path.exists(path):
-        matches = _drop_hidden(_find_root(path), sorted(glob(path, recursive=True)))
+        matches = drop_linked(_drop_hidden(_find_root(path), glob(path, recursive=True)))
         places = [
             _find_local(match, endings) for match in matches if os.path.isdir(match) or find_ending(match) in endings
         ]
@@ -147,8 +149,8 @@ def _find_local(path: str, endings: Collection[str]) -> Location:
 
 
 def _walk_folder(folder: str, endings: Collection[str]) -> Iterator[FoundFile]:
-    """Files below a folder; a Zarr store counts as one."""
-    for root, folders, files in os.walk(folder):
+    """Files below a folder, through links too, each folder once; a Zarr store counts as one file."""
+    for root, folders, files in walk_once(folder):
         visible = sorted(name for name in folders if not _is_hidden(name))
         stores = {
             name for name in visible if any(os.path.exists(os.path.join(root, name, mark)) for mark in ZARR_FILES)
@@ -167,7 +169,10 @@ def _make_location(path: str, found: Sequence[FoundFile], endings: Collection[st
         raise FileError(
             show_path(path), f"has no file {where} with an ending that is known", f"use one of {', '.join(endings)}"
         )
-    return Location(show_path(path), tuple(sorted(dict.fromkeys(found), key=lambda file: file.path)), several=True)
+    kinds = {file.path: file.ending for file in sorted(found, key=lambda file: file.path)}
+    read, tables = split_tables(kinds)
+    check_one_version(kinds, show_path(path))
+    return Location(show_path(path), tuple(FoundFile(file, kinds[file]) for file in read), True, tuple(tables))
 
 
 def check_file(path: str | os.PathLike[str], name: str | None = None) -> None:

@@ -142,12 +142,12 @@ def ask(tiles: pa.Table, way: Way) -> Answer:
     scanner = tiles["scanner"].to_pylist()
     if not way.columns:
         fusion = cf.cfd(x, labels=scanner, level=LEVEL)
-        test = cf.permutation_test(x, scanner, permutations=PERMUTATIONS)
+        test = cf.permutation_test(x, scanner, permutations=PERMUTATIONS, statistic="pseudo-f")
         return Answer(way, len(x), fusion, test)
     unit = ["/".join(row.values()) for row in tiles.select(way.columns).to_pylist()]
     fusion = cf.cfd(x, labels=scanner, units=unit, level=LEVEL)
     exchanged: dict[str, Any] = {way.exchange: unit}
-    test = cf.permutation_test(x, scanner, permutations=PERMUTATIONS, **exchanged)
+    test = cf.permutation_test(x, scanner, permutations=PERMUTATIONS, statistic="pseudo-f", **exchanged)
     return Answer(way, len(set(unit)), fusion, test)
 
 
@@ -161,7 +161,7 @@ def least_pvalue(test: cf.TestResult) -> float:
 def markdown(answers: list[Answer]) -> str:
     """Table of the answers."""
     lines = [
-        f"| what counts | how many | distance | {LEVEL:.0%} interval | p | least p | rearrangements |",
+        f"| what counts | how many | distance | {LEVEL:.0%} interval | p | least p | permutations |",
         "|---|--:|--:|:-:|--:|--:|--:|",
     ]
     for answer in answers:
@@ -169,13 +169,13 @@ def markdown(answers: list[Answer]) -> str:
         low, high = answer.interval
         lines.append(
             f"| {way.kind}: {way.counted} | {answer.number} | {fusion.unbiased:.3f} | {low:.3f} to {high:.3f} "
-            f"| {test.pvalue:.4f} | {least_pvalue(test):.4f} | {rearranged(test)} |"
+            f"| {test.pvalue:.4f} | {least_pvalue(test):.4f} | {permuted(test)} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def rearranged(test: cf.TestResult) -> str:
-    """How many rearrangements were looked at, and which."""
+def permuted(test: cf.TestResult) -> str:
+    """How many permutations were looked at, and which."""
     return f"all {test.permutations:,}" if test.exact else f"{test.permutations:,} at random"
 
 
@@ -197,7 +197,7 @@ MUTED, CHOSEN, OBSERVED = "#8a94a0", "#1f6fb4", "#c8442f"
 
 
 def draw(answers: list[Answer]) -> Figure:
-    """A row for each way of counting: the distance with its interval, and the statistic under rearrangement."""
+    """A row for each way of counting: the distance with its interval, and the statistic under permutation."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10, 1.2 * len(answers) + 1), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.06))
         axes = figure.subplots(len(answers), 2, sharex="col", width_ratios=(1, 1.3), squeeze=False)
@@ -207,7 +207,7 @@ def draw(answers: list[Answer]) -> Figure:
             _draw_interval(left, answer, colour)
             _draw_null(right, answer, colour, np.linspace(0, 1.05 * farthest, 91))
         axes[0, 0].set_title(f"Cross-Fusion Distance, {LEVEL:.0%} interval")
-        axes[0, 1].set_title("Pseudo-F: observed, and with labels rearranged")
+        axes[0, 1].set_title("Pseudo-F: observed, and with labels permuted")
         axes[-1, 0].set_xlabel("distance, unbiased")
         axes[-1, 1].set_xlabel("pseudo-F")
         axes[0, 1].text(
@@ -231,7 +231,7 @@ def _draw_null(axes: Any, answer: Answer, colour: str, bins: NDArray[np.float64]
     test = answer.test
     axes.hist(test.null, bins=bins, color=colour)
     axes.axvline(test.statistic, color=OBSERVED, linewidth=2)
-    text = f"p = {test.pvalue:.4f}\n{rearranged(test)}"
+    text = f"p = {test.pvalue:.4f}\n{permuted(test)}"
     axes.text(1, 0.95, text, transform=axes.transAxes, ha="right", va="top", linespacing=1.4)
     axes.set_yticks([])
 

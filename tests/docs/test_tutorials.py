@@ -12,7 +12,7 @@ NEEDS = {"single_cells": "anndata", "training": "torch", "cluster": "distributed
 DECISIONS = {
     "two_arrays": "pool them",
     "pathology_lab": "switch on Macenko",
-    "single_cells": "take X_center",
+    "single_cells": "were not used to fit the correction",
     "training": "keep the loss",
     "drift": "stop and look",
     "several_hospitals": "south: with north",

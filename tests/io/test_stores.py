@@ -213,7 +213,7 @@ def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
     files = [tmp_path / "a.h5ad", tmp_path / "b.h5ad"]
     dense, by = np.concatenate([SPARSE, 2 * SPARSE]), np.concatenate([SITE, SITE])
     pair = by != "B"
-    interval: Any = cf.cfd(dense[pair], labels=by[pair], level=0.95).interval
+    interval: Any = cf.cfd(dense[pair], labels=by[pair], level=0.95, weights="balanced").interval
     found = run_json("matrix", tmp_path, "--between", "site", "--level", "0.95")
     assert found["upper"][0][2] == pytest.approx(interval[1], rel=1e-9)
     found = run_json("test", tmp_path, "--between", "site", "--permutations", "99")

@@ -88,7 +88,7 @@ def test_every_data_set_is_evaluated(made):
     page = (out / "real.html").read_text()
     for name in real.NAMES:
         assert f'<section id="{name}">' in page
-    assert "paper: " not in page
+    assert ">paper: " not in page
 
 
 def test_versions_of_tissue_stay_in_register(made, data):

@@ -85,7 +85,7 @@ def write(
     if impossible:
         raise FileError(path, f"cannot hold these moments: {impossible}", "write moments of rows")
     cells = checksums.hash_cells(keys, moments)
-    about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **facts}
+    about = {"format": FORMAT, "dim": moments.dim, "cells": len(cells), **NEW_FACTS, **facts}
     about[CHECKSUM] = checksums.hash_file(about, keys.column_names, cells)
     table = make_table(keys, moments).append_column(CHECKSUM, arrow.from_texts(cells))
     table = table.replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})

@@ -87,6 +87,7 @@ def warn_about_disclosure(summary: "Summary", path: str | os.PathLike[str]) -> N
 def _list_groups(summary: "Summary", which: Mask) -> str:
     """Count groups, and name a few."""
     index: Sequence[int] = np.flatnonzero(which).tolist()
-    names = [label_text(label) for label in factors.list_labels(summary.keys.take(index[:MAX_LISTED_GROUPS]))]
+    few = [summary.keys.slice(place, 1) for place in index[:MAX_LISTED_GROUPS]]  # take() would import pandas
+    names = [label_text(factors.list_labels(key)[0]) for key in few]
     more = f" and {len(index) - len(names)} more" if len(index) > len(names) else ""
     return f"({len(index)} of {len(summary)}): {', '.join(names)}{more}"

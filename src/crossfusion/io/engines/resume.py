@@ -49,7 +49,7 @@ class Checkpoint:
             found = [(number, Reduction(name, None, RowCounts(**seen))) for number, name, seen in kept["sources"]]
         except (CrossfusionError, KeyError, TypeError, ValueError):
             return None
-        whole = Summary(keys, moments, facts["dtype"])
+        whole = Summary(keys, moments, facts["dtype"]).with_features(facts["features"])
         number, first = found[0]
         self.rows = sum(reduction.seen.rows for _, reduction in found)
         return [(number, Reduction(first.name, whole, first.seen)), *found[1:]]  # which source it is of does not matter
@@ -74,6 +74,7 @@ class Checkpoint:
                 for total, reduction in zip(totals, reductions, strict=True)
             ]
             facts = {"dtype": whole.summary.dtype, "dropped": 0, "tags": {}, "batches": []}
+            facts["features"] = None if whole.summary.features is None else list(whole.summary.features)
             facts |= {
                 "creator": f"crossfusion {__version__}",
                 storage.RESUME_FACT: {"about": self._about, "sources": sources},

@@ -8,7 +8,7 @@ import pytest
 import crossfusion as cf
 from tests.helpers.missing_libraries import without
 
-HEAVY = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"}
+HEAVY = {"pyarrow", "pandas", "polars", "scipy", "sklearn", "torch", "jax", "click", "rich"}
 HEAVY |= {"ot", "matplotlib", "threadpoolctl"}
 
 

@@ -13,7 +13,7 @@ from crossfusion.fusion.design import Design
 from crossfusion.inference import intervals, row_errors
 from crossfusion.inference.row_errors import LabeledRows
 from crossfusion.moments import kernel
-from crossfusion.moments.influence import PRODUCTS
+from crossfusion.moments.influence import PRODUCTS, sum_influences
 from crossfusion.moments.moments import reduce_groups
 from tests.helpers.command_line import fails, run, run_json
 
@@ -82,21 +82,20 @@ def test_both_routes_sum_the_same_influences(dtype, dim, monkeypatch):
     cells, _ = reduce_groups(rows, codes, 3, name="x")
     direction = cells.mean - cells.mean.mean(axis=0)
     found = []
-    for small in (0, 2**60):
-        monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", small)
-        found.append(row_errors._sum_products(LabeledRows(rows, codes), cells, direction, 20.0))
+    for compiled in (kernel.compiled, None):
+        monkeypatch.setattr(kernel, "compiled", compiled)
+        found.append(sum_influences(rows, codes, cells.mean, direction, cells.dispersion, 20.0))
     kept = codes >= 0
     gap = rows[kept].astype(float) - cells.mean[codes[kept]]
     s = ((gap**2).sum(axis=1) - cells.dispersion[codes[kept]]) / 20
     a = (gap * direction[codes[kept]]).sum(axis=1) / 20
     expected = [[np.sum((s**i * a**j)[codes[kept] == c]) for i, j in PRODUCTS] for c in range(3)]
-    tolerance = 1e-11 if dtype is np.float64 else 2e-4
+    tolerance = 1e-11
     for sums in found:
         np.testing.assert_allclose(sums, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
-def test_extreme_scales_are_summed_in_float64(monkeypatch):
-    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
+def test_extreme_scales_are_summed_in_float64():
     x, labels, _ = rows_in_groups((300, 500), 20, 0.5)
     plain = cf.cfd(x.astype(np.float32), labels=labels, level=0.95)
     for scale in (1e-22, 1e25):

@@ -36,7 +36,6 @@ from crossfusion.cli import main
 from crossfusion.cli.row_reader import RowReader
 from crossfusion.io.engines import local
 from crossfusion.io.sources import chunk
-from crossfusion.moments import kernel
 from tests.helpers.spark_session import frame_of, started
 from tests.io import test_stores
 
@@ -403,8 +402,6 @@ def prepared(engine: str, size: int, request, monkeypatch) -> Any:
     monkeypatch.setattr(chunk, "CHUNK_BYTES", size)
     if engine in THREADS:
         monkeypatch.setattr(local, "thread_count", lambda: THREADS[engine])
-        if THREADS[engine] > 1:
-            monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)  # so that the compiled route is taken too
         return "local"
     if engine == "spark":
         request.getfixturevalue("spark")

@@ -22,7 +22,6 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 @pytest.fixture(autouse=True)
 def eager(monkeypatch):
     """Small files are read as large ones are."""
-    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
     monkeypatch.setattr(parquet_wide, "MIN_COLUMNWISE_ROWS", 1)
 
 
@@ -182,24 +181,12 @@ def test_rows_may_be_read_after_their_part_is_done(tmp_path):
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
         ((entry,),) = (list(part()) for part in open_file(path, ["site"], vectors).partitions)
-        kernel.reduce_rows(entry.rows, None, 1, large=True)
+        kernel.reduce_rows(entry.rows, None, 1)
         assert str(path) not in Path("/proc/self/maps").read_text()
 
 
 def test_one_row_group_read_ahead(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "thread_count", lambda: 2)
-    for save in (save_lists, save_columns):
-        path, vectors = save(tmp_path / "x.parquet")
-        assert_same(cf.summarize(path, by="site", vectors=vectors))
-
-
-def test_small_files_do_not_wait_for_a_compiler(tmp_path, monkeypatch):
-    def compile_kernel(*_):
-        raise AssertionError("a small file was compiled for")
-
-    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 2**25)
-    monkeypatch.setattr(kernel, "_load_accumulate", compile_kernel)
-    monkeypatch.setattr(columnwise, "_compile", compile_kernel)
     for save in (save_lists, save_columns):
         path, vectors = save(tmp_path / "x.parquet")
         assert_same(cf.summarize(path, by="site", vectors=vectors))

@@ -1,13 +1,11 @@
-"""The two routes from rows to moments: equal to each other and to exact arithmetic, however the work is cut."""
+"""The C kernel and its NumPy twin: equal to each other and to exact arithmetic, however the work is cut."""
 
 import os
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,12 @@ import pytest
 import crossfusion as cf
 from crossfusion._base.threads import thread_count
 from crossfusion.moments import kernel as kernels
+from crossfusion.moments import transpose
 from tests.helpers import reference
 
 DIMS = [1, 3, 15, 16, 17, 63, 64, 65, 130]
 THREADS = [1, 2, 3, 5]
 GROUPS = 7
-FLOAT32 = 1e-5  # what a sum of up to 64 squares around a first row, not the mean, may lose in float32
 LABELS: dict[str, Callable[[Any, int], Any]] = {
     "one group": lambda draw, n: None,
     "random": lambda draw, n: draw.integers(0, GROUPS, n),
@@ -39,7 +37,13 @@ def by_numpy(rows, codes, groups):
 
 
 def by_compiler(threads):
-    return lambda rows, codes, groups: kernels._reduce_compiled(rows, codes, groups, threads)
+    return lambda rows, codes, groups: kernels._reduce_on_threads(rows, codes, groups, threads)
+
+
+@pytest.fixture(autouse=True)
+def on_threads(monkeypatch):
+    """Few rows are worth a thread."""
+    monkeypatch.setattr(kernels, "THREAD_BYTES", 1)
 
 
 def some_codes(name, number, draw):
@@ -75,7 +79,7 @@ def test_both_routes_equal_exact_arithmetic(dim, dtype, labels):
     assert_exact(by_numpy(rows, codes, groups), rows, codes, groups, 1e-12)
     for threads in THREADS:
         found = by_compiler(threads)(rows, codes, groups)
-        assert_exact(found, rows, codes, groups, 1e-12 if dtype == np.float64 else FLOAT32)
+        assert_exact(found, rows, codes, groups, 1e-12)
 
 
 @pytest.mark.parametrize("number", [1, 2, 16, 63, 64, 65, 129, 4095, 4096, 4097, 9000])
@@ -117,7 +121,7 @@ def test_the_compiled_route_takes_any_type_and_layout(dtype, layout, monkeypatch
     values = draw.normal(50, 15, (200, 17)).clip(0, 100)
     rows = LAYOUTS[layout]((values > 50 if dtype == "bool" else values).astype(dtype))
     codes, groups = some_codes("random", len(rows), draw)
-    assert_exact(by_compiler(2)(rows, codes, groups), rows, codes, groups, FLOAT32)
+    assert_exact(by_compiler(2)(rows, codes, groups), rows, codes, groups, 1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "float64"])
@@ -145,7 +149,7 @@ def test_float32_far_from_the_origin(number, route):
     rows = (1e6 + np.random.default_rng(8).normal(size=(number, 3))).astype(np.float32)
     labels = np.arange(number) % 2
     rows[labels == 1] += 1
-    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-6)
+    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-12)
     exact = reference.cfd(rows, labels.tolist()).distance
     assert cf.cfd(rows, labels=labels).distance == pytest.approx(exact, rel=1e-6)
 
@@ -153,7 +157,7 @@ def test_float32_far_from_the_origin(number, route):
 @pytest.mark.parametrize("offset", [0, 3, -100])
 def test_float32_over_many_rows(offset, route):
     rows = np.random.default_rng(10).normal(offset, 1, (20_000, 17)).astype(np.float32)
-    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-7)
+    assert_exact(kernels.reduce_rows(rows, None, 1), rows, None, 1, 1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-24, 1e-20, 1e20, 1e30])
@@ -161,7 +165,7 @@ def test_float32_whose_squares_leave_its_range(scale, route):
     rows = (np.random.default_rng(9).normal(size=(500, 4)) * scale).astype(np.float32)
     moments = cf.Moments.of(rows)
     expected = cf.Moments.of(rows.astype(np.float64))
-    np.testing.assert_allclose(moments.sumsq, expected.sumsq, rtol=1e-5)
+    np.testing.assert_allclose(moments.sumsq, expected.sumsq, rtol=1e-12)
 
 
 def test_no_rows_on_either_route(route):
@@ -169,17 +173,67 @@ def test_no_rows_on_either_route(route):
         assert not values.any()
 
 
-# ---- which route, and what it takes to get there
+# ---- which kernel
 
 
-def test_the_size_of_the_input_decides(monkeypatch):
-    taken = list[str]()
-    monkeypatch.setattr(kernels, "merge", lambda *_: taken.append("numpy"))
-    monkeypatch.setattr(kernels, "_reduce_compiled", lambda *_: taken.append("compiled"))
-    monkeypatch.setattr(kernels, "NUMPY_MAX_BYTES", 800)
-    for number in (1, 99, 100, 101):
-        kernels.reduce_rows(np.zeros((number, 1)), None, 1)
-    assert taken == ["numpy", "numpy", "compiled", "compiled"]
+INSTRUCTIONS = ["baseline", "avx2", "avx512"]
+
+
+@pytest.fixture(params=INSTRUCTIONS)
+def instructions(request):
+    """Each instruction set that this processor can run."""
+    usual = kernels.compiled.instructions()
+    try:
+        kernels.compiled.instructions(request.param)
+    except ValueError:
+        pytest.skip(f"this processor has no {request.param}")
+    yield request.param
+    kernels.compiled.instructions(usual)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 7, 8, 33, 1025])
+def test_every_instruction_set_gives_the_same_numbers(dim, dtype, instructions):
+    draw = np.random.default_rng(dim)
+    rows = draw.normal(3, 1, (300, dim)).astype(dtype)
+    codes, groups = some_codes("some left out", len(rows), draw)
+    for found, expected in zip(by_compiler(2)(rows, codes, groups), by_numpy(rows, codes, groups), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    columns = [np.ascontiguousarray(column) for column in rows.T]
+    np.testing.assert_array_equal(transpose(columns), rows)
+    points = rows[:40].astype(np.float64)
+    gap = points[:, None] - points
+    np.testing.assert_allclose(kernels.squared_distances(points), (gap**2).sum(axis=2), rtol=1e-12)
+
+
+def test_the_kernel_is_the_compiled_one_and_has_a_name(route):
+    assert kernels.describe_kernel() in ({"NumPy"} if route == "numpy" else {f"C ({name})" for name in INSTRUCTIONS})
+
+
+def test_without_the_extension_numpy_stands_in(python):
+    """As on a machine where it could not be built."""
+    code = """
+import sys
+sys.modules["crossfusion.moments._kernel"] = None
+import numpy as np, crossfusion as cf
+from crossfusion.moments import kernel
+x = np.random.default_rng(0).normal(size=(2000, 16))
+print(kernel.describe_kernel(), repr(cf.cfd(x[:900], x[900:], level=0.95).interval[0]))
+"""
+    rows = np.random.default_rng(0).normal(size=(2000, 16))
+    name, low = python(code).split()
+    assert name == "NumPy"
+    assert float(low) == pytest.approx(cf.cfd(rows[:900], rows[900:], level=0.95).interval[0], rel=1e-9)
+
+
+def test_differences_whose_squares_are_lost_are_refused(route, refuses):
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    for scale in (1e-158, 1e-162, 1e-200):
+        with refuses("scale it up"):
+            cf.cfd(rows * scale, labels=np.arange(50) % 2)
+    assert cf.Moments.of(np.full((5, 2), 1e-200)).sumsq.tolist() == [0, 0]
+    usual, mixed = cf.Moments.of(rows), cf.Moments.of(rows * [1, 1, 1e-200])
+    np.testing.assert_array_equal(mixed.sumsq[:2], usual.sumsq[:2])
 
 
 @pytest.mark.parametrize(
@@ -193,68 +247,9 @@ def test_threads_are_the_cores_or_fewer_on_request(wish, cores, threads, monkeyp
     assert thread_count() == threads
 
 
-SMALL_JOB = """
-import sys, numpy as np, crossfusion as cf
-x = np.random.default_rng(0).normal(size=(2000, 64))
-s = cf.summarize(x, by={"g": np.arange(2000) % 5, "h": np.arange(2000) % 3})
-s.cfd("g", given="h"), s.pairwise("g"), s.hierarchy(["h", "g"]), s.attribution("g"), s.one_vs_rest("g")
-cf.cfd(x, labels=np.arange(2000) % 2, trim=0.1), cf.cfd(x.astype("f4"), x.astype("f4"))
-print("numba" in sys.modules)
-"""
-BIG_JOB = """
-import sys, numpy as np, crossfusion as cf
-from crossfusion.moments import kernel as kernels
-assert kernels.NUMPY_MAX_BYTES
-kernels.NUMPY_MAX_BYTES = 0
-x = np.random.default_rng(0).normal(size=(2000, 16))
-print(cf.__file__, repr(cf.cfd(x[:900], x[900:]).distance), "numba" in sys.modules)
-"""
-
-
-def test_small_inputs_do_not_wait_for_a_compiler(python):
-    assert python(SMALL_JOB) == "False"
-
-
-@pytest.fixture
-def copied(tmp_path, python):
-    """A copy of the package, and how to run the compiled route with it."""
-    package = tmp_path / "site" / "crossfusion"
-    shutil.copytree(Path(cf.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    rows = np.random.default_rng(0).normal(size=(2000, 16))
-    expected = cf.cfd(rows[:900], rows[900:]).distance
-
-    def run(**environment):
-        path, distance, compiled = python(BIG_JOB, PYTHONPATH=str(package.parent), **environment).split()
-        assert Path(path).parent == package
-        assert compiled == "True"
-        assert float(distance) == pytest.approx(expected, rel=1e-12)
-
-    return package, run
-
-
-def test_a_machine_without_a_writable_cache_folder(copied):
-    package, run = copied
-    (package / "__pycache__").write_text("a file where the folder should be")
-    run(NUMBA_CACHE_DIR="/dev/null/none", HOME="/dev/null", XDG_CACHE_HOME="/dev/null", PYTHONDONTWRITEBYTECODE="1")
-
-
-@pytest.mark.parametrize("harm", ["garbage", "truncated", "empty"])
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_a_damaged_cache(copied, ending, harm, tmp_path):
-    _, run = copied
-    cache = tmp_path / "cache"
-    run(NUMBA_CACHE_DIR=str(cache))
-    files = list(cache.rglob(f"*.{ending}"))
-    assert files
-    for file in files:
-        whole = file.read_bytes()
-        file.write_bytes({"garbage": b"\x00garbage" * 50, "truncated": whole[: len(whole) // 2], "empty": b""}[harm])
-    run(NUMBA_CACHE_DIR=str(cache))
-
-
 def test_other_threads_run_during_a_reduction(monkeypatch):
     rows = np.zeros((300_000, 16), np.float32)
-    kernel = kernels._load_accumulate(np.dtype(np.float32))
+    kernel = kernels.compiled.accumulate
     ticks, progress = [0], list[int]()
     stop = threading.Event()
 
@@ -268,14 +263,14 @@ def test_other_threads_run_during_a_reduction(monkeypatch):
         kernel(*arguments)
         progress.append(ticks[0] - before)
 
-    monkeypatch.setattr(kernels, "_load_accumulate", lambda _: watched)
+    monkeypatch.setattr(kernels, "compiled", SimpleNamespace(accumulate=watched))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1000)  # from here on a thread runs only when another one lets go
     ticker = threading.Thread(target=tick)
     ticker.start()
     try:
         for _ in range(20):
-            kernels._reduce_compiled(rows, None, 1, 1)
+            kernels.reduce_rows(rows, None, 1, threads=1)
     finally:
         stop.set()
         ticker.join()
@@ -286,27 +281,17 @@ def test_other_threads_run_during_a_reduction(monkeypatch):
 # ---- distances between points
 
 
-def by_distance_compiler(points):
-    out = np.zeros((len(points), len(points)))
-    edges = np.linspace(0, len(points), 4).astype(int).tolist()
-    for start, stop in pairwise(edges):
-        kernels._load_distance_kernel()(points, start, stop, out)
-    return out
-
-
 @pytest.mark.parametrize("dim", [1, 2, 7, 64])
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 31, 32, 33, 70])
-@pytest.mark.parametrize("distances", [kernels.squared_distances, by_distance_compiler], ids=["numpy", "compiled"])
-def test_squared_distances_of_close_points_far_away_are_exact(distances, number, dim):
+def test_squared_distances_of_close_points_far_away_are_exact(number, dim, route):
     offsets = np.random.default_rng(number).integers(0, 100, (number, dim))
     gap = offsets[:, None] - offsets
-    np.testing.assert_array_equal(distances(offsets + np.float64(2**45)), (gap**2).sum(axis=2))
+    np.testing.assert_array_equal(kernels.squared_distances(offsets + np.float64(2**45)), (gap**2).sum(axis=2))
 
 
-def test_many_points_take_the_compiled_route(monkeypatch):
-    offsets = np.random.default_rng(0).integers(0, 100, (300, 400))
+def test_squared_distances_on_several_threads(monkeypatch):
+    offsets = np.random.default_rng(0).integers(0, 100, (400, 300))
     monkeypatch.setattr(kernels, "thread_count", lambda: 3)
     found = kernels.squared_distances(offsets + np.float64(2**45))
     square = (offsets**2).sum(axis=1)
     np.testing.assert_array_equal(found, square[:, None] + square - 2 * offsets @ offsets.T)
-    assert kernels._load_distance_kernel.cache_info().currsize == 1

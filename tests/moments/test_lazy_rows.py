@@ -19,7 +19,6 @@ from crossfusion.io.engines import local
 from crossfusion.io.sources import open_file, parquet
 from crossfusion.io.sources.chunk import Chunk, Source, concatenate_chunks
 from crossfusion.io.sources.parquet_file import ParquetFile
-from crossfusion.moments import kernel
 
 ROWS, DIM = 500, 19  # features that fill no square
 rng = np.random.default_rng(5)
@@ -29,9 +28,8 @@ SITE = rng.choice(["A", "B", "C"], ROWS)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Stretches of thirty rows, reduced by the compiled kernel though there are few."""
+    """Chunks of thirty rows."""
     monkeypatch.setattr(lazy_rows, "CACHE_BYTES", 30 * DIM * 8)
-    monkeypatch.setattr(kernel, "NUMPY_MAX_BYTES", 0)
 
 
 def save(path, rows=X, kind=None, **options):

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads
 from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
-from crossfusion.moments import PRODUCTS, Moments, kernel, sum_influences
+from crossfusion.moments import PRODUCTS, sum_influences
 
 MAX_SAMPLED_ROWS = 512  # in all cells together, to estimate traces of squared covariances
 MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
 MIN_SAMPLED_ROWS = 16  # in each sample, or all rows if there are fewer
 MAX_SCANNED_CELLS = 64  # cells that are searched one by one; more are sorted
-READ_BYTES = 2**20  # of rows as float64, at a time
 MIN_CELL_ROWS = 3  # two rows are equally far from their mean, so their spread would seem not to vary
 MAX_PAIRED_CELLS = 16  # cells of a stratum whose traces of products are estimated pair by pair
 
@@ -61,7 +60,10 @@ def estimate_row_errors(
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
-    sums = np.sum([_sum_products(chunk, design.cells, direction, within) for chunk in chunks], axis=0)
+    dispersion = design.cells.dispersion
+    sums = np.sum(
+        [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
+    )
     second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
@@ -89,24 +91,6 @@ def bound_quadratic(bias: float, design: Design) -> float:
     """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
     rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
     return 2 * bias**2 / rank
-
-
-def _sum_products(chunk: LabeledRows, cells: Moments, direction: FloatArray, unit: float) -> FloatArray:
-    """Sum `influence.PRODUCTS` over the rows of each cell, with s = (r − σ²) / unit and a / unit."""
-    if isinstance(chunk.rows, np.ndarray) and chunk.rows.nbytes >= kernel.NUMPY_MAX_BYTES:
-        return sum_influences(chunk.rows, chunk.codes, cells.mean, direction, cells.dispersion, unit)
-    sums = np.zeros((len(cells), len(PRODUCTS)))
-    for start, rows in split_rows(chunk.rows, READ_BYTES):
-        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        codes = chunk.codes[start : start + len(dense)]
-        for cell in np.unique(codes[codes >= 0]).tolist():
-            own = codes == cell
-            gap = np.subtract(dense if own.all() else dense[own], cells.mean[cell], dtype=np.float64)
-            s = (np.einsum("ij,ij->i", gap, gap) - cells.dispersion[cell]) / unit
-            a = gap @ (direction[cell] / unit)
-            ss, sa, aa = s * s, s * a, a * a
-            sums[cell] += [np.sum(values) for values in (ss, sa, aa, ss * ss, ss * sa, ss * aa, sa * aa, aa * aa)]
-    return sums
 
 
 def _combine_sums(sums: FloatArray, of_square: float, of_along: float) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ from crossfusion._base import (
 )
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.manifest_match import Match, merge_matches
-from crossfusion.moments import kernel, reduce_groups
+from crossfusion.moments import reduce_groups
 from crossfusion.summary import Summary, combine
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Reduction:
         return keys + (0 if self.summary is None else self.summary.moments.mean.nbytes)
 
 
-def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, large: bool = False) -> Reduction:
-    """Reduce a chunk; `large`: it is one of many, so the compiled kernel is worth its start."""
+def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1) -> Reduction:
+    """Reduce a chunk."""
     holder = chunk.file or name
     rows = as_rows(chunk.rows, holder)
     codes, keys = factors.encode(chunk.keys)
-    moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads, large=large)
+    moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads)
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where
@@ -89,10 +89,9 @@ def _name_type(dtype: Any) -> str:
 
 def reduce_partition(partition: Partition, name: str) -> Reduction:
     """Reduce all chunks of a partition, one after the other, as a worker process does."""
-    running, size = RunningSum(name), 0
+    running = RunningSum(name)
     for number, chunk in enumerate(partition()):
-        size += chunk.rows.shape[0] * chunk.rows.shape[1] * chunk.rows.dtype.itemsize
-        running.add(number, reduce_chunk(chunk, name, large=size >= kernel.NUMPY_MAX_BYTES))
+        running.add(number, reduce_chunk(chunk, name))
     return running.total()
 
 

@@ -1,16 +1,17 @@
 """Rows that are stored by column and reduced a few features at a time, while their columns are still in the cache."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, LazyRows, prefetch
-from crossfusion.moments.kernel import Triple, choose_tile_rows
+from crossfusion.moments.kernel import Accumulator, Triple, empty
+from crossfusion.moments.transpose import fill_rows
 
 FEATURES_AT_ONCE = 16  # in float32 they fill a cache line, and their columns stay in the cache
+TILE_ROWS = 2**13  # rows of so many features that are still in the cache when they are reduced
 
 Columns = list[NDArray[Any]]
 
@@ -64,34 +65,22 @@ class ColumnwiseRows(LazyRows):
         """One row."""
         return np.array([column[number] for _, columns in self.column_batches() for column in columns])
 
-    def reduce(self, codes: CodeArray | None, groups: int, dtype: np.dtype[Any]) -> Triple:
-        """Count, mean and sum of squares of each group, summed in `dtype` over short runs."""
+    def reduce(self, codes: CodeArray | None, groups: int) -> Triple:
+        """Count, mean and sum of squares of each group."""
         number, dim = self.shape
-        labels = np.empty(0, np.int32) if codes is None else codes
         if codes is not None and len(codes) != number:
-            raise ValueError(f"{len(codes)} codes for {number} rows")  # the kernel would read past their end
-        size = choose_tile_rows(groups)
-        count, mean, sumsq = np.zeros(groups), np.zeros((groups, dim)), np.zeros((groups, dim))
-        order = np.empty(number, np.int32), np.empty(-(-number // size), np.int64), np.empty(groups, np.int64)
-        tile = min(size, max(1, number))
-        memory = np.empty(tile * FEATURES_AT_ONCE, dtype)
+            raise ValueError(f"{len(codes)} codes for {number} rows")
+        count, mean, sumsq = empty(groups, dim)
         for first, columns in self.column_batches():
-            ready = [np.ascontiguousarray(column, dtype) for column in columns]
-            if any(len(column) != number for column in ready):
-                raise ValueError(f"columns of {[len(column) for column in ready]} numbers for {number} rows")
-            width, addresses = len(ready), np.array([column.ctypes.data for column in ready], np.uint64)
-            origin, here, spread = (np.zeros((groups, width), kind) for kind in (dtype, np.float64, np.float64))
-            sums, space = np.empty((3, width), dtype), memory[: tile * width].reshape(tile, width)
-            count = np.zeros(groups)
-            _compile(dtype)(addresses, labels, first == 0, origin, count, here, spread, sums, *order, space)
-            mean[:, first : first + width], sumsq[:, first : first + width] = here + origin, spread
-            ready.clear()
+            here = slice(first, first + len(columns))
+            count, mean[:, here], sumsq[:, here] = self._reduce_columns(columns, codes, groups)
             columns.clear()  # so that the next ones are decoded to the same memory, which is in the cache
         return count, mean, sumsq
 
-
-@lru_cache(maxsize=2)
-def _compile(dtype: np.dtype[Any]) -> Any:
-    from crossfusion.moments import compiled_columnwise
-
-    return compiled_columnwise.compile_accumulate_strip(dtype)
+    def _reduce_columns(self, columns: Columns, codes: CodeArray | None, groups: int) -> Triple:
+        total = Accumulator(groups, len(columns))
+        start = 0
+        for rows in fill_rows(columns, self.dtype, TILE_ROWS):
+            total.add(rows, None if codes is None else codes[start : start + len(rows)])
+            start += len(rows)
+        return total.result()

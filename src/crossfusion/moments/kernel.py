@@ -1,13 +1,12 @@
 """From rows and group codes to count, mean and centered sum of squares, in one pass.
 
-Two routes to the same numbers: NumPy for inputs of up to some tens of megabytes, which never wait for a compiler, and
-a compiled, threaded kernel beyond. The choice depends on the size of the input alone, so a result does not depend on
-what ran before it.
+The loops are C (`_kernel.c`). Where the extension could not be built or loaded, NumPy computes the same numbers: both
+sum in float64 over short runs around a center close to the group's mean, and fold the runs into the group's moments.
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,9 +16,27 @@ from crossfusion._base import CodeArray, FloatArray, thread_count
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
-NUMPY_MAX_BYTES = 32 * 2**20  # bytes of rows up to which NumPy is at work before a compiler would have started
 CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
+CALL_BYTES = 64 * 2**20  # bytes of rows reduced by one call, after which an interrupt is noticed
+THREAD_BYTES = 2 * 2**20  # bytes of rows that are worth a thread
 SEGMENT_NUMBERS = 2**16  # numbers in a segment of the NumPy route, which stay in the cache as float64
+MAX_TILE_ROWS = 2**26  # rows that are put in the order of their groups together
+
+
+def _load() -> Any:
+    try:
+        from crossfusion.moments import _kernel
+    except ImportError:
+        return None
+    return _kernel
+
+
+compiled = _load()  # the C extension; None: NumPy stands in
+
+
+def describe_kernel() -> str:
+    """Name the kernel in use."""
+    return "NumPy" if compiled is None else f"C ({compiled.instructions()})"
 
 
 @runtime_checkable
@@ -40,8 +57,8 @@ class ChunkedRows(Protocol):
 class ReducibleRows(Protocol):
     """Rows that know a faster way to reduce themselves than chunk by chunk, such as column by column."""
 
-    def reduce(self, codes: CodeArray | None, groups: int, dtype: np.dtype[Any]) -> Triple:
-        """Moments of each group, summed in `dtype` over short runs."""
+    def reduce(self, codes: CodeArray | None, groups: int) -> Triple:
+        """Moments of each group."""
 
 
 def add(a: Triple, b: Triple) -> Triple:
@@ -62,7 +79,15 @@ def empty(groups: int, dim: int) -> Triple:
 def merge(
     count: NDArray[Any] | None, mean: NDArray[Any], sumsq: FloatArray | None, codes: NDArray[Any] | None, groups: int
 ) -> Triple:
-    """Merge moments that share a code; no count and no sumsq: plain rows, of count one and without spread.
+    """Merge moments that share a code; no count and no sumsq: plain rows, of count one and without spread."""
+    origin, total = _merge_relative(count, mean, sumsq, codes, groups)
+    return total[0], np.add(total[1], origin, out=total[1]), total[2]
+
+
+def _merge_relative(
+    count: NDArray[Any] | None, mean: NDArray[Any], sumsq: FloatArray | None, codes: NDArray[Any] | None, groups: int
+) -> tuple[FloatArray, Triple]:
+    """Origins, and merged moments whose means are relative to them.
 
     Works on segments of a group's own sequence, so that equal groups give equal bits, and relative to the group's first
     entry, so that equal entries have a spread of exactly zero and an offset common to all costs no digits.
@@ -85,7 +110,7 @@ def merge(
         )
         for whole, updated in zip(total, add((total[0][here], total[1][here], total[2][here]), added), strict=True):
             whole[here] = updated
-    return total[0], np.add(total[1], origin, out=total[1]), total[2]
+    return origin, total
 
 
 def _merge_segments(
@@ -150,95 +175,107 @@ def _split_segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
         segment = following
 
 
-def reduce_rows(
-    rows: Any,
-    codes: CodeArray | None,
-    groups: int,
-    *,
-    threads: int | None = None,
-    wide: bool = False,
-    large: bool = False,
-) -> Triple:
+def reduce_rows(rows: Any, codes: CodeArray | None, groups: int, *, threads: int | None = None) -> Triple:
     """Moments of each group of rows; without codes all rows are one group, a negative code leaves a row out.
 
-    Values that overflow or are not finite show up as non-finite moments; the caller decides what that means. `wide`
-    sums in float64 whatever the rows are; `large` says that these rows are some of many.
+    Values that overflow or are not finite show up as non-finite moments; the caller decides what that means.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(rows, ChunkedRows) and not large:
-            rows = np.asarray(rows)
-        if isinstance(rows, np.ndarray) and rows.nbytes < NUMPY_MAX_BYTES and not large:
-            return merge(None, rows, None, codes, groups)
-        if not isinstance(rows, (np.ndarray, ChunkedRows)):
+        if isinstance(rows, ReducibleRows):
+            return rows.reduce(codes, groups)
+        if isinstance(rows, ChunkedRows):
+            return reduce_chunks(rows.chunks(), rows.shape, codes, groups).result()
+        if not isinstance(rows, np.ndarray):
             return _reduce_sparse(rows, codes, groups)
-        return _reduce_compiled(rows, codes, groups, threads or thread_count(), wide)
+        return _reduce_on_threads(rows, codes, groups, threads or thread_count())
+
+
+def _reduce_on_threads(rows: NDArray[Any], codes: CodeArray | None, groups: int, threads: int) -> Triple:
+    """Give each thread its own range of rows and its own moments, and merge these in order."""
+
+    def work(start: int, stop: int) -> "Accumulator":
+        own = rows[start:stop]
+        return reduce_chunks(split_for_conversion(own), own.shape, None if codes is None else codes[start:stop], groups)
+
+    threads = min(
+        threads, rows.nbytes // THREAD_BYTES, len(rows) // (4 * max(1, groups))
+    )  # many groups cost memory per thread
+    if threads <= 1:
+        return work(0, len(rows)).result()
+    edges = np.linspace(0, len(rows), threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        return reduce(Accumulator.merge, pool.map(work, edges[:-1], edges[1:])).result()
+
+
+def split_for_conversion(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield rows that the kernel can read: as they are or, if they need conversion, a few megabytes at a time."""
+    dtype = choose_float_type(rows.dtype)
+    native = rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned
+    step = max(1, (CALL_BYTES if native else CONVERTED_BYTES) // max(1, rows.shape[1] * dtype.itemsize))
+    for start in range(0, len(rows), step):
+        yield as_kernel_rows(rows[start : start + step])
+
+
+def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """C-ordered float32 or float64 rows of a plain array."""
+    return np.require(rows, choose_float_type(rows.dtype), ["C", "A"]).view(np.ndarray)
 
 
 def choose_float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Type in which rows are summed within a short run: the narrowest float that holds them exactly."""
+    """Type in which rows are read: the narrowest float that holds them exactly."""
     narrow = dtype.itemsize <= 2 or dtype == np.float32
     return np.dtype(np.float32 if narrow else np.float64)
 
 
-@lru_cache(maxsize=2)
-def _load_accumulate(dtype: np.dtype[Any]) -> Any:
-    from crossfusion.moments import compiled
-
-    return compiled.compile_accumulate(dtype)
-
-
-def _reduce_compiled(
-    rows: NDArray[Any] | ChunkedRows, codes: CodeArray | None, groups: int, threads: int, wide: bool = False
-) -> Triple:
-    """Give each thread its own range of rows and its own moments, and merge these in order."""
-    dtype = np.dtype(np.float64) if wide else choose_float_type(rows.dtype)
-    if isinstance(rows, ReducibleRows):
-        return rows.reduce(codes, groups, dtype)
-    number, dim = rows.shape
-
-    def work(start: int, stop: int) -> tuple[FloatArray, Triple]:
-        chunks = rows.chunks() if isinstance(rows, ChunkedRows) else _split_for_conversion(rows[start:stop], dtype)
-        return _accumulate_chunks(chunks, None if codes is None else codes[start:stop], groups, dim, dtype)
-
-    if threads == 1 or isinstance(rows, ChunkedRows):
-        origin, total = work(0, number)
-    else:
-        edges = np.linspace(0, number, threads + 1).astype(int).tolist()
-        with ThreadPoolExecutor(threads) as pool:
-            origin, total = reduce(_add_relative, pool.map(work, edges[:-1], edges[1:]))
-    return total[0], np.add(total[1], origin, out=total[1]), total[2]
-
-
-def _split_for_conversion(rows: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the rows whole or, if they need conversion, a few megabytes at a time."""
-    native = rows.dtype == dtype and rows.flags.c_contiguous
-    step = max(1, len(rows)) if native else max(1, CONVERTED_BYTES // (rows.shape[1] * dtype.itemsize))
-    return (rows[start : start + step] for start in range(0, len(rows), step))
-
-
-def _accumulate_chunks(
-    chunks: Iterator[NDArray[Any]], codes: CodeArray | None, groups: int, dim: int, dtype: np.dtype[Any]
-) -> tuple[FloatArray, Triple]:
-    """Origins, and moments whose means are relative to them, of rows that come in chunks."""
-    kernel = _load_accumulate(dtype)
-    ahead = int(np.clip(32768 // (dim * dtype.itemsize), 1, 16))
-    size = choose_tile_rows(groups)
-    origin, total = np.zeros((groups, dim), dtype), empty(groups, dim)
-    scratch = np.empty((3, dim), dtype), np.empty(size + ahead, np.int32), np.empty(groups, np.int64)
-    start, unlabeled = 0, np.empty(0, np.int32)
+def reduce_chunks(
+    chunks: Iterator[NDArray[Any]], shape: tuple[int, ...], codes: CodeArray | None, groups: int
+) -> "Accumulator":
+    """Accumulate rows of a shape that come in chunks."""
+    total, start = Accumulator(groups, shape[1]), 0
     for chunk in chunks:
-        ready = np.ascontiguousarray(chunk, dtype).view(np.ndarray)
-        labels = unlabeled if codes is None else codes[start : start + len(ready)]
-        if codes is not None and len(labels) < len(ready):
-            raise ValueError(f"{len(codes)} codes for more rows")  # the kernel would read what is not there
-        kernel(ready, labels, size, ahead, origin, *total, *scratch)
-        start += len(ready)
-    return origin.astype(np.float64, copy=False), total
+        total.add(as_kernel_rows(chunk), None if codes is None else codes[start : start + len(chunk)])
+        start += len(chunk)
+    return total
 
 
-def choose_tile_rows(groups: int) -> int:
-    """Rows that are put in the order of their groups together."""
-    return max(4096, 48 * groups)
+class Accumulator:
+    """Moments of groups, to which rows are added; means are relative to the first row of each group.
+
+    Parameters
+    ----------
+    groups : int
+        Number of groups.
+    dim : int
+        Number of features.
+    """
+
+    def __init__(self, groups: int, dim: int) -> None:
+        self.origin, self.total = np.zeros((groups, dim)), empty(groups, dim)
+
+    def add(self, rows: NDArray[Any], codes: CodeArray | None) -> None:
+        """Add rows as `as_kernel_rows` returns them."""
+        groups = len(self.origin)
+        if codes is not None and len(codes) != len(rows):
+            raise ValueError(f"{len(codes)} codes for {len(rows)} rows")
+        if compiled is not None:
+            codes = None if codes is None else np.ascontiguousarray(codes, np.int32)
+            compiled.accumulate(rows, codes, min(max(4096, 48 * groups), MAX_TILE_ROWS), self.origin, *self.total)
+        elif len(rows):
+            self.origin, self.total = _add_relative(
+                (self.origin, self.total), _merge_relative(None, rows, None, codes, groups)
+            )
+
+    def merge(self, other: "Accumulator") -> "Accumulator":
+        """Add the rows of another one."""
+        self.origin, self.total = _add_relative((self.origin, self.total), (other.origin, other.total))
+        return self
+
+    def result(self) -> Triple:
+        """Count, mean and sum of squares; the accumulator is used up."""
+        count, mean, sumsq = self.total
+        tiny = np.finfo(np.float64).smallest_subnormal
+        np.copyto(sumsq, tiny, where=(sumsq == 0) & (mean != 0))  # these differ, though their squares are no numbers
+        return count, np.add(mean, self.origin, out=mean), sumsq
 
 
 def _add_relative(a: tuple[FloatArray, Triple], b: tuple[FloatArray, Triple]) -> tuple[FloatArray, Triple]:
@@ -281,23 +318,16 @@ def _replace_data(matrix: Any, data: FloatArray) -> Any:
 
 def squared_distances(points: FloatArray) -> FloatArray:
     """Squared Euclidean distances between all rows, by differences, so that close pairs keep their digits."""
-    number, dim = points.shape
+    number = len(points)
     out = np.zeros((number, number))
-    if number * number * dim < 2**28:
+    if compiled is None:
         for i in range(1, number):
             gap = points[:i] - points[i]
             out[i, :i] = out[:i, i] = np.einsum("ij,ij->i", gap, gap)
         return out
-    kernel = _load_distance_kernel()
-    threads = thread_count()
+    threads = thread_count() if points.nbytes * number > 2**28 else 1
     edges = (number * np.sqrt(np.linspace(0, 1, 8 * threads + 1))).astype(int).tolist()  # equal shares of a triangle
+    kernel, points = compiled.squared_distances, np.require(points, np.float64, ["C", "A"]).view(np.ndarray)
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda start, stop: kernel(points, start, stop, out), edges[:-1], edges[1:]))
     return out
-
-
-@lru_cache(maxsize=1)
-def _load_distance_kernel() -> Any:
-    from crossfusion.moments import compiled
-
-    return compiled.compile_squared_distances()

@@ -22,6 +22,8 @@ from crossfusion._base import (
 )
 from crossfusion.moments import kernel
 
+MIN_SQUARES = 1e-313  # mean square below which float64 loses digits
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
@@ -215,16 +217,14 @@ def concat(several: Sequence[Moments]) -> Moments:
 
 
 def reduce_groups(
-    rows: Any, codes: CodeArray | None, groups: int, *, name: str, threads: int | None = None, large: bool = False
+    rows: Any, codes: CodeArray | None, groups: int, *, name: str, threads: int | None = None
 ) -> tuple[Moments, NDArray[np.bool_] | None]:
     """Compute the moments of the finite rows of each group, and which rows are finite, if not all."""
-    total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
+    total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads))
     finite = None if total.is_finite() else find_finite_rows(rows)
     if finite is not None and not finite.all():
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
-        total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, large=large))
-    if not total.is_finite() or _has_underflowed(total):  # squares beyond the range of float32: once more in float64
-        total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads, wide=True, large=large))
+        total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads))
     _check_range(total, name)
     return total, None if finite is None or finite.all() else finite
 
@@ -254,12 +254,8 @@ def _reduce_weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Momen
     return moments, finite
 
 
-def _has_underflowed(moments: Moments) -> bool:
-    """Return whether squares may have underflowed in float32; constant features have a sum of squares of exactly 0."""
-    mean_square = np.abs(moments.sumsq)
-    return bool(np.any((mean_square > 0) & (mean_square < 1e-33 * moments.count[:, None])))
-
-
 def _check_range(moments: Moments, name: str) -> None:
     if not moments.is_finite():
         raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")
+    if 0 < moments.sumsq.sum() < MIN_SQUARES * moments.count.sum():
+        raise InputError(name, problem="has differences whose squares are lost in float64", remedy="scale it up")

@@ -23,7 +23,6 @@ from crossfusion.io.engines.recognition import is_collection
 from crossfusion.io.reduction import Reduction, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.vector_columns import choose_columns, find_vectors, make_chunk
-from crossfusion.moments import kernel
 
 
 @dataclass(frozen=True)
@@ -109,25 +108,24 @@ def _plan_array(array: Any, by: Mapping[str, Any]) -> DaskTasks:
     for name, tasks in zip(lazy, labels, strict=True):
         _check_chunks(len(tasks), len(chunks), name)
     starts = [0, *accumulate(map(int, sizes))] if known else [0] * len(sizes)
-    large = known and array.nbytes >= kernel.NUMPY_MAX_BYTES
     leaves = make_keys("crossfusion-chunk", len(chunks))
     for k, leaf in enumerate(leaves):
         place = "" if known else f"chunk {k} of x"
         fixed = {name: here[name][k] if name in here else None for name in by}
-        reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place, large)
+        reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place)
         graph[leaf] = (reduce, chunks[k], *(tasks[k] for tasks in labels))
     return DaskTasks("x", graph, leaves, int(sum(sizes)) if known else None)
 
 
 def _reduce_chunk(
-    names: Sequence[str], by: Mapping[str, Any], first: int, place: str, large: bool, rows: Any, *labels: Any
+    names: Sequence[str], by: Mapping[str, Any], first: int, place: str, rows: Any, *labels: Any
 ) -> Reduction:
     """Reduce the rows of a chunk, on a worker; `labels` are the values of the factors called `names`."""
     by = {**by, **dict(zip(names, labels, strict=True))}
     values, keys = as_rows(rows, place or "x"), factors.as_table(by)
     where = place or f"the chunk of x from row {first} on"
     check_length(keys.num_rows, values.shape[0], next(iter(by)), where)
-    return reduce_chunk(Chunk(values, keys, first, place), "x", large=large) if keys.num_rows else Reduction("x")
+    return reduce_chunk(Chunk(values, keys, first, place), "x") if keys.num_rows else Reduction("x")
 
 
 def _align_factors(

@@ -14,7 +14,6 @@ from crossfusion._base import LazyRows, thread_count
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduction, RowCounts, RunningSum, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
-from crossfusion.moments import kernel
 
 Progress = Callable[[int], None] | None
 
@@ -55,19 +54,18 @@ class _PartitionReader:
         self.ended = False
         self.total = RunningSum(name)
         self._chunks = partition()
-        self._given = self._bytes = 0
+        self._given = 0
         self._lock = Lock()
 
-    def next(self) -> tuple[int, int, Chunk | None]:
-        """Number of the next chunk, bytes up to its end, and the chunk."""
+    def next(self) -> tuple[int, Chunk | None]:
+        """Number of the next chunk, and the chunk."""
         with self._lock:
             chunk = None if self.ended else next(self._chunks, None)
             if chunk is None:
                 self.ended = True
             else:
                 self._given += 1
-                self._bytes += chunk.rows.shape[0] * _measure_row(chunk)
-            return self._given - 1, self._bytes, chunk
+            return self._given - 1, chunk
 
     def close(self) -> None:
         """Let go of files that are still open; a thread that is reading them comes to its end first."""
@@ -75,10 +73,6 @@ class _PartitionReader:
         if close is not None:
             with self._lock:
                 close()
-
-
-def _measure_row(chunk: Chunk) -> int:
-    return int(chunk.rows.shape[1]) * int(chunk.rows.dtype.itemsize)
 
 
 class _Job:
@@ -98,8 +92,6 @@ class _Job:
         self._change = Condition()
         self._stopped = False
         self._first = 0  # of the sources that are not done
-        known = [source.rows for source in sources if source.rows is not None]
-        self._rows = sum(known) if len(known) == len(sources) else None
         self._go_on()
 
     def _go_on(self) -> None:
@@ -137,11 +129,11 @@ class _Job:
     def _work(self, threads: int) -> None:
         try:
             while (lane := self._claim(threads)) is not None:
-                number, size, chunk = lane.next()
+                number, chunk = lane.next()
                 reduction = None
                 if chunk is not None:
                     watched = self._watch(chunk, threads)
-                    reduction = reduce_chunk(chunk, lane.name, large=self._is_large(chunk, size))
+                    reduction = reduce_chunk(chunk, lane.name)
                     self._tell(reduction.seen.rows - watched.told)
                 self._take(lane, number, reduction)
         except _StoppedError:  # by what happened elsewhere
@@ -189,10 +181,6 @@ class _Job:
         """Whether the next partition is not so far ahead that what is done would pile up behind an earlier one."""
         earliest = min((lane.place for lane in self._lanes), default=self._waiting[-1][0])
         return self._waiting[-1][0] < earliest + MAX_AHEAD * threads
-
-    def _is_large(self, chunk: Chunk, size: int) -> bool:
-        """Whether there is enough to read for the compiled kernel; the same for a chunk whatever the threads do."""
-        return (size if self._rows is None else self._rows * _measure_row(chunk)) >= kernel.NUMPY_MAX_BYTES
 
     def _take(self, lane: _PartitionReader, number: int, reduction: Reduction | None) -> None:
         """Add what was found; the last reader of a partition hands in its sum."""

@@ -1,0 +1,273 @@
+/* The loops over rows, included once per instruction set and type of the rows.
+ *
+ * TARGET   attribute that lets the compiler use the instruction set
+ * LANES    numbers per vector
+ * ROW      float or double
+ * NAME(f)  name of f for this combination
+ *
+ * All sums are float64, whatever the rows are. Vectors are those of GCC and Clang, which any processor can run.
+ */
+
+typedef double NAME(vector) __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef ROW NAME(narrow) __attribute__((vector_size(sizeof(ROW) * LANES), aligned(sizeof(ROW)), may_alias));
+#define V NAME(vector)
+#define LOAD(x) __builtin_convertvector(*(const NAME(narrow) *)(x), V)
+#define AT(x) (*(V *)(x))
+#define INLINE TARGET static inline __attribute__((always_inline))
+
+INLINE double NAME(total)(V lanes)
+{
+    double sum = 0;
+    for (int k = 0; k < LANES; k++)
+        sum += lanes[k];
+    return sum;
+}
+
+INLINE void NAME(prefetch)(const ROW *row, int64_t dim)
+{
+    for (int64_t j = 0; j < dim; j += LINE / (int64_t)sizeof(ROW))
+        __builtin_prefetch(row + j, 0, 3);
+}
+
+/* ---- moments ---- */
+
+/* Add a few rows to sum and square, around center: one visit to the accumulators serves all of them. */
+INLINE void NAME(add_abreast)(const ROW *const *rows, int abreast, int64_t dim, const double *center, double *sum,
+                              double *square)
+{
+    int64_t j = 0;
+    for (; j + LANES <= dim; j += LANES) {
+        V around = AT(center + j), total = AT(sum + j), squares = AT(square + j);
+        for (int r = 0; r < abreast; r++) {
+            V gap = LOAD(rows[r] + j) - around;
+            total += gap;
+            squares += gap * gap;
+        }
+        AT(sum + j) = total;
+        AT(square + j) = squares;
+    }
+    for (; j < dim; j++)
+        for (int r = 0; r < abreast; r++) {
+            double gap = (double)rows[r][j] - center[j];
+            sum[j] += gap;
+            square[j] += gap * gap;
+        }
+}
+
+/* Add rows order[0..number) of one group, some features at a time, so that the accumulators stay in the first-level
+ * cache; order goes on for `ahead` rows, which are prefetched. */
+TARGET static void NAME(add_run)(const ROW *rows, const int32_t *order, int64_t number, int64_t ahead, int64_t dim,
+                                 const double *center, double *sum, double *square)
+{
+    for (int64_t first = 0; first < dim; first += FEATURES) {
+        int64_t width = dim - first < FEATURES ? dim - first : FEATURES, i = 0;
+        const ROW *from = rows + first;
+        for (; i + 4 <= number; i += 4) {
+            const ROW *some[4];
+            for (int r = 0; r < 4; r++) {
+                some[r] = from + order[i + r] * dim;
+                if (ahead)
+                    NAME(prefetch)(from + order[i + r + ahead] * dim, width);
+            }
+            NAME(add_abreast)(some, 4, width, center + first, sum + first, square + first);
+        }
+        for (; i < number; i++) {
+            const ROW *one = from + order[i] * dim;
+            if (ahead)
+                NAME(prefetch)(from + order[i + ahead] * dim, width);
+            NAME(add_abreast)(&one, 1, width, center + first, sum + first, square + first);
+        }
+    }
+}
+
+/* Fold the sums of a run into the moments of its group (Chan, Golub, LeVeque 1983). Means are relative to the group's
+ * first row, so that an offset common to all rows costs no digits. */
+TARGET static void NAME(fold)(double number, int64_t dim, const double *center, const double *sum,
+                              const double *square, const double *origin, double *count, double *mean, double *sumsq)
+{
+    double after = *count + number, share = number / after, weight = *count * share, inverse = 1 / number;
+    for (int64_t j = 0; j < dim; j++) {
+        double shift = sum[j] * inverse;
+        double gap = center[j] - origin[j] + shift - mean[j];
+        mean[j] += gap * share;
+        sumsq[j] += square[j] - sum[j] * shift + gap * gap * weight;
+    }
+    *count = after;
+}
+
+/* Add rows to the moments of their groups, tile by tile; within a tile group by group. */
+TARGET static void NAME(accumulate)(const void *data, const int32_t *codes, struct moments m, struct scratch s)
+{
+    int64_t dim = m.dim;
+    double *center = s.sums, *sum = center + dim, *square = sum + dim;
+    for (int64_t start = 0; start < m.rows; start += s.tile) {
+        const ROW *rows = (const ROW *)data + start * dim;
+        int64_t size = m.rows - start < s.tile ? m.rows - start : s.tile;
+        int64_t kept = sort_tile(codes ? codes + start : NULL, size, m.groups, s.order, s.starts);
+        for (int64_t i = 0; i < s.ahead; i++) /* beyond the tile: the start of the next one */
+            s.order[kept + i] = (int32_t)(size + i < m.rows - start ? size + i : size - 1);
+        for (int64_t k = 0, number; k < kept; k += number) {
+            int64_t group = codes ? codes[start + s.order[k]] : 0;
+            double *origin = m.origin + group * dim, *mean = m.mean + group * dim;
+            for (number = 1; number < RUN && k + number < kept; number++)
+                if (codes && codes[start + s.order[k + number]] != group)
+                    break;
+            if (m.count[group] == 0)
+                for (int64_t j = 0; j < dim; j++)
+                    origin[j] = rows[s.order[k] * dim + j];
+            for (int64_t j = 0; j < dim; j++)
+                center[j] = origin[j] + mean[j];
+            memset(sum, 0, 2 * dim * sizeof(double));
+            NAME(add_run)(rows, s.order + k, number, s.ahead, dim, center, sum, square);
+            NAME(fold)((double)number, dim, center, sum, square, origin, m.count + group, mean, m.sumsq + group * dim);
+        }
+    }
+}
+
+/* ---- influence of rows on a distance ---- */
+
+/* Add products of powers of s and a of one row to the sums of its group, in the order of `influence.PRODUCTS`. */
+INLINE void NAME(add_products)(double s, double a, double *sums)
+{
+    double ss = s * s, sa = s * a, aa = a * a;
+    double products[PRODUCTS] = {ss, sa, aa, ss * ss, ss * sa, ss * aa, sa * aa, aa * aa};
+    for (int k = 0; k < PRODUCTS; k++)
+        sums[k] += products[k];
+}
+
+/* Squared distance from the mean, and gap along the direction, of a few rows of one group. */
+INLINE void NAME(measure_abreast)(const ROW *rows, int abreast, int64_t dim, const double *mean,
+                                  const double *direction, double *square, double *along)
+{
+    V squares[4] = {{0}}, products[4] = {{0}};
+    int64_t j = 0;
+    for (; j + LANES <= dim; j += LANES) {
+        V center = AT(mean + j), ahead = AT(direction + j);
+        for (int r = 0; r < abreast; r++) {
+            V gap = LOAD(rows + r * dim + j) - center;
+            squares[r] += gap * gap;
+            products[r] += gap * ahead;
+        }
+    }
+    for (int r = 0; r < abreast; r++) {
+        square[r] = NAME(total)(squares[r]);
+        along[r] = NAME(total)(products[r]);
+        for (int64_t i = j; i < dim; i++) {
+            double gap = (double)rows[r * dim + i] - mean[i];
+            square[r] += gap * gap;
+            along[r] += gap * direction[i];
+        }
+    }
+}
+
+TARGET static void NAME(influence)(const void *data, const int32_t *codes, int64_t number, int64_t dim,
+                                   const double *mean, const double *direction, const double *dispersion,
+                                   double per_unit, double *sums)
+{
+    const ROW *rows = data;
+    int64_t ahead = rows_ahead(dim * (int64_t)sizeof(ROW)), some;
+    for (int64_t i = 0; i < number; i += some) {
+        int32_t group = codes[i];
+        some = 1;
+        if (group < 0)
+            continue;
+        while (some < 4 && i + some < number && codes[i + some] == group)
+            some++;
+        some = some == 4 ? 4 : 1;
+        for (int64_t r = 0; r < some && i + r + ahead < number && ahead; r++)
+            NAME(prefetch)(rows + (i + r + ahead) * dim, dim);
+        const double *center = mean + group * dim, *along = direction + group * dim;
+        double square[4], product[4];
+        if (some == 4)
+            NAME(measure_abreast)(rows + i * dim, 4, dim, center, along, square, product);
+        else
+            NAME(measure_abreast)(rows + i * dim, 1, dim, center, along, square, product);
+        for (int64_t r = 0; r < some; r++)
+            NAME(add_products)((square[r] - dispersion[group]) * per_unit, product[r] * per_unit,
+                               sums + group * PRODUCTS);
+    }
+}
+
+/* ---- rows from columns ---- */
+
+typedef ROW NAME(line) __attribute__((vector_size(sizeof(ROW) * 8), aligned(sizeof(ROW)), may_alias));
+
+/* Write a square of 8 rows and columns, transposed in registers: the first half zipped with the second, three times. */
+INLINE void NAME(transpose_square)(const ROW *const *columns, int64_t row, ROW *out, int64_t dim)
+{
+    NAME(line) a[8], b[8];
+    for (int k = 0; k < 8; k++)
+        a[k] = *(const NAME(line) *)(columns[k] + row);
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < 4; k++) {
+            b[2 * k] = __builtin_shufflevector(a[k], a[k + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * k + 1] = __builtin_shufflevector(a[k], a[k + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int k = 0; k < 8; k++)
+        *(NAME(line) *)(out + k * dim) = a[k];
+}
+
+TARGET static void NAME(interleave)(const void *const *addresses, int64_t start, int64_t rows, int64_t dim, void *out)
+{
+    const ROW *const *columns = (const ROW *const *)addresses;
+    ROW *to = out;
+    int64_t whole = rows / 8 * 8, wide = dim / 8 * 8;
+    for (int64_t j = 0; j < wide; j += 8)
+        for (int64_t i = 0; i < whole; i += 8)
+            NAME(transpose_square)(columns + j, start + i, to + i * dim + j, dim);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i < whole ? wide : 0; j < dim; j++)
+            to[i * dim + j] = columns[j][start + i];
+}
+
+/* ---- distances between points ---- */
+
+#ifdef DISTANCES
+/* Write squared distances of points start..stop-1 to all points before them, by differences, which keep the digits of
+ * close pairs. Two points meet four at a time; 32 points stay in the cache while all others pass. */
+TARGET static void NAME(squared_distances)(const double *points, int64_t number, int64_t dim, int64_t start,
+                                           int64_t stop, double *out)
+{
+    for (int64_t some = 0; some < stop; some += 32)
+        for (int64_t p = start; p < stop; p += 2) {
+            int64_t q = p + 1 < stop ? p + 1 : stop - 1, end = some + 32 < q ? some + 32 : q;
+            for (int64_t a = some; a < end; a += 4) {
+                const double *first = points + p * dim, *second = points + q * dim, *other[4];
+                int64_t index[4], j = 0;
+                V sums[2][4] = {{{0}}};
+                double rest[2][4] = {{0}};
+                for (int r = 0; r < 4; r++) {
+                    index[r] = a + r < q ? a + r : q;
+                    other[r] = points + index[r] * dim;
+                }
+                for (; j + LANES <= dim; j += LANES)
+                    for (int r = 0; r < 4; r++) {
+                        V here = AT(other[r] + j), one = here - AT(first + j), two = here - AT(second + j);
+                        sums[0][r] += one * one;
+                        sums[1][r] += two * two;
+                    }
+                for (; j < dim; j++)
+                    for (int r = 0; r < 4; r++) {
+                        double one = other[r][j] - first[j], two = other[r][j] - second[j];
+                        rest[0][r] += one * one;
+                        rest[1][r] += two * two;
+                    }
+                for (int r = 0; r < 4; r++) {
+                    double one = NAME(total)(sums[0][r]) + rest[0][r], two = NAME(total)(sums[1][r]) + rest[1][r];
+                    out[p * number + index[r]] = out[index[r] * number + p] = one;
+                    out[q * number + index[r]] = out[index[r] * number + q] = two;
+                }
+            }
+        }
+}
+#endif
+
+#undef V
+#undef LOAD
+#undef AT
+#undef INLINE
+#undef DISTANCES
+#undef ROW
+#undef NAME

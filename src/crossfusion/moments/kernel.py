@@ -197,9 +197,8 @@ def _reduce_on_threads(rows: NDArray[Any], codes: CodeArray | None, groups: int,
         own = rows[start:stop]
         return reduce_chunks(split_for_conversion(own), own.shape, None if codes is None else codes[start:stop], groups)
 
-    threads = min(
-        threads, rows.nbytes // THREAD_BYTES, len(rows) // (4 * max(1, groups))
-    )  # many groups cost memory per thread
+    most = len(rows) // (4 * max(1, groups))  # moments of many groups cost memory on each thread
+    threads = min(threads, rows.nbytes // THREAD_BYTES, most)
     if threads <= 1:
         return work(0, len(rows)).result()
     edges = np.linspace(0, len(rows), threads + 1).astype(int).tolist()

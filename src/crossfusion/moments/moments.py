@@ -226,6 +226,8 @@ def reduce_groups(
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
         total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads))
     _check_range(total, name)
+    if 0 < total.sumsq.sum() < MIN_SQUARES * total.count.sum():
+        raise InputError(name, problem="has differences whose squares are lost in float64", remedy="scale it up")
     return total, None if finite is None or finite.all() else finite
 
 
@@ -257,5 +259,3 @@ def _reduce_weighted(rows: Any, weight: FloatArray, *, name: str) -> tuple[Momen
 def _check_range(moments: Moments, name: str) -> None:
     if not moments.is_finite():
         raise InputError(name, problem="has values whose squares exceed the range of float64", remedy="scale it down")
-    if 0 < moments.sumsq.sum() < MIN_SQUARES * moments.count.sum():
-        raise InputError(name, problem="has differences whose squares are lost in float64", remedy="scale it up")

@@ -215,7 +215,7 @@ distance_settings_option = click.option(
     help="Option of a distance, such as epsilon=0.5; may be repeated.",
 )
 data_option = click.option(
-    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA or ../shared/data]"
 )
 workers_option = number_option("--workers", None, "Number of processes.  [default: one per core]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -24,9 +24,9 @@ from paper.options import (
 
 @click.group(cls=Commands, context_settings=SETTINGS)
 def benchmarks() -> None:
-    """Measure speed, and whether intervals, tests and alarms hold.
+    """Measure speed, and whether intervals and tests are valid.
 
-    Speed is measured as ratios, in one run.
+    Speed is measured as a ratio within one run.
 
     \b
     Examples:
@@ -37,12 +37,12 @@ def benchmarks() -> None:
 @benchmarks.command("moments")
 @click.option("--gigabytes", default=1.6, show_default=True, metavar="SIZE", help="Size of the rows.")
 @number_option("--dim", 256, "Number of features.")
-@number_option("--repeats", 7, "Rounds, in which the sides alternate.")
+@number_option("--repeats", 7, "Number of rounds, in which the alternatives take turns.")
 @json_option
 def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> None:
     """Compare the kernel with the bandwidth of memory.
 
-    And with what else people use.
+    NumPy, pandas and other libraries are measured in the same run.
 
     \b
     Examples:
@@ -60,10 +60,10 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
 
 
 @benchmarks.command("distances")
-@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@number_option("--repeats", 3, "Number of rounds, in which the alternatives take turns.")
 @json_option
 def bench_distances(repeats: int, as_json: bool) -> None:
-    """Compare distances with the libraries people use for them.
+    """Compare distances with those of other libraries.
 
     \b
     Examples:
@@ -76,13 +76,11 @@ def bench_distances(repeats: int, as_json: bool) -> None:
 
 
 @benchmarks.command("permutations")
-@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@number_option("--repeats", 3, "Number of rounds, in which the alternatives take turns.")
 @quick_option("without the comparison that takes minutes")
 @json_option
 def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
-    """Compare permutation tests with those on matrices.
-
-    That is, on matrices of all distances between rows.
+    """Compare permutation tests with tests on distance matrices.
 
     \b
     Examples:
@@ -95,10 +93,10 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
 
 
 @benchmarks.command("intervals")
-@number_option("--repeats", 15, "Rounds, in which the sides alternate.")
+@number_option("--repeats", 15, "Number of rounds, in which the alternatives take turns.")
 @json_option
 def bench_intervals(repeats: int, as_json: bool) -> None:
-    """Compare the cost of an interval with the distance alone.
+    """Compare the cost of an interval with that of CFD alone.
 
     \b
     Examples:
@@ -111,28 +109,28 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
 
 
 @benchmarks.command("scale")
-@click.option("--gigabytes", default=2.0, show_default=True, metavar="SIZE", help="Size of the rows that are read.")
+@click.option("--gigabytes", default=2.0, show_default=True, metavar="SIZE", help="Size of the rows.")
 @click.option(
     "--large",
     default=12.0,
     show_default=True,
     metavar="SIZE",
-    help="Gigabytes of the data set that must not fill memory.",
+    help="Size of the data set that must not fill memory, in gigabytes.",
 )
 @number_option("--dim", 256, "Number of features.")
-@number_option("--repeats", 5, "Rounds, in which the sides alternate.")
-@names_option("--only", "Parts to measure, of storages, memory, processes.  [default: all]")
+@number_option("--repeats", 5, "Number of rounds, in which the alternatives take turns.")
+@names_option("--only", "Measurements: storages, memory, processes.  [default: all]")
 @click.option(
     "--folder",
     type=PATH,
     metavar="DIR",
-    help="Where files are made, and deleted after.  [default: that for temporary ones]",
+    help="Folder for temporary files.  [default: the system's]",
 )
 @json_option
 def bench_scale(
     gigabytes: float, large: float, dim: int, repeats: int, only: list[str], folder: Path | None, as_json: bool
 ) -> None:
-    """Compare storages and engines with plain reads; watch memory.
+    """Compare file formats and engines with plain reads.
 
     \b
     Examples:
@@ -166,9 +164,9 @@ def _check_ending(_context: click.Context, parameter: click.Parameter, path: Pat
 
 @benchmarks.command("integration")
 @quick_option("few cells")
-@names_option("--only", "Parts to measure, of values, times.  [default: all]")
+@names_option("--only", "Measurements: values, times.  [default: all]")
 @click.option(
-    "--cap", default=75.0, show_default=True, metavar="SECONDS", help="Time that each metric of scib-metrics has."
+    "--cap", default=75.0, show_default=True, metavar="SECONDS", help="Time limit for each metric of scib-metrics."
 )
 @data_option
 @click.option("--plot", type=PATH, callback=_check_ending, metavar="FILE", help="Also draw the leaderboard.")
@@ -178,7 +176,7 @@ def bench_integration(
 ) -> None:
     """Compare with scib-metrics on embeddings of cells.
 
-    Values and time, of the same embeddings.
+    The values and the run time, for the same embeddings.
 
     \b
     Examples:
@@ -208,15 +206,15 @@ def bench_integration(
 
 @benchmarks.command("coverage")
 @quick_option("a few points, within a minute")
-@number_option("--draws", None, "Draws of each point.  [default: 2000; 200 with --quick]")
+@number_option("--draws", None, "Number of draws per point.  [default: 2000; 200 with --quick]")
 @workers_option
 @folder_option("coverage")
 @json_option
 def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Path, as_json: bool) -> None:
-    """Count how often intervals cover the truth, and tests reject.
+    """Measure how often intervals cover and tests reject.
 
-    Rows are drawn again and again from populations whose distance is known. An interrupted study goes on where it was
-    when the same command is given again.
+    Rows are drawn repeatedly from populations with a known CFD. To resume an interrupted study, run the same command
+    again.
 
     \b
     Examples:
@@ -238,24 +236,24 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
 
 @benchmarks.command("drift")
 @quick_option("few streams, within a minute or two")
-@number_option("--draws", None, "Streams of each kind without drift.  [default: 200; 30 with --quick]")
-@number_option("--streams", None, "Streams of each kind for all detectors.  [default: 4; 1 with --quick]")
-@names_option("--only", "Parts to measure, of rates, evidently, frouros.  [default: all]")
+@number_option("--draws", None, "Number of streams of each kind without drift.  [default: 200; 30 with --quick]")
+@number_option("--streams", None, "Number of streams of each kind for all detectors.  [default: 4; 1 with --quick]")
+@names_option("--only", "Measurements: rates, evidently, frouros.  [default: all]")
 @click.option(
     "--folder",
     type=PATH,
     metavar="DIR",
     default=Path("bench-peers"),
     show_default=True,
-    help="Where evidently and frouros are installed, each in an environment of its own.",
+    help="Folder in which evidently and frouros are installed, each in its own environment.",
 )
 @json_option
 def bench_drift(
     quick: bool, draws: int | None, streams: int | None, only: list[str], folder: Path, as_json: bool
 ) -> None:
-    """Count false alarms of drift, and those of other packages.
+    """Count false alarms of drift and of other packages.
 
-    Evidently and frouros are installed by pip into environments of their own, in the folder that --folder names.
+    Evidently and frouros are installed by pip into separate environments in --folder.
 
     \b
     Examples:
@@ -288,14 +286,14 @@ def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> N
 
 
 @benchmarks.command("report")
-@number_option("--rows", 1_000_000, "Rows of the data set.")
-@number_option("--groups", 100, "Groups that are compared.")
-@number_option("--repeats", 3, "Rounds, in which the page is opened.")
+@number_option("--rows", 1_000_000, "Number of rows of the data set.")
+@number_option("--groups", 100, "Number of groups to compare.")
+@number_option("--repeats", 3, "Number of times that the page is opened.")
 @json_option
 def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
-    """Measure the size of a report, and how fast it opens.
+    """Measure the size of a report and how fast it opens.
 
-    In Chromium.
+    The page is opened in Chromium.
 
     \b
     Examples:
@@ -307,10 +305,10 @@ def bench_report(rows: int, groups: int, repeats: int, as_json: bool) -> None:
 
 
 @benchmarks.command("startup")
-@number_option("--repeats", 7, "Rounds, in which the sides alternate.")
+@number_option("--repeats", 7, "Number of rounds, in which the alternatives take turns.")
 @json_option
 def bench_startup(repeats: int, as_json: bool) -> None:
-    """Time the import, the help and a small comparison.
+    """Time `import crossfusion`, `--help` and a small comparison.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ _quick = quick_option("small settings, within a minute or two")
 
 @click.group(cls=Commands, context_settings=SETTINGS)
 def paper() -> None:
-    """Reproduce the paper's experiments, and check its claims.
+    """Reproduce the paper's experiments and check its claims.
 
     \b
     Examples:
@@ -41,14 +41,18 @@ def paper() -> None:
 )
 @numbers_option("--dims", int, "Numbers of features.  [default: 32,128]")
 @numbers_option("--sizes", int, "Numbers of rows per group.  [default: 300,1000]")
-@number_option("--trials", None, "Monte Carlo repetitions.  [default: 50]")
+@number_option("--trials", None, "Number of Monte Carlo repetitions.  [default: 50]")
 @workers_option
 @_quick
 @folder_option("reproduction/synthetic")
 @click.option("--spread", type=float, metavar="SD", help="Standard deviation of the mixture's means.  [default: 1]")
 @numbers_option("--sigmas", float, "Spreads of a component (dispersion).  [default: 0.5,0.75,1,1.5,2,3]")
 @click.option(
-    "--delta", "base_delta", type=float, metavar="SHIFT", help="Shift where another factor varies.  [default: 2]"
+    "--delta",
+    "base_delta",
+    type=float,
+    metavar="SHIFT",
+    help="Shift in experiments that vary another factor.  [default: 2]",
 )
 @click.option(
     "--radius", type=float, metavar="LENGTH", help="Distance of the means from the origin (topology).  [default: 4]"
@@ -87,9 +91,9 @@ def synthetic(experiment: list[str], workers: int | None, quick: bool, out: Path
 @folder_option("reproduction/decomposition", has_quick=False)
 @json_option
 def decomposition(seed: int, out: Path, as_json: bool) -> None:
-    """Draw the paper's first figure: optimal transport, split.
+    """Draw the paper's first figure, a split of optimal transport.
 
-    The cost of transport is split into translation and deformation.
+    The figure splits the transport cost into translation and deformation.
 
     \b
     Examples:
@@ -116,7 +120,7 @@ def decomposition(seed: int, out: Path, as_json: bool) -> None:
 def runtime(dim: int, cap: float | None, largest: int | None, quick: bool, out: Path) -> None:
     """Time every distance against the number of rows.
 
-    The exponents of the growth are fitted.
+    The study also fits growth exponents.
 
     \b
     Examples:
@@ -161,7 +165,7 @@ def claims(workers: int | None, quick: bool, out: Path, as_json: bool) -> None:
 
 @paper.command()
 @data_option
-@names_option("--only", "Parts to measure, such as mitos_he,pacs.  [default: all]")
+@names_option("--only", "Data sets to use, such as mitos_he,pacs.  [default: all]")
 @workers_option
 @_quick
 @folder_option("reproduction/real")
@@ -191,7 +195,7 @@ def real(data: Path | None, only: list[str], workers: int | None, quick: bool, o
 @data_option
 @seed_option("the first run")
 @workers_option
-@click.option("--cost-again", is_flag=True, help="Time the steps again; keep the trained networks.")
+@click.option("--cost-again", is_flag=True, help="Time the training steps again; keep the trained networks.")
 @_quick
 @folder_option("reproduction/training")
 @json_option

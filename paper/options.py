@@ -100,7 +100,7 @@ def folder_option(default: str, *, has_quick: bool = True) -> Decorator:
 
 
 data_option = click.option(
-    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA or ../shared/data]"
 )
-workers_option = number_option("--workers", None, "Processes.  [default: one per core]")
+workers_option = number_option("--workers", None, "Number of processes.  [default: one per core]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

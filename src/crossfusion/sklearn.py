@@ -53,8 +53,8 @@ def cross_fusion_distance(
     to rounding. Splitting a cluster never lowers the distance, just as it never raises the inertia: to choose K,
     compare that score, or distances at the same K.
 
-    As everywhere in scikit-learn, rows and labels go together by position. A pandas index of `labels` that differs from
-    that of `X` is an error, while `crossfusion.cfd` matches labels by index.
+    As everywhere in scikit-learn, labels are matched to rows by position. A pandas index of `labels` that differs from
+    that of `X` is an error, whereas `crossfusion.cfd` matches labels by index.
 
     Arrays of other libraries are reduced in their own type, at least float32; NumPy arrays in float64.
 

@@ -394,7 +394,7 @@ def test_output_that_cannot_be_written_is_one_line(data):
 
 def test_no_command_shows_the_help():
     done = run(code=2 if NO_COMMAND else 0)
-    assert "How far groups are apart:\n  compare " in done.stdout
+    assert "Compare groups:\n  compare " in done.stdout
 
 
 @pytest.mark.parametrize(

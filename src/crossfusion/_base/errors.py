@@ -57,32 +57,32 @@ class Message:
 
     @property
     def problem(self) -> str:
-        """What is wrong with the argument, or in general where the error is not about one."""
+        """What is wrong, with the argument or in general."""
         return render_parts(self._parts[1])
 
     @property
     def remedy(self) -> str:
-        """What to do about it; empty where the problem says it already."""
+        """How to fix it; empty if the problem already says so."""
         return render_parts(self._parts[2])
 
     @property
     def sentence(self) -> tuple[Part, ...]:
-        """Everything that is said, in parts."""
+        """The whole message, as a list of texts and arguments."""
         subject, problem, remedy = self._parts
         return (*subject, *((" ",) if subject else ()), *problem, *((": ",) if remedy else ()), *remedy)
 
     @property
     def marked(self) -> str:
-        """Everything that is said, to be quoted in another message, which will name arguments in its own words."""
+        """The whole message, to be quoted in another message, which renders the arguments."""
         return "".join(map(str, self.sentence))
 
     def render(self, show: Callable[[Argument | Spelling], str] | None = None) -> str:
-        """One line in which `show` names the arguments; by default as Python does.
+        """Render the message as one line.
 
         Parameters
         ----------
         show : callable, optional
-            Takes an Argument or a Spelling, and returns its text.
+            Renders an Argument or a Spelling as text; by default as Python code.
 
         Returns
         -------
@@ -101,13 +101,13 @@ class CrossfusionError(Message, Exception):
     Parameters
     ----------
     argument : str or None
-        The argument that cannot be used, or the name of what holds the values; None if it is not about one.
+        The argument at fault, or the name of the object that holds the values; None if there is no single one.
     value : object
-        The value that was passed, if it tells something.
+        The value that was passed, if it helps to understand the problem.
     problem : str
         What is wrong, following the argument and its value: "must be 1 or more".
     remedy : str
-        What to do about it: "pass a whole number".
+        How to fix it: "pass a whole number".
     """
 
     def __init__(self, argument: str | None = None, value: Any = NO_VALUE, problem: str = "", remedy: str = "") -> None:
@@ -129,9 +129,9 @@ def _restore(kind: type[CrossfusionError], *args: Any) -> CrossfusionError:
 
 
 class InputError(CrossfusionError, ValueError):
-    """An argument that cannot be used as it is.
+    """An argument is invalid.
 
-    Its attributes `argument`, `value`, `problem` and `remedy` are what it was made of.
+    The attributes `argument`, `value`, `problem` and `remedy` hold the parts of the message.
 
     >>> error = InputError("level", 2, "must be below 1", "pass 0.95")
     >>> print(error, "|", error.argument, error.remedy)
@@ -140,16 +140,16 @@ class InputError(CrossfusionError, ValueError):
 
 
 class NonFiniteError(InputError):
-    """Rows that hold NaN or infinite values."""
+    """Rows contain NaN or infinite values."""
 
 
 class FileError(CrossfusionError, ValueError):
-    """A file that is missing, damaged, or not what it was taken for.
+    """A file is missing, damaged, or of an unexpected kind.
 
     Parameters
     ----------
     path : str, path-like or None
-        The file or folder, or a place in it; None if it is not about one.
+        The file or folder, or a location in it; None if there is no single one.
     problem : str
         What is wrong, following the path: "does not exist".
     remedy : str
@@ -164,7 +164,7 @@ class FileError(CrossfusionError, ValueError):
 
 
 class EngineError(CrossfusionError, RuntimeError):
-    """Workers of a cluster that were lost, or that did not do all of the work: there is no result.
+    """A cluster lost workers or did not complete the work, so there is no result.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class EngineError(CrossfusionError, RuntimeError):
 
 
 class MissingDependencyError(CrossfusionError, ImportError):
-    """An optional library that is not installed.
+    """An optional library is not installed.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _as_part(entry: Any) -> Part:
 
 
 class CrossfusionWarning(Message, UserWarning):
-    """A result that is right but easily misread.
+    """A result that is correct but easily misread.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from crossfusion.fusion import Fusion, Record
 
 @dataclass(frozen=True)
 class WithinLabel(Record):
-    """Both distances of one label: between batches among its cells, and between it and all other labels.
+    """Both CFDs of one label: between batches among its cells, and between it and all other labels.
 
     Parameters
     ----------
@@ -19,11 +19,11 @@ class WithinLabel(Record):
     cells, batches : int
         Number of cells with this label, and of batches that contain such cells.
     fusion : Fusion or None
-        Distance between the batches; None if there is only one batch.
+        CFD between the batches; None if there is only one batch.
     biology : float
-        Unbiased distance between this label and all others, within batches.
+        Unbiased CFD between this label and all others, within batches.
     kept : float
-        `biology` as a share of that in the reference; NaN if that is not above 0.
+        `biology` as a share of that of the reference; NaN if the latter is not above 0.
     """
 
     embedding: str

@@ -36,18 +36,18 @@ class Leaderboard(VersionRanking):
     biology : tuple of Fusion, optional
         Biology kept: CFD(label | batch). Higher is better; None without `label_key`.
     plain : tuple of Fusion
-        Unadjusted CFD(batch), which includes that batches hold different mixes of labels.
+        Unadjusted CFD(batch), which includes the effect of different mixes of labels in the batches.
     standing : tuple of Standing
-        For each embedding: whether it is on the Pareto front, which embeddings it is tied with, what biology it lost,
-        and a caution, for example if batches have equal means by construction.
+        For each embedding: whether it is on the Pareto front, the embeddings it is tied with, the biology it lost, and
+        a caution, for example if batches have equal means by construction.
     difference : array
         `batch` minus that of the reference, both unbiased.
     kept : array, optional
         `biology` minus that of the reference, both unbiased.
     labels : tuple of WithinLabel
-        Both distances of each label, for each embedding; empty without `label_key`.
+        Both CFDs of each label, for each embedding; empty without `label_key`.
     pairs : LabelPairs or None
-        Distance between the two labels of each pair, for each embedding; None without `label_key`.
+        CFD between the two labels of each pair, for each embedding; None without `label_key`.
     cells, left_out : int
         Number of cells that were measured, and of cells left out: those with a missing key, or in combinations with too
         few cells.
@@ -68,10 +68,10 @@ class Leaderboard(VersionRanking):
     error: the limits of its differences allow for that, and the table says so.
 
     `to_frame` has one row per embedding: embedding, standing, front (1, 0, or NaN if not judged), tied_with, lost
-    (number of pairs and labels), caution; batch, biology and plain, which are unbiased, with their
-    plug-in values (as batch_distance) and limits (batch_lower, batch_upper); overlap, difference, kept and what goes
-    with them. `plot` draws batches against biology, one point per embedding, filled on the front, and beside it the
-    batches within each label; better is to the left (batches fused) and up (labels apart), and lines are intervals.
+    (number of pairs and labels), caution; batch, biology and plain, which are unbiased, with their plug-in values (such
+    as batch_distance) and limits (batch_lower, batch_upper); overlap; difference and kept, with their limits. `plot`
+    draws batch against biology, one point per embedding, filled on the front, and beside it the batch effect within
+    each label. Better is to the left (batches fused) and up (labels separated); lines are intervals.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Leaderboard(VersionRanking):
         return self.embeddings
 
     def columns(self) -> dict[str, Any]:
-        """Columns of `to_frame`, one entry per embedding.
+        """Return the columns of `to_frame`, one entry per embedding.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class Leaderboard(VersionRanking):
         return self.columns()
 
     def label_columns(self) -> dict[str, Any]:
-        """Columns of `labels_frame`, one entry per embedding and label.
+        """Return the columns of `labels_frame`, one entry per embedding and label.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Leaderboard(VersionRanking):
         return columns | batch | kept
 
     def labels_frame(self) -> "pd.DataFrame":
-        """One row per embedding and label.
+        """Return one row per embedding and label.
 
         Returns
         -------
@@ -172,12 +172,12 @@ class Leaderboard(VersionRanking):
         return data_frame(self.label_columns())
 
     def to_uns(self) -> dict[str, Any]:
-        """The form in which `cfd` stores a result in ``adata.uns``: what HDF5 and Zarr can hold.
+        """Return the result in the form that `cfd` stores in ``adata.uns`` and that HDF5 and Zarr can hold.
 
         Returns
         -------
         dict
-            "format" (2), "params" (what was asked, as text and numbers), "leaderboard" (columns of `to_frame`, as
+            "format" (2), "params" (the arguments, as text and numbers), "leaderboard" (columns of `to_frame`, as
             arrays) and, with `label_key`, "labels" (columns of `labels_frame`).
         """
         asked = {name: getattr(self, name) for name in ("batch_key", "label_key", "donor_key", "weights", "reference")}
@@ -196,7 +196,7 @@ class Leaderboard(VersionRanking):
         return [self.title(), TextTable(*self.table()), *self.remarks()]
 
     def title(self) -> str:
-        """What the columns of `table` mean.
+        """Return the title of the table, which explains its columns.
 
         Returns
         -------

@@ -79,15 +79,14 @@ def cfd(
     Returns
     -------
     Leaderboard
-        One row per embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference,
-        where it stands, and both distances of each label and pair of labels.
+        One row per embedding: CFD(batch | label), CFD(label | batch), CFD(batch), differences from the reference, its
+        standing, and both CFDs of each label and pair of labels.
 
     Notes
     -----
     Each embedding is read once, in time linear in cells; memory grows with batches × labels × donors, not with cells.
-    CFD compares means, not shapes, so an embedding that centers each batch has an unadjusted distance of zero by
-    construction; `standing` says so.
-    Cells with a missing batch, label or donor are left out, with a warning.
+    CFD compares means, not shapes, so an embedding that centers each batch has an unadjusted CFD of 0 by construction;
+    `standing` says so. Cells with a missing batch, label or donor are left out, with a warning.
 
     Examples
     --------

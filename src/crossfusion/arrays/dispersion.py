@@ -53,8 +53,8 @@ def dispersion_test(
     seed : int
         Seed of the random permutations.
     min_units : int
-        Labels (in a stratum) with fewer units, or rows without `units`, at least 2, are left out and named in
-        `excluded`.
+        Minimum number of units, or of rows without `units`, per label (and stratum), at least 2. Labels with fewer are
+        left out and named in `excluded`.
 
     Returns
     -------

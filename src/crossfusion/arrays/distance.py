@@ -93,8 +93,9 @@ def cfd(
         The unit of each row, such as the patient, if rows of the same unit are dependent: `unbiased` and the interval
         then count units instead of rows. A unit may have rows in several groups.
     min_units : int
-        With `units` or `level`, groups (in a stratum) with fewer units, at least 2, are left out and named in
-        `excluded`; all numbers are about the remaining groups. An interval from rows needs at least 3 rows per group.
+        With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
+        left out and named in `excluded`; all numbers describe the remaining groups. An interval from rows needs at
+        least 3 rows per group.
 
     Returns
     -------

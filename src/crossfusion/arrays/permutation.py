@@ -33,8 +33,8 @@ def permutation_test(
               \qquad w_k = \frac{n_k}{s_k^2},\quad \mu_w = \frac{\sum_k w_k \mu_k}{\sum_k w_k}
 
     for groups of :math:`n_k` rows with mean :math:`\mu_k` and variance :math:`s_k^2`, summed over features: the Welch
-    statistic of Hamidi et al. [1]_. Each group counts with its own spread, so that groups which differ in size and
-    spread are not taken for separated.
+    statistic of Hamidi et al. [1]_. It uses the spread of each group, so that groups that differ only in size and
+    spread are not mistaken for separated groups.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def permutation_test(
         The unit of each row, such as the patient, if rows of the same unit are dependent. All rows of a unit are
         relabeled together. Each unit must have one label.
     strata : array of shape (rows,), optional
-        The stratum of each row: groups are compared and labels permuted within strata. Units exchange labels with units
+        The stratum of each row: groups are compared and labels permuted within strata. Labels are permuted among units
         of the same strata.
     pairs : array of shape (rows,), optional
         The unit of each row if units were measured under several labels, such as a slide scanned on two scanners.
@@ -56,11 +56,11 @@ def permutation_test(
     seed : int
         Seed of the random permutations.
     statistic : {"welch", "pseudo-f"}
-        "welch", or "pseudo-f" for the statistic of PERMANOVA on Euclidean distances [3]_, which takes the spreads of
-        the groups for equal.
+        "welch", or "pseudo-f" for the statistic of PERMANOVA on Euclidean distances [3]_, which assumes that all groups
+        have the same spread.
     min_units : int
-        With `units` or `pairs`, labels (in a stratum) with fewer of them are left out and named in `excluded`, as in
-        `cfd`. 1 keeps labels of single units, for a test without an interval.
+        With `units` or `pairs`, the minimum number of units per label (and stratum). Labels with fewer are left out and
+        named in `excluded`, as in `cfd`. 1 keeps labels with a single unit, which have no interval.
 
     Returns
     -------
@@ -74,14 +74,14 @@ def permutation_test(
 
     With `units` or `pairs`, :math:`s_k^2 / n_k` becomes the squared error of the group's mean, estimated from the means
     of its units, and :math:`n_k - 1` the number of units minus 1. A group with one row or unit borrows the pooled
-    variance of the other groups. With `strata`, the statistic is the mean of that of the strata, weighted by the
-    variance between groups that is expected by chance. For two groups of the same number of rows it equals pseudo-F.
+    variance of the other groups. With `strata`, the statistic is the mean over strata, weighted by the variance between
+    groups that is expected by chance. For two groups with the same number of rows, it equals pseudo-F.
 
     Under equal means, the level of "welch" is exact if the groups have the same distribution, and approximate if they
-    differ in spread. That of "pseudo-f" is wrong then, unless the groups have the same size: with 20 rows of standard
-    deviation 2 and 100 of standard deviation 1, it rejects most of the time. With units that cross `strata` in very
-    different proportions, "welch" rejects somewhat too often (8% of 300 draws at a level of 5%, where units of one
-    group have 80% of their rows in a stratum, and units of the other 20%) and "pseudo-f" hardly ever.
+    differ in spread. The level of "pseudo-f" is then wrong, unless the groups have the same size: with 20 rows of
+    standard deviation 2 and 100 of standard deviation 1, it rejects most of the time. If units are spread over `strata`
+    in very different proportions, "welch" rejects somewhat too often (in 8% of 300 draws at a level of 5%, with units
+    of one group having 80% of their rows in a stratum, and units of the other 20%) and "pseudo-f" hardly ever.
 
     .. math:: F = \bigl(e^{\mathrm{CFD}} - 1\bigr)\,\frac{N - K}{K - 1}
               = \frac{\sum_k n_k \lVert\mu_k - \mu\rVert^2 / (K - 1)}

@@ -27,9 +27,9 @@ from crossfusion.fusion import Attribution
     default="features",
     show_default=True,
     metavar="features|NAME",
-    help="What contributes: features, or the values of a column.",
+    help="Contributors: features, or the values of a factor.",
 )
-@number_option("--top", 20, "Rows of the table; JSON has all.")
+@number_option("--top", 20, "Number of rows in the table; JSON has all of them.")
 @weights_option
 @plot_option("the largest shares")
 @reading_options()
@@ -45,7 +45,7 @@ def attribution(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Split the variance between groups over features or units.
+    """Attribute the variance between groups to features or units.
 
     \b
     Examples:

@@ -14,37 +14,37 @@ from crossfusion._version import __version__
 from crossfusion.cli import ARGUMENTS, end_output
 
 SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module, and the first line of its help
-    "How far groups are apart": (
+    "Compare groups": (
         ("compare", "compare", "Compare the rows of two files, folders or queries."),
         ("matrix", "matrix", "Compare all pairs of groups."),
-        ("hierarchy", "hierarchy", "Split the distance of nested groups over their levels."),
-        ("attribution", "attribution", "Split the variance between groups over features or units."),
-        ("test", "test", "Test whether groups are farther apart than by chance."),
+        ("hierarchy", "hierarchy", "Decompose the distance between nested groups by level."),
+        ("attribution", "attribution", "Attribute the variance between groups to features or units."),
+        ("test", "test", "Test whether groups differ by more than chance."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
-        ("projection", "projection", "Show groups on the plane that separates them most."),
-        ("report", "report", "Write a page on what is apart, and whether it is real."),
+        ("projection", "projection", "Project groups onto the plane that separates them most."),
+        ("report", "report", "Write an HTML report on how far groups are separated."),
     ),
-    "Summaries of many rows": (
+    "Summarize rows": (
         ("summarize", "summarize", "Reduce rows to the moments of their groups, in one pass."),
         ("merge", "summarize", "Add up summaries of different rows or sites."),
     ),
-    "Corrections and embeddings side by side": (
-        ("corrections", "corrections", "Compare corrections of the same rows: groups and labels."),
-        ("integration", "integration", "Compare embeddings of the same cells: batches and labels."),
+    "Compare corrections and embeddings": (
+        ("corrections", "corrections", "Compare corrections of the same rows by batch and biology."),
+        ("integration", "integration", "Compare embeddings of the same cells by batch and biology."),
     ),
-    "How good distances are": (
-        ("rdr", "protocols", "Measure the relative distance ratio of distances."),
-        ("cddr", "protocols", "Measure what a model loses outside its training domain."),
-        ("degradation", "degradation", "Evaluate whether distances predict what a model loses."),
+    "Evaluate distances": (
+        ("rdr", "protocols", "Measure the relative distance ratio (RDR) of distances."),
+        ("cddr", "protocols", "Measure the cross-domain degradation rate (CDDR) of a model."),
+        ("degradation", "degradation", "Study whether distances predict how much a model degrades."),
     ),
-    "From images to embeddings": (
-        ("tiles", "tiles", "Count the tiles of images to be encoded, by factor."),
-        ("embed", "embed", "Encode images: one embedding per row, with its factors."),
-        ("histopathology", "histopathology", "Evaluate distances on slides, by stain normalization."),
+    "Encode images": (
+        ("tiles", "tiles", "Count the tiles that would be encoded, by factor."),
+        ("embed", "embed", "Encode images; write one row per tile, with its factors."),
+        ("histopathology", "histopathology", "Evaluate distances and stain normalizers on slides."),
     ),
-    "This software": (
-        ("demo", "start", "Simulate a data set with a known answer, and measure it."),
-        ("completion", "start", "Print the script that makes a shell complete this command."),
+    "Get started": (
+        ("demo", "start", "Simulate a data set with a known answer and measure it."),
+        ("completion", "start", "Print a shell completion script."),
     ),
 }
 HIDDEN = {"bench": "moved", "methods": "corrections", "reproduce": "moved"}  # names of 0.1

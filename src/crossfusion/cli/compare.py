@@ -28,11 +28,15 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 
 @click.command()
 @click.argument("files", metavar="A B", nargs=-1)
-@distance_option("[default: cfd, with its parts]")
+@distance_option("[default: cfd, with its variances]")
 @distance_settings_option
 @weights_option
 @click.option(
-    "--trim", default=0.0, show_default=True, metavar="SHARE", help="Each group's farthest rows that are left out."
+    "--trim",
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of rows to drop from each group, farthest first.",
 )
 @interval_option
 @test_option
@@ -55,7 +59,7 @@ def compare(
 ) -> None:
     """Compare the rows of two files, folders or queries.
 
-    Files come before queries. An interval and a test take the rows to be independent.
+    Files come before queries. Intervals and tests assume independent rows.
 
     \b
     Examples:

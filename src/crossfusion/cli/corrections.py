@@ -49,10 +49,10 @@ def corrections(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Compare corrections of the same rows: groups and labels.
+    """Compare corrections of the same rows by batch and biology.
 
-    A good correction leaves groups together, and keeps apart what --given names. Those on the front are not clearly
-    worse than another one.
+    A good correction fuses the groups of --between and keeps the groups of --given separated. A correction is on the
+    front if no other one is clearly better.
 
     \b
     Examples:

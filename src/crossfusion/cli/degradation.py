@@ -51,8 +51,8 @@ from crossfusion.io import Rows
 @correction_option(f"[default: {','.join(DEFAULT_CORRECTIONS)}]")
 @metric_option
 @folds_option
-@number_option("--rows", 500, "Most rows of a domain in a distance.")
-@number_option("--repeats", 5, "Random samples of so many rows.")
+@number_option("--rows", 500, "Maximum number of rows per domain in a distance.")
+@number_option("--repeats", 5, "Number of random samples of rows per distance.")
 @level_option
 @seed_option("everything random")
 @plot_option("distances against degradation")
@@ -71,12 +71,12 @@ def degradation(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Evaluate whether distances predict what a model loses.
+    """Study whether distances predict how much a model degrades.
 
     Every pair of domains is measured after every correction.
 
-    One file is corrected by the methods that --correction names. Several, as NAME=FILE, are the same rows after
-    corrections of your own, such as stain normalizations.
+    A single file is corrected by each of the corrections in --correction. Several files, as NAME=FILE, hold the same
+    rows after your own corrections, such as stain normalization.
 
     \b
     Examples:

@@ -36,29 +36,35 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
     "--reference",
     required=True,
     metavar="first:N|previous|A,B,...|A..B",
-    help="What periods are compared with: the first N, the window before, some by name, or a stretch.",
+    help="Reference periods: the first N, the previous window, a list of periods, or a range.",
 )
 @given_option
 @units_option("intervals count these")
 @min_units_option
-@number_option("--window", 1, "Periods that are judged together.")
-@number_option("--step", 1, "Periods from one window to the next.")
+@number_option("--window", 1, "Number of periods per window.")
+@number_option("--step", 1, "Number of periods from one window to the next.")
 @click.option(
-    "--alarm", default=0.01, show_default=True, metavar="RATE", help="Rate of false alarms of a window; 0: no alarm."
+    "--alarm", default=0.01, show_default=True, metavar="RATE", help="False-alarm rate per window; 0 for no alarms."
 )
-@click.option("--adjust", metavar="holm|bh", help="Adjust for the number of windows: with holm, the rate is of all.")
-@click.option("--latest", is_flag=True, help="Exit with 1 or 2 only for the last window.")
+@click.option(
+    "--adjust",
+    metavar="holm|bh",
+    help="Adjust p-values for the number of windows: with holm, the rate applies to all windows together.",
+)
+@click.option("--latest", is_flag=True, help="Exit with 1 or 2 only because of the last window.")
 @click.option(
     "--incomparable",
     default="error",
     show_default=True,
     metavar="error|alarm|ignore",
-    help="A window without common strata: exit with 2, with 1 as for an alarm, or with 0.",
+    help="Exit code if a window shares no stratum with the reference: 2, 1 as for an alarm, or 0.",
 )
-@names_option("--over", "Columns that the first alarm, or the least likely window, is split over, besides features.")
+@names_option(
+    "--over", "Factors, besides features, to attribute the first alarm to, or the most unusual window if there is none."
+)
 @weights_option
 @level_option
-@seed_option("the series that judge the change")
+@seed_option("the simulated series for the p-value of the change")
 @plot_option("the windows")
 @reading_options()
 @json_option
@@ -85,9 +91,9 @@ def drift(
 ) -> None:
     """Compare periods with a reference; exit with 1 on an alarm.
 
-    A window that shares no stratum of --given with the reference cannot be compared: it is named, and unless there is
-    an alarm, the command exits with 2. New files are added to a summary with `summarize --append`, which refuses what
-    it holds already.
+    A window that shares no stratum of --given with the reference cannot be compared. The command names it and, unless
+    there is an alarm, exits with 2. Use `summarize --append` to add new files to a summary; it rejects rows that the
+    summary already contains.
 
     \b
     Examples:

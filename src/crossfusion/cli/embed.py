@@ -15,12 +15,15 @@ from crossfusion.pathology import encoder as encoder_by_name
 from crossfusion.pathology import normalizer as normalizer_by_name
 
 encoder_option = click.option(
-    "--encoder", required=True, metavar="NAME", help="Such as efficientnet_lite0, virchow, virchow:DIR, timm:NAME."
+    "--encoder",
+    required=True,
+    metavar="NAME",
+    help="Encoder, such as efficientnet_lite0, virchow, virchow:DIR or timm:NAME.",
 )
 stain_option = click.option(
     "--reference",
     metavar="FILE|NAME=VALUE",
-    help="What to normalize to: an image, or a domain, whose most ordinary tile is taken.  [default: that of all]",
+    help="Target of normalization: an image, or a domain, whose most typical tile is used.  [default: all tiles]",
 )
 
 
@@ -28,16 +31,20 @@ def network_options(command: Any) -> Any:
     """How images go through a network."""
     options = (
         click.option(
-            "--device", default="auto", show_default=True, metavar="auto|cpu|cuda|cuda:N|mps", help="Where it runs."
+            "--device",
+            default="auto",
+            show_default=True,
+            metavar="auto|cpu|cuda|cuda:N|mps",
+            help="Device that runs the network.",
         ),
         click.option(
             "--precision",
             default="auto",
             show_default=True,
             metavar="auto|float32|float16|bfloat16",
-            help="Numbers that it computes with.",
+            help="Precision of the network.",
         ),
-        number_option("--batch", 32, "Images that go through it at once."),
+        number_option("--batch", 32, "Number of images per forward pass."),
     )
     for option in reversed(options):
         command = option(command)
@@ -49,12 +56,16 @@ def network_options(command: Any) -> Any:
 @tile_options
 @encoder_option
 @click.option(
-    "--normalizer", default="none", show_default=True, metavar="NAME", help="Such as macenko, onnx:FILE@-1..1."
+    "--normalizer",
+    default="none",
+    show_default=True,
+    metavar="NAME",
+    help="Stain normalizer, such as macenko or onnx:FILE@-1..1.",
 )
 @stain_option
 @file_option("The table (.parquet)", required=True)
 @network_options
-@number_option("--workers", None, "Threads that read and normalize.  [default: one per core]")
+@number_option("--workers", None, "Number of threads that read and normalize.  [default: one per core]")
 @json_option
 def embed(
     data: str,
@@ -69,7 +80,7 @@ def embed(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Encode images: one embedding per row, with its factors.
+    """Encode images; write one row per tile, with its factors.
 
     To resume an interrupted run, run the same command again. Each slide that is cut into tiles gets a picture of
     the tissue found and the tiles kept, in a folder next to the table: raw_tissue for raw.parquet.

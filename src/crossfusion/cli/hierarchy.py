@@ -20,7 +20,7 @@ from crossfusion.fusion import HEADER
 def hierarchy(
     file: str | None, levels: list[str], weights: str, plot: Path | None, read: RowReader, as_json: bool
 ) -> None:
-    """Split the distance of nested groups over their levels.
+    """Decompose the distance between nested groups by level.
 
     \b
     Examples:

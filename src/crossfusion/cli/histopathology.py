@@ -38,11 +38,12 @@ def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) ->
 
 OPTIONS = (
     click.option(
-        "--data", required=True, metavar="DIR|FILE", help="A data set as the layout says: a folder, or its table."
+        "--data", required=True, metavar="DIR|FILE", help="The data set: a folder or a manifest, depending on --layout."
     ),
     encoder_option,
     names_option(
-        "--normalizer", "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]"
+        "--normalizer",
+        "Stain normalizers, such as macenko,stainfuser=onnx:FILE@0..1; none is always included.  [default: macenko]",
     ),
     stain_option,
     correction_option("[default: none]"),
@@ -51,20 +52,24 @@ OPTIONS = (
         multiple=True,
         callback=_files,
         metavar="NAME=FILE",
-        help="Ready-made, of the same tiles; may be repeated.",
+        help="Existing embeddings of the same tiles; may be repeated.",
     ),
-    names_option("--between", "Factors whose combinations are compared.  [default: scanner, or centre, by layout]"),
-    names_option("--label", "Columns of what a model predicts, or none.  [default: label]"),
-    units_option(f"{UNITS_USE}; or none.  [default: slide]"),
+    names_option("--between", "Factors that define the groups to compare.  [default: scanner or centre, by layout]"),
+    names_option("--label", "Factors that a model predicts, or none.  [default: label]"),
+    units_option(f"{UNITS_USE}; or none", "  [default: slide]"),
     distance_option("[default: those that are fast enough]"),
-    number_option("--rows", None, "Most rows of a domain in a distance.  [default: 1000]"),
-    click.option("--repeats", "halves", type=int, metavar="N", help="Random halves.  [default: 50]"),
+    number_option("--rows", None, "Maximum number of rows per domain in a distance.  [default: 1000]"),
+    click.option(
+        "--repeats", "halves", type=int, metavar="N", help="Number of random splits into halves.  [default: 50]"
+    ),
     click.option("--metric", metavar=METRIC_NAMES, help="Score of the model.  [default: f1_macro]"),
-    number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
+    number_option("--folds", None, "Number of cross-validation folds.  [default: 5; 3 with --quick]"),
     seed_option("everything random"),
     network_options,
-    number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one per core]"),
-    quick_option(f"{FEW} tiles a slide, small settings"),
+    number_option(
+        "--workers", None, "Number of threads that read, and of processes that evaluate.  [default: one per core]"
+    ),
+    quick_option(f"{FEW} tiles per slide, small settings"),
 )
 
 
@@ -126,10 +131,11 @@ def _default_folder(context: click.Context, _parameter: click.Parameter, value: 
 @study_options
 @folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
 def histopathology(out: Path, **asked: Any) -> None:
-    """Evaluate distances on slides, by stain normalization.
+    """Evaluate distances and stain normalizers on slides.
 
-    Ratios, degradation, a page. Of a whole slide (camelyon16, slides) 100 tiles are drawn, unless --per-slide says
-    otherwise. To resume an interrupted study, run the same command again.
+    The study measures RDR and CDDR after each normalizer and writes an HTML page. By default, it samples 100 tiles per
+    whole slide (camelyon16, slides); --per-slide changes the number. To resume an interrupted study, run the same
+    command again.
 
     \b
     Examples:

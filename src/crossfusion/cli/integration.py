@@ -27,12 +27,16 @@ LABELS_SHOWN = 40  # rows of the table of labels
 
 @click.command()
 @click.argument("file", metavar="FILE.h5ad")
-@click.option("--batch", required=True, metavar="NAME", help="Column of obs that should not matter.")
-@click.option("--label", metavar="NAME", help="Column of obs that should, such as the cell type.")
-@click.option("--donor", metavar="NAME", help="Column of what is independent, for intervals; 'index': the cells.")
+@click.option("--batch", required=True, metavar="NAME", help="Column of obs with the batch.")
+@click.option("--label", metavar="NAME", help="Column of obs with the label, such as the cell type.")
+@click.option(
+    "--donor",
+    metavar="NAME",
+    help="Column of obs with the independent unit, for intervals; 'index' treats cells as units.",
+)
 @names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
 @reference_option("The embedding")
-@number_option("--min-cells", 2, "Least cells of a batch in a label; smaller ones are left out.")
+@number_option("--min-cells", 2, "Minimum number of cells per batch and label; smaller combinations are left out.")
 @weights_option
 @level_option
 @plot_option("batches against biology")
@@ -49,10 +53,10 @@ def integration(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Compare embeddings of the same cells: batches and labels.
+    """Compare embeddings of the same cells by batch and biology.
 
-    A good embedding leaves batches together and labels apart. The file is AnnData, in HDF5 or Zarr, and is read in
-    chunks.
+    A good embedding fuses batches and keeps labels separated. The file holds an AnnData object in HDF5 or Zarr format
+    and is read in chunks.
 
     \b
     Examples:

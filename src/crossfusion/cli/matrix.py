@@ -45,13 +45,13 @@ from crossfusion.summary import Summary
     default="holm",
     show_default=True,
     metavar="holm|bh",
-    help="How p-values account for the number of pairs.",
+    help="Method that adjusts p-values for the number of pairs.",
 )
-@click.option("--plug-in", "plug_in", is_flag=True, help="Show plug-in distances, as in the paper, in the table.")
-@plot_option("the matrix, or with --level the pairs with their intervals")
+@click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
+@plot_option("the matrix or, with --level, the pairs with their intervals")
 @reading_options()
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a row a pair.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row per pair.")
 def matrix(
     file: str | None,
     between: list[str],
@@ -72,7 +72,7 @@ def matrix(
 ) -> None:
     """Compare all pairs of groups.
 
-    Without --units, intervals and tests take the rows of a file to be independent; a summary has none.
+    Without --units, intervals and tests assume independent rows and require a file of rows.
 
     \b
     Examples:

@@ -125,24 +125,24 @@ def seed_option(of: str) -> Decorator:
     return number_option("--seed", 0, f"Seed of {of}.")
 
 
-def units_option(use: str) -> Decorator:
+def units_option(use: str, default: str = "") -> Decorator:
     """Option of what is independent, and what that is for."""
-    return names_option("--units", f"Columns of the independent units, such as patients: {use}.")
+    return names_option("--units", f"Factors that identify independent units, such as the patient: {use}.{default}")
 
 
 min_units_option = number_option(
-    "--min-units", MIN_UNITS, "Units that a group (in a stratum) needs; smaller ones are left out by name."
+    "--min-units", MIN_UNITS, "Minimum number of units per group (and stratum); smaller groups are left out and named."
 )
 
 
 def time_option(required: bool) -> Decorator:
     """Option of the periods."""
-    return click.option("--time", required=required, metavar="NAME", help="Column of the periods, such as the week.")
+    return click.option("--time", required=required, metavar="NAME", help="Factor of periods, such as the week.")
 
 
 def reference_option(what: str, default: str = "first") -> Decorator:
     """Option of what others are compared with."""
-    text = f"{what} that others are compared with.  [default: {default}]"
+    text = f"{what} that the others are compared with.  [default: {default}]"
     return click.option("--reference", metavar="NAME", help=text)
 
 
@@ -164,10 +164,10 @@ def file_option(what: str, **more: Any) -> Decorator:
 
 def distance_option(default: str) -> Decorator:
     """Option of the distances to measure."""
-    return names_option("--distance", f"Distances, such as cfd,mmd, or all.  {default}")
+    return names_option("--distance", f"Distances to compute, such as cfd,mmd, or all.  {default}")
 
 
-between_option = names_option("--between", "Factors whose combinations are compared.", required=True)
+between_option = names_option("--between", "Factors that define the groups to compare.", required=True)
 given_option = names_option("--given", "Factors to adjust for.")
 
 
@@ -203,7 +203,7 @@ statistic_option = click.option(
     default="welch",
     show_default=True,
     metavar="welch|pseudo-f",
-    help="Statistic of the test: welch allows for groups that differ in spread; pseudo-f is that of PERMANOVA.",
+    help="Statistic of the test: welch allows for groups that differ in size and spread; pseudo-f is from PERMANOVA.",
 )
 permutations_option = number_option("--permutations", 999, "Number of random permutations.")
 distance_settings_option = click.option(
@@ -212,10 +212,10 @@ distance_settings_option = click.option(
     multiple=True,
     callback=parse_settings,
     metavar="NAME=NUMBER",
-    help="Option of the distances that have it, such as epsilon=0.5; may be repeated.",
+    help="Option of a distance, such as epsilon=0.5; may be repeated.",
 )
 data_option = click.option(
-    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA, or ../shared/data]"
+    "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA or ../shared/data]"
 )
-workers_option = number_option("--workers", None, "Processes.  [default: one per core]")
+workers_option = number_option("--workers", None, "Number of processes.  [default: one per core]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -15,21 +15,21 @@ from crossfusion.io import Sample
 @click.command()
 @file_argument
 @between_option
-@number_option("--points", 3000, "Most rows to draw.")
-@seed_option("the choice of rows")
-@plot_option("the cloud")
+@number_option("--points", 3000, "Maximum number of rows to draw.")
+@seed_option("the sample of rows")
+@plot_option("the projection")
 @reading_options()
 @json_option
 def projection(
     file: str | None, between: list[str], points: int, seed: int, plot: Path | None, read: RowReader, as_json: bool
 ) -> None:
-    """Show groups on the plane that separates them most.
+    """Project groups onto the plane that separates them most.
 
-    From rows, some of them are drawn too.
+    If the input is a file of rows, the figure also shows a sample of the rows.
 
     \b
     Examples:
-      crossfusion projection embeddings.parquet --between scanner --plot cloud.pdf
+      crossfusion projection embeddings.parquet --between scanner --plot groups.pdf
       crossfusion projection summary.parquet --between site
     """
     if read.is_summary(file) and (is_typed("points") or is_typed("seed")):

@@ -14,18 +14,18 @@ from crossfusion.cli.row_reader import RowReader
 from crossfusion.evaluation import SCORE_NAMES, corrections, distances, respell_correction
 from crossfusion.io import Rows
 
-UNITS_USE = "trained on or tested on, never both"  # what units are for
+UNITS_USE = "a unit is used for training or for testing, never for both"  # what units are for
 METRIC_NAMES = "|".join(SCORE_NAMES)
-label_option = names_option("--label", "Columns of what a model predicts.", required=True)
+label_option = names_option("--label", "Factors that a model predicts.", required=True)
 metric_option = click.option(
     "--metric", default="f1_macro", show_default=True, metavar=METRIC_NAMES, help="Score of the model."
 )
-folds_option = number_option("--folds", 5, "Parts of the cross-validation.")
+folds_option = number_option("--folds", 5, "Number of cross-validation folds.")
 
 
 def correction_option(default: str) -> Decorator:
     """Option of the corrections of vectors."""
-    text = f"Corrections of the vectors, of {', '.join(corrections)}.  {default}"
+    text = f"Corrections of the embeddings: {', '.join(corrections)}.  {default}"
 
     def parse(context: Any, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
         return [respell_correction(name) for name in split_names(context, parameter, values)]

@@ -35,11 +35,11 @@ from crossfusion.evaluation import rdr as measure_rdr
 @click.command()
 @rows_argument
 @between_option
-@units_option("they go whole to one half")
+@units_option("all rows of a unit go to the same half")
 @distance_option("[default: cfd]")
 @distance_settings_option
-@number_option("--repeats", 50, "Random halves.")
-@number_option("--rows", None, "Most rows of a half.  [default: half of the smaller domain]")
+@number_option("--repeats", 50, "Number of random splits into halves.")
+@number_option("--rows", None, "Maximum number of rows per half.  [default: half of the smaller domain]")
 @seed_option("everything random")
 @plot_option("the ratios")
 @reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
@@ -57,9 +57,9 @@ def rdr(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Measure the relative distance ratio of distances.
+    """Measure the relative distance ratio (RDR) of distances.
 
-    That is the distance of two halves of one domain, which should be zero, over that of two domains.
+    RDR is the distance between two halves of one domain, which should be 0, divided by the distance between domains.
 
     \b
     Examples:
@@ -131,9 +131,9 @@ def cddr(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Measure what a model loses outside its training domain.
+    """Measure the cross-domain degradation rate (CDDR) of a model.
 
-    That is the cross-domain degradation rate.
+    CDDR is the relative drop in score from the training domain to another domain.
 
     \b
     Examples:

@@ -35,13 +35,13 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @units_option("intervals and tests count these")
 @min_units_option
 @time_option(required=False)
-@click.option("--method", metavar="NAME", help="Column whose values are versions of the same rows, to be compared.")
+@click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
 @reference_option("The version", "the one called none or raw")
 @names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @balanced_option
 @level_option
 @permutations_option
-@seed_option("the permutations, and of the rows that are drawn")
+@seed_option("the permutations and of the sampled rows")
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
@@ -65,10 +65,11 @@ def report(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Write a page on what is apart, and whether it is real.
+    """Write an HTML report on how far groups are separated.
 
-    It is one file with all it needs, and says what could mislead. A summary is enough; from rows the page also shows
-    the cloud itself. With --json the data of the page are printed, and the page is written only where -o names it.
+    The report is one self-contained file, with warnings about misleading results. A summary is enough; from rows, the
+    page also shows a sample of them. With --json, the contents of the page are printed, and the page is written only
+    if -o is given.
 
     \b
     Examples:

@@ -203,20 +203,22 @@ SHARED_OPTIONS = {
         multiple=True,
         callback=_parse_vectors,
         metavar=NAMES_METAVAR,
-        help="Column of vectors, columns of numbers, or a pattern such as 'dim_*'; found if there is one of vectors.",
+        help="Column of embeddings, columns of numbers, or a pattern such as 'dim_*'; detected if unambiguous.",
     ),
     "nan": click.option(
         "--nan",
         default="raise",
         show_default=True,
         metavar="raise|drop",
-        help="What to do about rows with NaN or infinity.",
+        help="Reject or drop rows with NaN or infinity.",
     ),
     "sql": click.option(
-        "--sql", multiple=True, metavar="QUERY", help="Read what a query of DuckDB gives; may be repeated."
+        "--sql", multiple=True, metavar="QUERY", help="Read the result of a DuckDB query; may be repeated."
     ),
-    "manifest": click.option("--manifest", metavar="FILE", help="A table of its own that holds factors."),
-    "on": click.option("--on", metavar="NAME", help="The manifest's key; without it, row by row in order."),
+    "manifest": click.option("--manifest", metavar="FILE", help="A separate table with factors."),
+    "on": click.option(
+        "--on", metavar="NAME", help="Key column of the manifest; without it, rows are matched by position."
+    ),
     "only_matched": click.option(
         "--only-matched", is_flag=True, help="Leave out files and rows that the manifest does not name in --on."
     ),
@@ -225,12 +227,12 @@ SHARED_OPTIONS = {
         default="auto",
         show_default=True,
         metavar="local|dask|spark|ADDRESS",
-        help="Who reads; ADDRESS: of a Dask scheduler.",
+        help="Where rows are read: threads, Dask, Spark, or the Dask scheduler at ADDRESS.",
     ),
     "by_position": click.option(
         "--by-position",
         is_flag=True,
-        help="Features without names stand for the named ones in the same position.",
+        help="Match features without names to named ones by position.",
     ),
 }
 

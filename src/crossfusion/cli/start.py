@@ -12,11 +12,11 @@ SHELLS = ("bash", "zsh", "fish")
 
 @click.command()
 @folder_option(default=Path("crossfusion-demo"), show_default=True)
-@number_option("--rows", 40000, "Rows of the data set.")
+@number_option("--rows", 40000, "Number of rows of the data set.")
 @seed_option("the data set")
 @click.pass_context
 def demo(context: click.Context, out: Path, rows: int, seed: int) -> None:
-    """Simulate a data set with a known answer, and measure it.
+    """Simulate a data set with a known answer and measure it.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def demo(context: click.Context, out: Path, rows: int, seed: int) -> None:
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that makes a shell complete this command.
+    """Print a shell completion script.
 
     \b
     Examples:

@@ -49,13 +49,13 @@ def _parse_tags(_context: Any, _parameter: click.Parameter, values: Sequence[str
 
 def small_options(command: Any) -> Any:
     """What to do about small groups."""
-    least = number_option("--min-count", 0, "Least rows of a group; smaller ones are not kept.")
+    least = number_option("--min-count", 0, "Minimum number of rows per group; smaller groups are dropped or merged.")
     way = click.option(
         "--small",
         default=SMALL_OPTIONS[0],
         show_default=True,
         metavar="|".join(SMALL_OPTIONS),
-        help="Small groups are left out, or merged if only their last factors differ; says which.",
+        help="Drop small groups, or merge those that differ only in the last factors; a warning names them.",
     )
     return least(way(command))
 
@@ -71,15 +71,15 @@ def small_options(command: Any) -> Any:
     multiple=True,
     callback=_parse_tags,
     metavar="NAME=VALUE",
-    help="What all rows share; may be repeated.",
+    help="Property of all rows; may be repeated.",
 )
 @file_option("The summary (.parquet)", required=True)
-@click.option("--append", is_flag=True, help="Add to the summary that -o names, instead of replacing it.")
+@click.option("--append", is_flag=True, help="Add to the summary in -o instead of replacing it.")
 @click.option(
     "--wait",
     type=float,
     metavar="SECONDS",
-    help=f"How long --append waits for others who write.  [default: {WAIT_SECONDS:g}]",
+    help=f"How long --append waits for other processes that write.  [default: {WAIT_SECONDS:g}]",
 )
 @json_option
 def summarize(

@@ -40,14 +40,16 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @file_argument
 @between_option
 @given_option
-@units_option("they exchange labels as wholes, or within each if it has several groups")
-@names_option("--paired", "Columns of what was measured in several groups: labels are exchanged within it only.")
+@units_option("labels are permuted between units, or within units that are in several groups")
+@names_option(
+    "--paired", "Factors that identify units measured in several groups: labels are permuted within units only."
+)
 @min_units_option
 @level_option
 @permutations_option
 @statistic_option
 @seed_option("the permutations")
-@plot_option("what was found among what chance would do")
+@plot_option("the statistic and its distribution under permutation")
 @reading_options()
 @json_option
 def test(
@@ -65,9 +67,10 @@ def test(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Test whether groups are farther apart than by chance.
+    """Test whether groups differ by more than chance.
 
-    Without --units and --paired, single rows exchange their labels; tiles of one slide are not exchangeable like this.
+    Without --units or --paired, the labels of single rows are permuted, which is valid only if rows are independent:
+    tiles of one slide are not.
 
     \b
     Examples:

@@ -23,23 +23,25 @@ TILE_OPTIONS = (
         default="manifest",
         show_default=True,
         metavar="manifest|folder|slides|midog|camelyon16",
-        help="How the data lie on disk.",
+        help="How the data set is stored.",
     ),
-    click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 of slides]"),
-    click.option("--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of slides that do not state theirs."),
-    click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Sides of a tile of a slide."),
+    click.option("--mpp", type=float, metavar="MICRONS", help="µm per pixel of tiles.  [default: 0.5 for slides]"),
     click.option(
-        "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Least share of tissue in such a tile."
+        "--slide-mpp", type=float, metavar="MICRONS", help="µm per pixel of slides that do not state their own."
     ),
-    number_option("--per-slide", None, "Most tiles of a slide that is cut, at random.  [default: all]"),
-    number_option("--tile-seed", 0, "Seed of that choice."),
+    click.option("--size", default=224, show_default=True, metavar="PIXELS", help="Width and height of a tile."),
+    click.option(
+        "--tissue", default=0.5, show_default=True, metavar="SHARE", help="Minimum share of tissue in a tile."
+    ),
+    number_option("--per-slide", None, "Maximum number of tiles per slide, sampled at random.  [default: all]"),
+    number_option("--tile-seed", 0, "Seed of the sample of tiles."),
     click.option(
         "--centers",
         "--centres",
         "centres",
         type=PATH,
         metavar="FILE",
-        help="CSV of the slides of camelyon16 and their centers (columns slide, centre).",
+        help="CSV file with the centers of camelyon16 slides (columns slide, centre).",
     ),
 )
 
@@ -85,12 +87,14 @@ def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @click.argument("data")
 @tile_options
-@click.option("--pictures", type=PATH, metavar="DIR", help="Folder for a picture of each slide and its tissue.")
+@click.option(
+    "--pictures", type=PATH, metavar="DIR", help="Folder for pictures of each slide, its tissue and its tiles."
+)
 @json_option
 def tiles(data: str, tiling: Tiling, pictures: Path | None, as_json: bool) -> None:
-    """Count the tiles of images to be encoded, by factor.
+    """Count the tiles that would be encoded, by factor.
 
-    A slide is cut into tiles; those with enough tissue are kept. Check the pictures from --pictures before encoding.
+    Slides are cut into tiles, and tiles with enough tissue are kept. Check the --pictures before encoding.
 
     \b
     Examples:

@@ -34,9 +34,9 @@ class Attribution(Result):
         Names of the features, or their numbers from 0 if they have none; or the values of the factor.
     contribution, share : array
         Contribution to the variance between groups, which may be negative for a unit, and its share of the total. The
-        shares sum to 1; they are NaN if there is no variance between groups. All are NaN if nothing is compared.
+        shares sum to 1, or are NaN if there is no variance between groups. Both are NaN if nothing is compared.
     without : array
-        Distance without this feature or unit; NaN if fewer than two groups remain, or if they share no stratum.
+        Plug-in CFD without this feature or unit; NaN if fewer than two groups remain, or if they share no stratum.
     overlap : float
         Share of the weight in strata with at least two groups; 1 without ``given``. If it is 0, nothing is compared.
 

@@ -86,8 +86,8 @@ class Fusion(Result):
     reason : str or None
         Why `distance` or `unbiased` is None.
     excluded : tuple of Exclusion
-        Groups, or groups in single strata, that have too few units for an error and are left out. All numbers of the
-        result are about the remaining groups.
+        Groups, or groups in single strata, that are left out because they have too few units for a standard error. All
+        numbers in the result describe the remaining groups.
     level : float, optional
         Confidence level of `interval`, if requested.
     interval : tuple of float, optional

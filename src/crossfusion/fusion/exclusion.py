@@ -24,7 +24,7 @@ class Exclusion(Record):
     stratum : value or None
         The stratum in which the group is left out; None if it is left out as a whole.
     units : int
-        Number of units that it has there: rows, if rows are independent.
+        Number of units of the group there; of rows, if rows are the units.
     reason : str
         Why it is left out.
 

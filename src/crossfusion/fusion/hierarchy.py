@@ -31,14 +31,13 @@ class Level:
     level : str
         The factor of this level.
     distance, unbiased : float or None
-        Plug-in and unbiased distance between the groups of this level, adjusted for the levels above. None if this
-        level compares nothing, because no group of the level above is divided; `unbiased` also where undefined.
+        Plug-in and unbiased CFD between the groups of this level, adjusted for the levels above. None if this level
+        compares nothing, because no group of the level above is divided; `unbiased` is also None where undefined.
     share : float or None
-        Share of the distance between the finest groups; None if that distance is 0 or infinite, or if this level
-        compares nothing.
+        Share of the CFD between the finest groups; None if that CFD is 0 or infinite or this level compares nothing.
     overlap : float
-        Share of the weight in groups of the level above that hold several groups of this level; the rest compares
-        nothing.
+        Share of the weight in groups of the level above that contain several groups of this level; in the rest, nothing
+        is compared.
     """
 
     level: str
@@ -50,15 +49,15 @@ class Level:
 
 @dataclass(frozen=True, repr=False)
 class Hierarchy(Result):
-    """Distances of nested levels, which add up to the distance between the finest groups.
+    """CFD of nested levels, which add up to the CFD between the finest groups.
 
     Parameters
     ----------
     levels : tuple of Level
         The levels, from the outermost to the innermost.
     distance, unbiased : float
-        Plug-in and unbiased distance between the finest groups, the sums over the levels. `unbiased` is None if each of
-        the finest groups has one row.
+        Plug-in and unbiased CFD between the finest groups: the sums over the levels. `unbiased` is None if each of the
+        finest groups has one row.
 
     Notes
     -----
@@ -98,7 +97,7 @@ class Hierarchy(Result):
         ]
 
     def remarks(self) -> list[str]:
-        """What a reader of the table should know: levels that are compared in part of the rows only.
+        """Return remarks on the table: levels that are compared in only part of the rows.
 
         Returns
         -------

@@ -50,16 +50,18 @@ class Pairwise(Result):
     level : float, optional
         Confidence level of the limits, if requested.
     lower, upper : array of shape (groups, groups), optional
-        Confidence limits of each distance; NaN for a pair with too few rows or units.
+        Confidence limits of each CFD; NaN for a pair with too few rows or units.
     stderr : array of shape (groups, groups), optional
         Standard error of each unbiased CFD.
     statistic, pvalue, adjusted : array of shape (groups, groups), optional
-        Statistic, p-value, and p-value adjusted for the number of pairs of each pair's permutation test, if requested.
+        Statistic and p-value of the permutation test of each pair, and the p-value adjusted for the number of pairs, if
+        requested.
     statistic_name : {"welch", "pseudo-f"}, optional
         Which statistic was used.
     permutations : int, optional
-        Number of random permutations of pairs far apart, so that adjusted p-values can reach 0.01: the requested number
-        or more. Pairs that are clearly not significant have the requested number, and pairs of few units all there are.
+        Number of random permutations for pairs that are far apart: the requested number, or more so that adjusted
+        p-values can reach 0.01. Pairs that are clearly not significant have the requested number; pairs with few units
+        have all possible permutations.
     adjust : str, optional
         Method that adjusted the p-values.
     caution : str, optional
@@ -68,8 +70,8 @@ class Pairwise(Result):
     weights : str, optional
         How the two groups of a pair are weighted: "balanced" or "pooled".
     excluded : tuple of Exclusion
-        Groups, or groups in single strata, that have too few units for an error and are left out. All numbers of the
-        result are about the remaining groups; a pair of which nothing remains is NaN.
+        Groups, or groups in single strata, that are left out because they have too few units for a standard error. All
+        numbers in the result describe the remaining groups; a pair of which nothing remains is NaN.
 
     Notes
     -----
@@ -123,7 +125,7 @@ class Pairwise(Result):
         Parameters
         ----------
         values : {"unbiased", "distance"}
-            The distances to draw: unbiased, or plug-in.
+            Which CFD to draw: unbiased or plug-in.
         axes : matplotlib.axes.Axes, optional
             Axes to draw on; by default a new figure, one column wide.
 

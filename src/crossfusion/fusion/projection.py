@@ -55,8 +55,8 @@ class Projection(Result):
     shown : float, optional
         Share of the variance between groups that the plane shows; None if there is no variance between groups.
     second : str
-        Origin of the second direction: "between" if it separates groups; if only one direction does, "rows" or "cells",
-        whose remaining variance it shows.
+        Origin of the second direction: "between" if it separates groups. If only the first direction does, "rows" or
+        "cells": the second direction then shows their largest remaining variance.
     points : array of shape (rows, 2), optional
         Coordinates of the rows, if rows were passed.
     codes : array of int, optional

@@ -14,7 +14,7 @@ NETWORKS = {"onnx": networks.load_onnx, "torchscript": networks.load_torchscript
 
 
 class Normalizer:
-    """A function from image to image. Images without tissue are returned unchanged and counted.
+    """A function from images to images. Images without tissue are returned unchanged and counted.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Normalizer:
         return self.apply(image)[0]
 
     def apply(self, image: Any) -> tuple[Image, bool]:
-        """Normalize an image, and say whether it was left unchanged because it has too little tissue.
+        """Normalize an image, and return whether it was left unchanged because it has too little tissue.
 
         Parameters
         ----------

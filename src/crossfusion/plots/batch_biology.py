@@ -35,7 +35,7 @@ def plane(
         Names of the corrections.
     batch, biology : array
         Distance between groups that should be fused, and between groups that should stay separated, per correction.
-    batch_limits, biology_limits : array of shape (2, methods), optional
+    batch_limits, biology_limits : array of shape (2, corrections), optional
         Lower and upper limits.
     front : sequence of bool, optional
         Whether each correction is on the Pareto front; the others are drawn hollow.

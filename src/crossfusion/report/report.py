@@ -38,8 +38,8 @@ class Report(DisplayMixin):
     units : str or list of str, optional
         The factors that identify units, such as the patient. Intervals and tests count units instead of rows.
     time : str, optional
-        A factor of periods, such as the week. The report compares each period with the first third of the periods and
-        raises an alarm on drift.
+        The factor of periods, such as the week. The report compares each period with the first third of the periods
+        and raises alarms.
     method : str, optional
         A factor whose values are versions of the same rows, such as the outputs of corrections. They are compared with
         each other; the other sections describe the reference version.
@@ -56,7 +56,8 @@ class Report(DisplayMixin):
     seed : int
         Seed of the permutations and of the rows sampled for figures.
     min_units : int
-        Groups (in a stratum) with fewer units, at least 2, are left out by name; the page is about the remaining ones.
+        Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, and the page names
+        them.
     title : str, optional
         Title of the page.
     by : mapping, optional

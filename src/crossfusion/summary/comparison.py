@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorrectionComparison(VersionRanking):
-    """Versions of the same rows, such as corrections, by how far they leave groups and labels apart.
+    """Comparison of corrections of the same rows: how far groups and labels are separated after each.
 
     Parameters
     ----------
@@ -45,20 +45,20 @@ class CorrectionComparison(VersionRanking):
     reference : str
         The correction that the others are compared with.
     batch : tuple of Fusion
-        Distance between the groups for each correction, given the strata: what a correction should reduce.
+        CFD between the groups for each correction, adjusted for the strata, which a correction should reduce.
     biology : tuple of Fusion, optional
-        Distance between the strata given the groups, which a correction should keep; None without ``given``.
+        CFD between the strata, adjusted for the groups, which a correction should keep; None without ``given``.
     standing : tuple of Standing
-        For each correction: whether it is on the Pareto front, which corrections it is tied with, what biology it lost,
+        For each correction: whether it is on the Pareto front, the corrections it is tied with, the biology it lost,
         and a caution, for example if group means are equal by construction.
     difference : array
         `batch` of each correction minus that of the reference, both unbiased.
     kept : array, optional
         `biology` of each correction minus that of the reference, both unbiased.
     labels : tuple of LabelEffect
-        Both distances for each correction and label; empty without ``given``.
+        Both CFDs for each correction and label; empty without ``given``.
     pairs : LabelPairs, optional
-        Distance between the two labels of each pair, for each correction; None without ``given``.
+        CFD between the two labels of each pair, for each correction; None without ``given``.
     level : float, optional
         Confidence level of all intervals; None without ``units``.
     lower, upper : array, optional
@@ -121,7 +121,7 @@ class CorrectionComparison(VersionRanking):
         return self.names
 
     def labels_frame(self) -> "pd.DataFrame":
-        """One row per correction and label.
+        """Return one row per correction and label.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class CorrectionComparison(VersionRanking):
         return columns | distances | self._present(*changes)
 
     def title(self) -> str:
-        """Title of the table.
+        """Return the title of the table.
 
         Returns
         -------
@@ -180,39 +180,39 @@ def compare_corrections(
     reference: str | None = None,
     min_units: int = MIN_UNITS,
 ) -> CorrectionComparison:
-    """Compare corrections of the same rows by how far they leave groups apart, and what they keep.
+    """Compare corrections of the same rows: how far they fuse groups, and how much of the biology they keep.
 
     Parameters
     ----------
     methods : mapping of str to Summary
         The rows after each correction, summarized by the same factors.
     between : str or list of str
-        What should not matter, such as the scanner.
+        The factors whose groups should be fused, such as the scanner.
     given : str or list of str, optional
-        What should, such as the label: groups are compared within it, and it is compared within groups. Without it,
-        nothing shows what a correction removes besides the groups, and corrections are not ranked.
+        The factors whose groups should stay separated, such as the label: groups are compared within labels, and labels
+        within groups. Without it, nothing shows how much biology a correction removes, and there is no front.
     units : str or list of str, optional
-        What is independent, such as the patient. Without it there are no intervals.
+        The factors that identify independent units, such as the patient; required for intervals.
     weights : {"pooled", "balanced"}
-        Groups weigh as their rows do, or all the same.
+        "pooled" weights groups by their number of rows, "balanced" equally.
     level : float
         Confidence level of the intervals.
     reference : str, optional
-        The correction that the others are compared with; the first one if it is not named.
+        The correction that the others are compared with; by default the first one.
     min_units : int
-        Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`.
+        Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
+        `excluded`.
 
     Returns
     -------
     found : CorrectionComparison
-        For each correction CFD(between | given), CFD(given | between), their differences from the reference, where it
-        stands, and both distances by label and by pair of labels.
+        For each correction, CFD(between | given), CFD(given | between), their differences from the reference, its
+        standing, and both CFDs by label and by pair of labels.
 
     Notes
     -----
-    All corrections see the same units, so their errors are correlated, and a difference is known better than either
-    distance.
-    A correction can bring the first distance to zero by removing everything: look at the second one beside it.
+    All corrections share the same units, so their errors are correlated, and a difference is estimated more precisely
+    than either CFD. A correction can reduce the first CFD to 0 by removing everything: always read the second one too.
 
     Examples
     --------

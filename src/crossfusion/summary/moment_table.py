@@ -135,12 +135,12 @@ class MomentTable(DisplayMixin):
         return self._replace_cells(self.keys.take(arrow.from_numbers(index)), self.moments[index])
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a group: its factors, count, mean and sumsq.
+        """Return one row per group, with its factors, count, mean and sumsq.
 
         Returns
         -------
         pandas.DataFrame
-            Factor values keep their types; mean and sumsq hold one array a row.
+            Factor values keep their types; mean and sumsq hold one array per row.
         """
         columns = {name: factors.to_array(self.keys.column(name)) for name in self.factors}
         moments = {"count": self.moments.count, "mean": list(self.moments.mean), "sumsq": list(self.moments.sumsq)}

@@ -81,8 +81,8 @@ class Queries(MomentTable):
         level : float, optional
             Confidence level of the interval, such as 0.95; requires `units`.
         min_units : int
-            Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`; all numbers are
-            about the remaining groups.
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
+            `excluded`; all numbers describe the remaining groups.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class Queries(MomentTable):
         adjust: str = "holm",
         min_units: int = MIN_UNITS,
     ) -> Pairwise:
-        """Compute the distance between the groups of each pair, as `cfd` of the two groups alone at these weights.
+        """Compute the Cross-Fusion Distance of each pair of groups, as `cfd` of the two groups alone.
 
         Parameters
         ----------
@@ -129,10 +129,11 @@ class Queries(MomentTable):
             "balanced" weights the two groups of a pair equally, so that the sizes of groups do not decide which pair is
             farthest apart; "pooled" weights them by their number of rows, as in the paper.
         level : float, optional
-            Confidence level of the limits of each distance, such as 0.95; requires `units`.
+            Confidence level of the limits of each CFD, such as 0.95; requires `units`.
         permutations : int, optional
             Number of permutations in the test of each pair; requires `units`. By default, pairs are not tested. Pairs
-            far apart get more, so that their adjusted p-values can reach 0.01, up to 10 million for all pairs.
+            that are far apart get more permutations, up to 10 million for all pairs, so that their adjusted p-values
+            can reach 0.01.
         seed : int
             Seed of the permutations.
         statistic : {"welch", "pseudo-f"}
@@ -140,8 +141,8 @@ class Queries(MomentTable):
         adjust : {"holm", "bh"}
             Method that adjusts the p-values for the number of pairs; see `adjusted_pvalues`.
         min_units : int
-            Groups (in a stratum) with fewer units, at least 2, are left out and named in `excluded`; all numbers are
-            about the remaining groups, and a pair of which nothing remains is NaN.
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
+            `excluded`; all numbers describe the remaining groups, and a pair of which nothing remains is NaN.
 
         Returns
         -------
@@ -153,7 +154,7 @@ class Queries(MomentTable):
         A group with one row in a stratum borrows the variance pooled over all groups and strata, not of the pair alone.
 
         Limits and tests are computed pair by pair, and the limits of a pair take one or two milliseconds: with hundreds
-        of groups, select some first. The limits hold for each distance separately, not for all of them jointly.
+        of groups, select some first. The limits hold for each CFD separately, not for all of them jointly.
         """
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")
@@ -174,7 +175,7 @@ class Queries(MomentTable):
     def one_vs_rest(
         self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
     ) -> dict[Hashable, Fusion]:
-        """Compute the distance between each group and all other groups together.
+        """Compute the Cross-Fusion Distance between each group and all other groups together.
 
         Parameters
         ----------
@@ -193,7 +194,7 @@ class Queries(MomentTable):
         return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
 
     def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None) -> Hierarchy:
-        """Decompose the distance between nested groups by level.
+        """Decompose the Cross-Fusion Distance between nested groups by level.
 
         Parameters
         ----------
@@ -203,15 +204,14 @@ class Queries(MomentTable):
         weights : {"pooled", "balanced"}
             "pooled" weights the finest groups by their number of rows, "balanced" equally.
         balance : str or list of str, optional
-            The levels whose groups have equal weights if `weights` is "balanced", while rows within each of these
-            groups have equal weights; by default all levels. With the outermost level, its distance is that of `cfd`
-            with balanced weights.
+            If `weights` is "balanced", the levels whose groups have equal weights, while rows within each of these
+            groups have equal weights; by default all levels. With the outermost level alone, its CFD equals that of
+            `cfd` with balanced weights.
 
         Returns
         -------
         Hierarchy
-            The distance of each level, adjusted for the levels above; the sum is the distance between the finest
-            groups.
+            The CFD of each level, adjusted for the levels above; the sum is the CFD between the finest groups.
         """
         names = self._check_names(levels, "levels")
         leaves = self.rollup(names)
@@ -309,7 +309,7 @@ class Queries(MomentTable):
         units : str or list of str
             The factors that identify independent units, such as the patient or the slide. If every unit is in one
             group, labels are permuted between units. If some units are in several groups (a slide on two scanners),
-            labels are permuted within units only, with a warning if that leaves most units out.
+            labels are permuted within units only, with a warning if this leaves out most units.
         permutations : int
             Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
         seed : int
@@ -318,8 +318,8 @@ class Queries(MomentTable):
             "welch" allows for groups that differ in size and spread; "pseudo-f" is the statistic of PERMANOVA. See
             `permutation_test`.
         min_units : int
-            Groups (in a stratum) with fewer units are left out and named in `excluded`, as in `cfd`. 1 keeps groups of
-            single units, for a test without an interval.
+            Minimum number of units per group (and stratum). Smaller groups are left out and named in `excluded`, as in
+            `cfd`. 1 keeps groups with a single unit, which have no interval.
 
         Returns
         -------
@@ -347,7 +347,7 @@ class Queries(MomentTable):
         seed: int = 0,
         min_units: int = MIN_UNITS,
     ) -> FloatArray:
-        """Compute the distances of resampled units, an independent check of the interval.
+        """Compute the CFD of resampled units, as an independent check of the interval.
 
         Parameters
         ----------
@@ -364,7 +364,8 @@ class Queries(MomentTable):
         seed : int
             Seed of the resamples.
         min_units : int
-            Groups (in a stratum) with fewer units, at least 2, are left out, with a warning that names them.
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, with a warning
+            that names them.
 
         Returns
         -------
@@ -427,12 +428,13 @@ class Queries(MomentTable):
         level : float, optional
             Confidence level of the intervals, which require `units`.
         over : str or list of str
-            What to attribute the first alarm to, or the largest deviation if there is none: "features", or factors.
+            "features" or factors, to which the first alarm is attributed, or the largest deviation if there is none.
         seed : int
             Seed of the simulated series that give the p-value of the change.
         min_units : int
-            With `units`, strata in which a window or the reference has fewer, at least 2, are left out of the distance
-            and interval of that window, and named in `excluded`. Alarms count periods, and do not depend on it.
+            With `units`, the minimum number of units per stratum, at least 2. Strata in which a window or the reference
+            has fewer are left out of the CFD and interval of that window, and named in `excluded`. Alarms count periods
+            and do not depend on it.
 
         Returns
         -------

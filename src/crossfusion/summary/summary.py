@@ -50,7 +50,8 @@ class Summary(Queries):
     batches : tuple of str
         Digests of the summaries that `append_summary` and `merge_summaries` added, so that no rows are added twice.
     features : tuple of str or None
-        Names of the features, by which summaries are added; None if the rows have none, as arrays do.
+        Names of the features, by which features are matched when summaries are added; None if the features have no
+        names, as in an array.
     lens : str or None
         Digest of the map that was applied to the rows; only summaries with equal digests can be added.
 
@@ -83,7 +84,7 @@ class Summary(Queries):
         Parameters
         ----------
         features : list of str or None
-            A name for each feature, in their order; None removes the names, so that features add by position.
+            A name for each feature, in order; None removes the names, so that features are matched by position.
 
         Returns
         -------

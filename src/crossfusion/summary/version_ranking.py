@@ -36,13 +36,13 @@ class VersionRanking(Result):
 
     @property
     def front(self) -> tuple[str, ...] | None:
-        """Names of the versions on the Pareto front; None without labels, which show what a version keeps."""
+        """Names of the versions on the Pareto front; None without labels, which show the biology that is kept."""
         if self.biology is None:
             return None
         return tuple(name for name, entry in zip(self._names(), self.standing, strict=True) if entry.front)
 
     def pairs_frame(self) -> "pd.DataFrame":
-        """One row per version and pair of labels.
+        """Return one row per version and pair of labels.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class VersionRanking(Result):
 
     @property
     def excluded(self) -> tuple[Exclusion, ...]:
-        """What is left out for too few units: between groups, then between labels."""
+        """Groups left out because they have too few units, first between groups, then between labels."""
         axes = [self.batch, *([] if self.biology is None else [self.biology])]
         return tuple(dict.fromkeys(entry for fusions in axes for entry in fusions[0].excluded))
 
@@ -102,12 +102,12 @@ class VersionRanking(Result):
         }
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, the front first.
+        """Return the result as a table of text, the front first.
 
         Returns
         -------
         tuple
-            Names of the columns, and rows of text.
+            Column names, and a list of rows, each a list of strings.
         """
         columns = {self._kind: [label_text(name) for name in self._names()]} | self._texts()
         if self.biology is not None and len(self.standing) > 1:
@@ -115,7 +115,7 @@ class VersionRanking(Result):
         return list(columns), [[texts[k] for texts in columns.values()] for k in self._order()]
 
     def remarks(self) -> list[str]:
-        """What a reader of the table should know: ties, lost biology, and distances that mislead.
+        """Return remarks on the table: ties, lost biology, and misleading values.
 
         Returns
         -------

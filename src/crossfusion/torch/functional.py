@@ -36,8 +36,8 @@ def cfd(
     given : tensor of shape (rows,), optional
         The stratum of each row: groups are compared within strata. Rows with a negative stratum are left out.
     num_groups, num_given : int, optional
-        Number of groups and of strata, numbered from 0. If given, nothing has to be counted and
-        :func:`torch.compile` makes one graph. Without them, any integers are accepted.
+        Number of groups and of strata, numbered from 0. If given, :func:`torch.compile` makes one graph. Without them,
+        any integers are accepted and counted.
     weights : {"pooled", "balanced"}
         Weight groups by their rows, or all equally.
     unbiased : bool

@@ -25,9 +25,9 @@ class Layers(Result):
     dims : tuple of int
         Number of features of each.
     fusions : tuple of Fusion
-        Distance between the groups in each layer, given the strata if there are any.
+        CFD between the groups in each layer, adjusted for the strata if there are any.
     strata : tuple of Fusion, optional
-        Distance between the strata given the groups; None without ``given``.
+        CFD between the strata, adjusted for the groups; None without ``given``.
     between, given : str
         Names of the factors of groups and strata.
     skipped : tuple of str
@@ -35,9 +35,9 @@ class Layers(Result):
 
     Notes
     -----
-    `to_frame` has one row per layer: layer, depth (from 1), dim, distance, unbiased, with a level also lower and upper;
-    and with ``given`` the same of the strata, as strata_distance and so on. `plot` draws the unbiased distances against
-    depth, with their intervals.
+    `to_frame` returns one row per layer: layer, depth (from 1), dim, distance, unbiased and, with a level, lower and
+    upper; with ``given`` also the same for the strata, as strata_distance and so on. `plot` draws the unbiased CFD
+    against depth, with its intervals.
 
     Examples
     --------

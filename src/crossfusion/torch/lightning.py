@@ -101,7 +101,7 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         self._watch: LayerHooks | None = None
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
-        """Watch the layers while they see a batch of training."""
+        """Start recording the layers for a training batch."""
         self._start("train", pl_module, batch)
 
     def on_train_batch_end(self, *_: Any) -> None:
@@ -109,11 +109,11 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         self._stop()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        """Log the distances of an epoch of training."""
+        """Log the CFD of a training epoch."""
         self._log("train", pl_module)
 
     def on_validation_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:  # noqa: ARG002
-        """Watch the layers while they see a batch of validation."""
+        """Start recording the layers for a validation batch."""
         self._start("val", pl_module, batch)
 
     def on_validation_batch_end(self, *_: Any) -> None:
@@ -121,7 +121,7 @@ class CrossFusionCallback(Callback):  # type: ignore[misc]
         self._stop()
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        """Log the distances of a round of validation."""
+        """Log the CFD of a validation run."""
         self._log("val", pl_module)
 
     def on_exception(self, *_: Any) -> None:

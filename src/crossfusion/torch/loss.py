@@ -117,20 +117,20 @@ class CrossFusionLoss(nn.Module):
             )
 
     def forward(self, x: Tensor, /, **factors: Tensor) -> Tensor:
-        """Loss of a batch.
+        """Compute the loss of a batch.
 
         Parameters
         ----------
         x : tensor of shape (rows, dim)
-            One vector per row.
+            The embeddings.
         **factors : tensor of shape (rows,)
-            The group of each row under the name of `between`, and its stratum under that of `given`, as whole numbers.
-            Rows of a negative number are left out.
+            The group of each row under the name of `between`, and its stratum under the name of `given`, as integers.
+            Rows with a negative number are left out.
 
         Returns
         -------
         tensor
-            One number.
+            A scalar.
         """
         self._check_factors(factors)
         given = None if self.given is None else factors[self.given]
@@ -172,7 +172,7 @@ class CrossFusionLoss(nn.Module):
             self.past.reset()
 
     def extra_repr(self) -> str:
-        """What is printed in the brackets.
+        """Return the options for the representation.
 
         Returns
         -------

@@ -24,8 +24,8 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
     r"""Cross-Fusion Distance between groups, accumulated over all batches and processes.
 
     The state is one tensor of groups × (dim + 2) numbers, with strata as a first axis: count, centered sum of squares
-    and mean of each cell. It adds up exactly, so neither the split into batches nor the number of processes changes
-    the result.
+    and mean of each group (and stratum). It adds up exactly, so neither the split into batches nor the number of
+    processes changes the result.
 
     Parameters
     ----------
@@ -43,15 +43,16 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
     eps : float
         A variance added to the variance within groups; see :func:`crossfusion.torch.cfd`.
     **kwargs : Any
-        Arguments of every metric, such as ``process_group`` and ``sync_on_compute``.
+        Arguments of ``torchmetrics.Metric``, such as ``process_group`` and ``sync_on_compute``.
 
     Notes
     -----
-    The state is float64 whatever the type of the rows. On devices without float64 call ``set_dtype(torch.float32)``
-    before the metric moves there. Narrower types are not used: they cannot count beyond a few thousand rows.
+    The state is float64, whatever the type of the rows. For a device without float64, call
+    ``set_dtype(torch.float32)`` before moving the metric there. Narrower types are not used: they cannot count beyond a
+    few thousand rows.
 
-    As with other metrics, ``persistent(True)`` puts the state into ``state_dict()``, and a value of ``forward`` has a
-    gradient.
+    As with other metrics, ``persistent(True)`` includes the state in ``state_dict()``, and the value of ``forward`` has
+    a gradient.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def chamfer(a: Any, b: Any) -> float:
     -----
     O(n_a n_b d), in memory linear in the rows; one pass serves both directions. Blind to density:
     a group and any subset that keeps its outline are close. In many dimensions two samples of the same distribution are
-    far apart, and less so the more rows there are.
+    far apart, but less so with more rows.
 
     References
     ----------

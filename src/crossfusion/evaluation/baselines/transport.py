@@ -90,11 +90,11 @@ class Decomposition(Result):
     translation : float
         Squared distance between the means: the cost of moving the whole group.
     deformation : float
-        Squared Wasserstein distance between the centered groups: what remains once the means agree.
+        Squared Wasserstein distance between the centered groups, that is, once the means agree.
 
     Notes
     -----
-    `to_frame` has one row with both parts, their total and the distance. `plot` draws the two parts.
+    `to_frame` returns one row with both terms, their total and the distance. `plot` draws the two terms.
 
     Examples
     --------

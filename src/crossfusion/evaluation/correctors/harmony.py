@@ -37,7 +37,7 @@ def harmony(x: Any, domain: Any, *, seed: int = 0) -> FloatArray:
 
     References
     ----------
-    Korsunsky and others, *Fast, sensitive and accurate integration of single-cell data with Harmony* (2019).
+    Korsunsky et al., *Fast, sensitive and accurate integration of single-cell data with Harmony* (2019).
     """
     check_seed(seed, below=2**32)
     found = as_domains(x, domain)

@@ -35,7 +35,7 @@ def respell_correction(name: Any) -> Any:
 
 
 def correct(x: Any, domain: Any, method: str = "coral", **options: Any) -> FloatArray:
-    """Correct rows for the domain that they come from.
+    """Remove differences between domains from rows.
 
     Parameters
     ----------

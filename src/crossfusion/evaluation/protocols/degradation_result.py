@@ -72,12 +72,12 @@ class Cddr(Result):
         return record_columns(Drop, self.drops) | {"labels": [len(entry.labels) for entry in self.drops]}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people.
+        """Return the result as a table of text.
 
         Returns
         -------
         tuple
-            Names of the columns, and rows of text.
+            Column names, and a list of rows, each a list of strings.
         """
         header = ["train", "test", "within", "cross", "CDDR", f"{self.level:.4g} interval", "labels"]
         rows = [

@@ -82,17 +82,18 @@ class Rdr(Result):
         return columns | {name: own for name, own in record_columns(Ratio, self.ratios).items() if name != "pair"}
 
     def table(self, what: str = "ratio") -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, laid out as the paper's table 2: distances by sides of pairs.
+        """Return the result as a table of text, laid out like table 2 of the paper: distances by sides of pairs.
 
         Parameters
         ----------
         what : str
-            A column of ``ratios``, such as ``ratio_squared`` or ``within``; those with a standard deviation show it.
+            A column of ``ratios``, such as ``ratio_squared`` or ``within``, shown with its standard deviation if it has
+            one.
 
         Returns
         -------
         tuple
-            Names of the columns, and rows of text.
+            Column names, and a list of rows, each a list of strings.
         """
         self._check_column(what)
         places = {(entry.distance, entry.pair, entry.domain): entry for entry in self.ratios}
@@ -101,7 +102,7 @@ class Rdr(Result):
         return header, rows
 
     def plot(self, what: str = "ratio", *, axes: Any = None) -> "Figure":
-        """Draw the ratios, a line a distance and side, mean ± standard deviation of the repeats.
+        """Draw the mean ± standard deviation of the repeats, one line per distance and side.
 
         Parameters
         ----------

@@ -76,7 +76,7 @@ def degradation_study(
     draws : int
         As in ``cddr``.
     permutations : int
-        Largest number of permutations for the p-values of correlations; if there are no more, all are used.
+        Maximum number of permutations for the p-values of correlations; if there are no more in all, each is used once.
     seed : int
         Seed of samples, folds, resamples and permutations.
     progress : function, optional

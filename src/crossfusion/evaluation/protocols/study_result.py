@@ -66,8 +66,8 @@ class Study(Result):
         value), the scores ``within`` and ``cross``, ``cddr`` and its limits ``lower`` and ``upper``.
     associations : tuple
         One entry per distance and set of points, with Pearson's and Spearman's correlation with CDDR, their limits and
-        p-values (None if undefined) and the distance's rank by each, 1 for the highest. ``over`` says what the points
-        are: "pairs" within one ``correction``, "corrections" averaged over pairs as in the paper, or "all".
+        p-values (None if undefined) and the distance's rank by each, 1 for the highest. ``over`` identifies the points:
+        "pairs" within one ``correction``, "corrections" averaged over pairs as in the paper, or "all".
     domains : tuple
         The domains.
     metric : str
@@ -75,7 +75,7 @@ class Study(Result):
     level : float
         Confidence level of all limits.
     rows : int
-        Rows per domain in every distance.
+        Number of rows per domain in each distance.
     repeats : int
         Number of random samples over which each distance is averaged.
 
@@ -119,7 +119,7 @@ class Study(Result):
 
     @property
     def caution(self) -> str:
-        """What to mind about the correlations."""
+        """Warning about the correlations."""
         said = f"{len(self.domains)} domains and {len(self.corrections)} corrections"
         if len(self.domains) >= FEW_DOMAINS:
             return ""
@@ -132,7 +132,7 @@ class Study(Result):
         return columns | {name: [getattr(o, name) for o in self.outcomes] for name in scores}
 
     def correlations_frame(self) -> "pd.DataFrame":
-        """One row per distance and set of points.
+        """Return one row per distance and set of points.
 
         Returns
         -------
@@ -142,13 +142,13 @@ class Study(Result):
         return data_frame(record_columns(Association, self.associations))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people, laid out as the paper's table 3.
+        """Return the result as a table of text, laid out like table 3 of the paper.
 
         Returns
         -------
         tuple
-            Names of the columns, and rows of text: averages over all directed pairs, a row a correction, and last
-            Pearson's correlation of these averages with CDDR.
+            Column names, and a list of rows, each a list of strings: averages over all directed pairs, one row per
+            correction, and last Pearson's correlation of these averages with CDDR.
         """
         header = ["correction", *self.distances, f"cross {SCORE_NAMES[self.metric]}", "CDDR"]
         rows = []
@@ -162,14 +162,14 @@ class Study(Result):
         return header, [*rows, ["correlation with CDDR", *last, "–", "–"]]
 
     def correlations(self, over: str = "pairs", correction: str | None = None) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of a table for people: correlations with CDDR, the highest first.
+        """Return the correlations with CDDR as a table of text, highest first.
 
         Parameters
         ----------
         over : {"pairs", "corrections", "all"}
-            Which points: pairs within one correction, corrections averaged over pairs, or all.
+            The points: pairs within one correction, corrections averaged over pairs, or all.
         correction : str, optional
-            The correction, where the points are pairs; the first one by default.
+            The correction, if the points are pairs; by default the first one.
 
         Returns
         -------

@@ -24,7 +24,7 @@ class TestResult(Result):
     Parameters
     ----------
     statistic : float
-        The Welch statistic W*d, or pseudo-F: the separation of the groups relative to what is expected by chance.
+        The Welch statistic W*d or pseudo-F: the separation of the groups relative to that expected by chance.
     pvalue : float
         Share of permutations, including the observed labels, with a statistic at least as large as the observed one.
     permutations : int
@@ -41,12 +41,12 @@ class TestResult(Result):
         Warning that the p-value cannot reach 0.05 because there are too few permutations, or that pseudo-F was used for
         groups that differ in size and spread. `None` if there is nothing to warn about.
     excluded : tuple of Exclusion
-        Groups that have too few units and are left out of the test.
+        Groups left out of the test because they have too few units.
 
     Notes
     -----
-    `to_frame` has one row with all single values. `plot` draws the observed statistic and its distribution
-    under permutation.
+    `to_frame` returns one row with all scalar fields. `plot` draws the observed statistic and its distribution under
+    permutation.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class TestResult(Result):
 
     @property
     def smallest_pvalue(self) -> float:
-        """The smallest p-value that these permutations can give, whatever the statistic."""
+        """The smallest p-value that these permutations can give, for any statistic."""
         if not self.exact:
             return 1 / (self.permutations + 1)
         return float(np.mean(self.null >= self.null.max() * (1 - 1e-9)))

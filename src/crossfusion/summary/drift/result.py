@@ -67,8 +67,8 @@ class Drift(Result):
         Plug-in and unbiased Cross-Fusion Distance to the reference; NaN where the window shares no stratum with the
         reference, and `unbiased` also where undefined.
     incomparable : array of bool
-        Whether the window cannot be judged for lack of common strata: it shares no stratum with the reference or, if
-        alarms are requested, none that occurs in every reference period. Such a window never raises an alarm.
+        Whether the window cannot be compared: it shares no stratum with the reference or, if alarms are requested, none
+        that occurs in every reference period. Such a window never raises an alarm.
     caution : str, optional
         Warning that names windows whose comparison rests on few rows.
     lower, upper : array, optional
@@ -89,8 +89,8 @@ class Drift(Result):
         With `given`: the share of the weight in strata that the window and the reference share, and the number of the
         window's rows in them.
     plain, label_shift, composition : array, optional
-        With `given`: the unadjusted distance; the contribution of changed strata to it (by the chain rule, the
-        unadjusted minus the adjusted unbiased distance, both counting rows); and the share of rows that would have to
+        With `given`: the unadjusted CFD; the contribution of changed strata to it (by the chain rule, the
+        unadjusted minus the adjusted unbiased CFD, both counting rows); and the share of rows that would have to
         change stratum to restore the composition of the reference.
     change : Change, optional
         The most likely change point of the series.
@@ -201,7 +201,7 @@ class Drift(Result):
         return label_text(last) if first == last else f"{label_text(first)} … {label_text(last)}"
 
     def name_windows(self, chosen: NDArray[np.bool_]) -> str:
-        """Name some windows, or the first few of them.
+        """Return the labels of some windows, or of the first few.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Drift(Result):
         Returns
         -------
         str
-            Their labels, and how many more there are.
+            The labels, and the number of further windows.
         """
         return list_windows([self.window(k) for k in np.flatnonzero(chosen).tolist()])
 
@@ -231,13 +231,12 @@ class Drift(Result):
         return "".join(np.where(known, bars, NO_BAR).tolist())
 
     def describe(self) -> list[str]:
-        """Describe what cannot be compared, the change and the attributions in words.
+        """Describe incomparable windows, the change and the attributions in words.
 
         Returns
         -------
         list of str
-            One line each for windows that cannot be compared, what is left out, a caution and the change, and one per
-            attribution.
+            One line each for incomparable windows, excluded strata, a caution and the change, and one per attribution.
         """
         lines = []
         if self.incomparable.any():

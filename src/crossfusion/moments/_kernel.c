@@ -2,7 +2,7 @@
  *
  * The work is one read of the rows, so everything serves the memory bus. Within a tile of some thousand rows, rows are
  * visited group by group, so that the accumulators of a group stay in the first-level cache while its rows pass, four
- * at a time; the rows needed soon are prefetched, because that order defeats the hardware's own guess. Sums are float64
+ * at a time; the rows needed soon are prefetched meanwhile, because that order defeats the hardware's own guess. Sums are float64
  * over short runs around the running mean of the group. The loops are in _loops.h, compiled once per instruction set.
  *
  * Python checks what it passes; this file checks again that no loop can leave its arrays, and raises ValueError.
@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE 64       /* bytes of a cache line */
 #define RUN 128       /* rows summed around one center */
 #define FEATURES 1024 /* features whose accumulators, three float64 each, fit in the first-level cache */
+#define ABREAST 4     /* rows that share a visit to the accumulators */
+#define AHEAD 4096    /* bytes that are prefetched, in the order in which rows are visited */
 #define PRODUCTS 8    /* sums per group in `influence` */
 
 struct moments {
@@ -32,11 +33,11 @@ struct scratch {
     double *sums;    /* center, sum and square of a run */
 };
 
-/* How many rows ahead are prefetched: 8 kB, but none of rows so long that the hardware keeps up by itself. */
+/* How many rows ahead are prefetched. */
 static int64_t rows_ahead(int64_t bytes)
 {
-    int64_t ahead = bytes ? 8192 / bytes : 0;
-    return bytes > 8192 ? 0 : ahead > 32 ? 32 : ahead < 4 ? 4 : ahead;
+    int64_t ahead = bytes ? AHEAD / bytes : 0;
+    return ahead > 32 ? 32 : ahead < ABREAST ? ABREAST : ahead;
 }
 
 /* Write the rows of a tile to order, group by group and without negative codes; return how many. */

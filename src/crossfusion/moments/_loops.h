@@ -23,22 +23,18 @@ INLINE double NAME(total)(V lanes)
     return sum;
 }
 
-INLINE void NAME(prefetch)(const ROW *row, int64_t dim)
-{
-    for (int64_t j = 0; j < dim; j += LINE / (int64_t)sizeof(ROW))
-        __builtin_prefetch(row + j, 0, 3);
-}
-
 /* ---- moments ---- */
 
-/* Add a few rows to sum and square, around center: one visit to the accumulators serves all of them. */
-INLINE void NAME(add_abreast)(const ROW *const *rows, int abreast, int64_t dim, const double *center, double *sum,
-                              double *square)
+/* Add a few rows to sum and square, around center: one visit to the accumulators serves all of them. Meanwhile the
+ * rows `soon` are prefetched. */
+INLINE void NAME(add_abreast)(const ROW *const *rows, const ROW *const *soon, int abreast, int64_t dim,
+                              const double *center, double *sum, double *square)
 {
     int64_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
         V around = AT(center + j), total = AT(sum + j), squares = AT(square + j);
         for (int r = 0; r < abreast; r++) {
+            __builtin_prefetch(soon[r] + j, 0, 3);
             V gap = LOAD(rows[r] + j) - around;
             total += gap;
             squares += gap * gap;
@@ -61,21 +57,18 @@ TARGET static void NAME(add_run)(const ROW *rows, const int32_t *order, int64_t 
 {
     for (int64_t first = 0; first < dim; first += FEATURES) {
         int64_t width = dim - first < FEATURES ? dim - first : FEATURES, i = 0;
-        const ROW *from = rows + first;
-        for (; i + 4 <= number; i += 4) {
-            const ROW *some[4];
-            for (int r = 0; r < 4; r++) {
+        const ROW *from = rows + first, *some[ABREAST], *soon[ABREAST];
+        for (; i + ABREAST <= number; i += ABREAST) {
+            for (int r = 0; r < ABREAST; r++) {
                 some[r] = from + order[i + r] * dim;
-                if (ahead)
-                    NAME(prefetch)(from + order[i + r + ahead] * dim, width);
+                soon[r] = from + order[i + r + ahead] * dim;
             }
-            NAME(add_abreast)(some, 4, width, center + first, sum + first, square + first);
+            NAME(add_abreast)(some, soon, ABREAST, width, center + first, sum + first, square + first);
         }
         for (; i < number; i++) {
-            const ROW *one = from + order[i] * dim;
-            if (ahead)
-                NAME(prefetch)(from + order[i + ahead] * dim, width);
-            NAME(add_abreast)(&one, 1, width, center + first, sum + first, square + first);
+            some[0] = from + order[i] * dim;
+            soon[0] = from + order[i + ahead] * dim;
+            NAME(add_abreast)(some, soon, 1, width, center + first, sum + first, square + first);
         }
     }
 }
@@ -139,11 +132,12 @@ INLINE void NAME(add_products)(double s, double a, double *sums)
 INLINE void NAME(measure_abreast)(const ROW *rows, int abreast, int64_t dim, const double *mean,
                                   const double *direction, double *square, double *along)
 {
-    V squares[4] = {{0}}, products[4] = {{0}};
+    V squares[ABREAST] = {{0}}, products[ABREAST] = {{0}};
     int64_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
         V center = AT(mean + j), ahead = AT(direction + j);
         for (int r = 0; r < abreast; r++) {
+            __builtin_prefetch((const char *)(rows + r * dim + j) + AHEAD, 0, 3); /* beyond the end: no harm */
             V gap = LOAD(rows + r * dim + j) - center;
             squares[r] += gap * gap;
             products[r] += gap * ahead;
@@ -165,21 +159,18 @@ TARGET static void NAME(influence)(const void *data, const int32_t *codes, int64
                                    double per_unit, double *sums)
 {
     const ROW *rows = data;
-    int64_t ahead = rows_ahead(dim * (int64_t)sizeof(ROW)), some;
-    for (int64_t i = 0; i < number; i += some) {
+    for (int64_t i = 0, some; i < number; i += some) {
         int32_t group = codes[i];
         some = 1;
         if (group < 0)
             continue;
-        while (some < 4 && i + some < number && codes[i + some] == group)
+        while (some < ABREAST && i + some < number && codes[i + some] == group)
             some++;
-        some = some == 4 ? 4 : 1;
-        for (int64_t r = 0; r < some && i + r + ahead < number && ahead; r++)
-            NAME(prefetch)(rows + (i + r + ahead) * dim, dim);
+        some = some == ABREAST ? ABREAST : 1;
         const double *center = mean + group * dim, *along = direction + group * dim;
-        double square[4], product[4];
-        if (some == 4)
-            NAME(measure_abreast)(rows + i * dim, 4, dim, center, along, square, product);
+        double square[ABREAST], product[ABREAST];
+        if (some == ABREAST)
+            NAME(measure_abreast)(rows + i * dim, ABREAST, dim, center, along, square, product);
         else
             NAME(measure_abreast)(rows + i * dim, 1, dim, center, along, square, product);
         for (int64_t r = 0; r < some; r++)

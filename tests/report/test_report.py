@@ -562,3 +562,8 @@ def test_the_command_writes_the_page_and_says_what_it_says(tmp_path):
     refused = run("report", path, *asked, "-o", tmp_path / "report.txt")
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_an_array_without_labels_is_refused_by_the_factor_that_it_lacks(refuses):
+    with refuses(r"^ndarray has no columns to find 'site' in: pass by=\{name: values\}, a file or a table$"):
+        cf.Report(np.zeros((4, 2)), between="site")

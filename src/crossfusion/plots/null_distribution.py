@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, number_text
+from crossfusion._base import FloatArray, count_text, number_text
 from crossfusion.plots import style
 
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def null(
         own.set_xlabel(name)
         own.set_ylabel("permutations")
         own.grid(axis="x", visible=False)
-        own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} permutations")
+        own.set_title(f"p = {number_text(pvalue)}, {count_text(len(by_chance), 'permutation')}")
         own.legend(loc="upper center", ncols=2)
     return style.find_figure(own)

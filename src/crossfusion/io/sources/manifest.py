@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, factors, warn
+from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, count_text, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.io.sources.manifest_match import MAX_MISSING_KEYS, Match, list_some, merge_matches
@@ -58,7 +58,8 @@ class ManifestJoin:
         unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
         if len(unused):
             keys = manifest.keys.take(unused).to_pylist()
-            warn(f"{manifest.name} has {len(unused):,} keys in {manifest.on!r} without vectors: {list_some(keys)}")
+            number = count_text(len(unused), "key")
+            warn(f"{manifest.name} has {number} in {manifest.on!r} without vectors: {list_some(keys)}")
         return None
 
 
@@ -127,7 +128,8 @@ def _open_matched(opened: Open, own: Sequence[str], table: Manifest) -> list[Sou
             remedy=_NO_MATCH_REMEDY,
         )
     if left_out:
-        warn(f"{table.name} does not name {len(left_out):,} files, which are left out: {list_some(left_out)}")
+        number = count_text(len(left_out), "file")
+        warn(f"{table.name} does not name {number}, which are left out: {list_some(left_out)}")
     return sources
 
 
@@ -267,7 +269,7 @@ def _add_ordered_factors(
         stop = start + chunk.rows.shape[0]
         if stop > table.rows:
             raise InputError(
-                problem=f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more",
+                problem=f"{table.name} has {count_text(table.rows, 'row')}, but there are {stop:,} vectors or more",
                 remedy=f"they must be as many, or have a key in {arg('on')}",
             )
         yield _merge_factors(chunk, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
@@ -276,6 +278,6 @@ def _add_ordered_factors(
 def _check_row_count(rows: int, manifest: Manifest) -> None:
     if rows != manifest.rows:
         raise InputError(
-            problem=f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors",
+            problem=f"{manifest.name} has {count_text(manifest.rows, 'row')} for {count_text(rows, 'vector')}",
             remedy=f"without {arg('on')}, they must be as many",
         )

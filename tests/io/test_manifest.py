@@ -241,7 +241,7 @@ def test_by_order_the_numbers_of_rows_must_agree(tmp_path, refuses):
         manifest.join(partial(open_rows, X), short, None, "site")
     with refuses("the manifest has 179 rows, but there are 180 vectors or more"):
         summarize(TABLE.to_reader(), "site", short)
-    with refuses("the manifest has 181 row for 180 vectors"):
+    with refuses("the manifest has 181 rows for 180 vectors"):
         summarize(TABLE.to_reader(), "site", long)
     with refuses("does not tell how many rows it has"):
         streams = [open_rows(TABLE.to_reader(), [])[0] for _ in range(2)]

@@ -67,7 +67,7 @@ def _stringify_keys(mapping: Mapping[Hashable, Any]) -> list[str]:
     return [json.dumps(value) for value in values]
 
 
-def count_text(number: int, noun: str) -> str:
+def count_text(number: float, noun: str) -> str:
     """Format a count with its noun: "1 row", "1,200 rows"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 

@@ -10,19 +10,9 @@ from typing import Any
 import click
 
 from crossfusion._base import FileError, arg
-from crossfusion.cli import output
+from crossfusion.cli import options, output
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
-from crossfusion.cli.options import (
-    distance_option,
-    find_typed_command,
-    folder_option,
-    names_option,
-    number_option,
-    parse_named_files,
-    quick_option,
-    seed_option,
-    units_option,
-)
+from crossfusion.cli.options import find_typed_command, parse_named_files
 from crossfusion.cli.protocol_options import METRIC_NAMES, UNITS_USE, choose_distances, correction_option
 from crossfusion.cli.tiles import Tiling, tile_options
 
@@ -41,7 +31,7 @@ OPTIONS = (
         "--data", required=True, metavar="DIR|FILE", help="A data set as the layout says: a folder, or its table."
     ),
     encoder_option,
-    names_option(
+    options.names_option(
         "--normalizer", "Such as none,macenko,stainfuser=onnx:FILE@0..1; none is always there.  [default: none,macenko]"
     ),
     stain_option,
@@ -53,18 +43,20 @@ OPTIONS = (
         metavar="NAME=FILE",
         help="Ready-made, of the same tiles; may be repeated.",
     ),
-    names_option("--between", "Factors whose combinations are compared.  [default: scanner, or centre, by layout]"),
-    names_option("--label", "Columns of what a model predicts, or none.  [default: label]"),
-    units_option(f"{UNITS_USE}; or none.  [default: slide]"),
-    distance_option("[default: those that are fast enough]"),
-    number_option("--rows", None, "Most rows of a domain in a distance.  [default: 1000]"),
+    options.names_option(
+        "--between", "Factors whose combinations are compared.  [default: scanner, or centre, by layout]"
+    ),
+    options.names_option("--label", "Columns of what a model predicts, or none.  [default: label]"),
+    options.units_option(f"{UNITS_USE}; or none.  [default: slide]"),
+    options.distance_option("[default: those that are fast enough]"),
+    options.number_option("--rows", None, "Most rows of a domain in a distance.  [default: 1000]"),
     click.option("--repeats", "halves", type=int, metavar="N", help="Random halves.  [default: 50]"),
     click.option("--metric", metavar=METRIC_NAMES, help="Score of the model.  [default: f1_macro]"),
-    number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
-    seed_option("everything random"),
+    options.number_option("--folds", None, "Parts of the cross-validation.  [default: 5; 3 with --quick]"),
+    options.seed_option("everything random"),
     network_options,
-    number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one per core]"),
-    quick_option(f"{FEW} tiles a slide, small settings"),
+    options.number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one per core]"),
+    options.quick_option(f"{FEW} tiles a slide, small settings"),
 )
 
 
@@ -124,7 +116,7 @@ def _default_folder(context: click.Context, _parameter: click.Parameter, value: 
 
 @click.command()
 @study_options
-@folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
+@options.folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
 def histopathology(out: Path, **asked: Any) -> None:
     """Evaluate distances on slides, by stain normalization.
 

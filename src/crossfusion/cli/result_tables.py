@@ -49,7 +49,9 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
-        rows.append(["pvalue", number_text(fusion.pvalue), f"from {count_text(fusion.permutations, 'permutation')}"])
+        rows.append(
+            ["pvalue", number_text(fusion.pvalue), f"from {count_text(fusion.permutations or 0, 'permutation')}"]
+        )
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:

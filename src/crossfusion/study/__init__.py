@@ -4,7 +4,7 @@
 package, use the same functions.
 """
 
-from crossfusion._base import number_text, plain_value
+from crossfusion._base import make_folder, number_text, plain_value, write_text
 from crossfusion.evaluation import Association
 from crossfusion.inference import compute_half_width
 from crossfusion.report import PageTable, escape, make_document, make_element
@@ -13,9 +13,9 @@ from crossfusion.study import histopathology, published
 from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.evaluation import evaluate, evaluate_all
 from crossfusion.study.figures import figure, figure_style, save_figure
-from crossfusion.study.files import make_folder, write_table, write_text
 from crossfusion.study.page import write_page
 from crossfusion.study.published_tables import markdown_table
+from crossfusion.study.result_files import write_table
 from crossfusion.study.resume import digest, run_tasks
 from crossfusion.study.tables import main_tables, render_markdown
 from crossfusion.study.workers import compute_all, worker_count

@@ -69,20 +69,7 @@ def evaluate_all(
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate several data sets, whose tasks are computed together.
-
-    Parameters
-    ----------
-    datasets : sequence of pairs
-        Data sets with their settings; names must differ.
-    out, workers, progress
-        As in `evaluate`.
-
-    Returns
-    -------
-    list of Evaluation
-        In the order given.
-    """
+    """Evaluate several data sets of different names, each with its plan; their tasks are computed together."""
     processes = worker_count(workers)
     for data, _ in datasets:
         make_folder(out / data.name / "pieces")

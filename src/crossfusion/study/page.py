@@ -25,36 +25,12 @@ def write_page(
     extra: Mapping[str, Sequence[PageTable]] | None = None,
     paper: str = "",
 ) -> Path:
-    """Write a page of what was found.
+    """Write a page of what was found, a section per evaluation, and return it.
 
-    Parameters
-    ----------
-    out : path
-        The folder.
-    title : str
-        Of the page.
-    found : sequence of Evaluation
-        A section each.
-    command : str
-        What makes this page again.
-    file : str
-        Name of the file.
-    lead : sequence of str
-        Paragraphs below the title.
-    points : sequence of str
-        A list below those.
-    figures : mapping of str to str, optional
-        Files of figures (SVG or PNG, in `out`) that stand below the lead, with their captions.
-    extra : mapping of str to sequence of Table, optional
-        Further tables at the top of the section of a data set, by its name; other names are sections of their own, and
-        "" stands before all.
-    paper : str
-        What to know of the paper's numbers, with ``{source}`` where they are printed; nothing if there are none.
-
-    Returns
-    -------
-    Path
-        The page.
+    `command` makes this page again. Paragraphs (`lead`), a list (`points`) and `figures` (files in `out` with captions)
+    stand below the title. `extra` has further tables for the section of a data set, by its name; other names are
+    sections of their own, and "" stands before all. `paper` says what to know of the paper's numbers, with ``{source}``
+    where they are printed.
     """
     more = extra or {}
     names = [result.name for result in found]

@@ -73,20 +73,7 @@ def study_cells(found: Study, *, printed: str | None = None) -> Cells:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequences of str
-        Cells; a vertical bar in one is escaped.
-
-    Returns
-    -------
-    str
-        Lines, the last of them ended.
-    """
+    """Format a Markdown table; vertical bars in cells are escaped."""
     lines = [[escape(cell, quote=False).replace("|", "\\|") for cell in row] for row in (header, *rows)]
     lines.insert(1, ["---"] * len(header))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,11 +1,17 @@
 """Files of an evaluation: tables as Markdown, numbers as JSON, the figure; each whole or not at all."""
 
 import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crossfusion._base import make_folder, write_text
+from crossfusion._base import make_folder, write_text, write_whole
 from crossfusion.evaluation import save_study_figure
 from crossfusion.study import tables
 from crossfusion.study.dataset import Evaluation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def write_files(found: Evaluation) -> None:
@@ -24,3 +30,10 @@ def write_files(found: Evaluation) -> None:
         write_text(folder / f"{name}.md", tables.render_markdown(content))
     numbers = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(folder / "results.json", numbers + "\n")
+
+
+def write_table(path: Path, table: "pa.Table") -> None:
+    """Write a table as Parquet with checksums."""
+    import pyarrow.parquet as pq
+
+    write_whole(path, partial(pq.write_table, table, write_page_checksum=True))

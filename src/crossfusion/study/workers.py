@@ -20,40 +20,14 @@ R = TypeVar("R")
 
 
 def worker_count(workers: int | None = None) -> int:
-    """Check a number of processes.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Processes; by default one per core.
-
-    Returns
-    -------
-    int
-        How many there are to be.
-    """
+    """Check a number of processes, by default one per core."""
     if workers is not None:
         check_whole(workers, "workers")
     return workers or thread_count()
 
 
 def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Generator[tuple[T, R], None, None]:
-    """Compute tasks in several processes, begun in the order given.
-
-    Parameters
-    ----------
-    work : function
-        Of one task. Both have to be picklable.
-    tasks : sequence
-        The longest first, so that the last to finish are short.
-    workers : int
-        Processes.
-
-    Yields
-    ------
-    tuple
-        A task and its result, as soon as it is finished.
-    """
+    """Compute picklable tasks in several processes, begun in order: yield each with its result when finished."""
     if not tasks:
         return
     context = multiprocessing.get_context("spawn")

@@ -22,7 +22,7 @@ PLANNED = ("rows", "halves", "metric", "folds", "seed")  # options of the evalua
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
-def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+def _parse_files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
     return {name: Path(file) for name, file in parse_named_files(values).items()}
 
 
@@ -39,7 +39,7 @@ OPTIONS = (
     click.option(
         "--embeddings",
         multiple=True,
-        callback=_files,
+        callback=_parse_files,
         metavar="NAME=FILE",
         help="Ready-made, of the same tiles; may be repeated.",
     ),
@@ -86,7 +86,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     with warnings.catch_warnings():
         if tiling.per_slide is None:
             warnings.filterwarnings("ignore", "per_slide has no effect")
-        tiles = _few(tiling, quick).read(data, out / "tissue")
+        tiles = _limit_tiles(tiling, quick).read(data, out / "tissue")
     with output.show_steps("checking") as tell:
         ready = study.prepare(tiles, out, choices, plan, tell=tell)
     bar = partial(output.show_progress, unit="tiles")
@@ -103,7 +103,7 @@ def _plan(quick: bool, given: dict[str, Any]) -> Any:
     return Plan.quick(**chosen) if quick else Plan(**{"rows": 1000} | chosen)
 
 
-def _few(tiling: Tiling, quick: bool) -> Tiling:
+def _limit_tiles(tiling: Tiling, quick: bool) -> Tiling:
     """No more tiles of a slide than are asked for, or than such a study takes."""
     usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
     return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)

@@ -9,7 +9,7 @@ from crossfusion._base import write_whole
 from crossfusion.plots import style
 
 
-def figure_style(**settings: Any) -> AbstractContextManager[None]:
+def set_figure_style(**settings: Any) -> AbstractContextManager[None]:
     """Context in which figures of a study are drawn; settings of Matplotlib have ``_`` in place of the dot."""
     own = {name.replace("_", ".", 1): value for name, value in settings.items()}
     context: AbstractContextManager[None] = style.load_matplotlib().rc_context(style.WIDE | own)

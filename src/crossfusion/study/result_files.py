@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def write_files(found: Evaluation) -> None:
     """Write ``rdr.md``, ``appendix.md``, ``results.json``, and where there is a study its tables and figure."""
     folder = make_folder(found.folder)
-    texts = {"rdr": tables.ratio_tables(found), "appendix": tables.within_tables(found)}
+    texts = {"rdr": tables.make_ratio_tables(found), "appendix": tables.make_within_tables(found)}
     if found.study is not None:
         texts |= {
-            "cddr": [tables.degradation_table(found)],
-            "study": [tables.study_table(found)],
-            "correlations": tables.correlation_tables(found),
+            "cddr": [tables.make_degradation_table(found)],
+            "study": [tables.make_study_table(found)],
+            "correlations": tables.make_correlation_tables(found),
         }
         for ending in ("png", "svg"):
             save_study_figure(found.study, folder / f"scatter.{ending}")

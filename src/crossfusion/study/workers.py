@@ -19,7 +19,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def worker_count(workers: int | None = None) -> int:
+def count_workers(workers: int | None = None) -> int:
     """Check a number of processes, by default one per core."""
     if workers is not None:
         check_whole(workers, "workers")
@@ -34,7 +34,7 @@ def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Gen
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_prepare)
     try:
-        with _environment():
+        with _set_environment():
             futures = {pool.submit(work, task): task for task in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -52,7 +52,7 @@ def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Gen
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
+def _set_environment() -> Iterator[None]:
     """What workers inherit: one thread each, as sums of several threads would depend on how many there are."""
     wanted = dict.fromkeys(SINGLE, "1") | {f"POT_BACKEND_DISABLE_{name}": "1" for name in UNUSED}
     before = {name: os.environ.get(name) for name in wanted}

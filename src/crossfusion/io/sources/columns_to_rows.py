@@ -64,7 +64,7 @@ def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     return transpose([read_numbers(column) for column in columns])
 
 
-def lazy_numbers(columns: "Sequence[pa.ChunkedArray]") -> LazyRows:
+def transpose_columns(columns: "Sequence[pa.ChunkedArray]") -> LazyRows:
     """Rows of columns that hold one feature each, made while they are reduced."""
     return transpose_lazily([read_numbers(column) for column in columns])
 

@@ -116,7 +116,7 @@ def _open_matched(opened: Open, own: Sequence[str], table: Manifest) -> list[Sou
     left_out: dict[str, None] = {}
 
     def keep(file: str) -> bool:
-        if table.row_of(file) is None:
+        if table.find_row(file) is None:
             left_out[file] = None
         return file not in left_out
 
@@ -198,7 +198,7 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
         raise InputError(
             "on", table.on, "is not a column of the vectors' table, and there is no file to match", "name another"
         )
-    found = {file: table.row_of(file) for file in known}
+    found = {file: table.find_row(file) for file in known}
     lacking = [file for file, row in found.items() if row is None]
     if lacking:
         used = [row for row in found.values() if row is not None]
@@ -218,7 +218,7 @@ def _add_file_factors(partition: Partition, table: Manifest, names: Sequence[str
 
     for chunk in partition():
         file = chunk.file or source
-        row = table.row_of(file)
+        row = table.find_row(file)
         rows = pa.array([row], pa.int32()).take(np.zeros(chunk.rows.shape[0], np.int64))
         match = Match(missing=frozenset([file])) if row is None else Match(np.array([row]), frozenset([(row, file)]))
         yield _merge_factors(chunk, table, names, rows, match)
@@ -229,7 +229,7 @@ def _check_files(match: Match, manifest: Manifest) -> None:
     first: dict[int, str] = {}
     for row, file in sorted(match.files):
         if first.setdefault(row, file) != file:
-            key = manifest.factor_key(row)
+            key = manifest.find_key(row)
             raise InputError(
                 problem=f"{manifest.name} has one row for {first[row]} and {file}, {manifest.on}={key!r}",
                 remedy="name them by path",

@@ -72,7 +72,7 @@ class Manifest:
         """State without the cached indexes, which each process builds if it needs them."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
-    def row_of(self, file: str) -> int | None:
+    def find_row(self, file: str) -> int | None:
         """Row that names a file by the end of its path, or by its base name where no two rows share one.
 
         Endings of slides and data may differ, or be left out.
@@ -90,7 +90,7 @@ class Manifest:
             )
         return found[0]
 
-    def factor_key(self, row: int) -> Any:
+    def find_key(self, row: int) -> Any:
         """Key of a row, for messages."""
         assert self.keys is not None
         return self.keys[row].as_py()

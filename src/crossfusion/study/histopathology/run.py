@@ -121,7 +121,7 @@ def evaluate(
     x: Any = encoded.versions[PLAIN]
     design = encoded.ready.design
     printed = design.find_printed(name)
-    note = _note(design, printed)
+    note = _describe_design(design, printed)
     tasks = [(Dataset(name, encoded.versions, x, **values, note=note, printed=printed), plan)]
     if design.units:
         own = _select_rows(encoded.versions)
@@ -134,7 +134,7 @@ def _select_rows(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
     return {name: value for name, value in versions.items() if not isinstance(value, str)}
 
 
-def _note(design: Design, printed: str | None) -> str:
+def _describe_design(design: Design, printed: str | None) -> str:
     said = str(design)
     text = [f"{said[:1].upper()}{said[1:]}."]
     if design.units:

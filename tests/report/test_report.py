@@ -179,7 +179,7 @@ def test_one_stratum_is_enough_for_a_page():
 
 
 def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
-    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MOST_GROUPS", 3)
+    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MAX_GROUPS", 3)
     x, by = study(sites=5)
     said = strip_marks(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
     assert "Among the 3 groups with the most rows, the farthest pair is" in said

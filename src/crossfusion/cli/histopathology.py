@@ -16,7 +16,7 @@ from crossfusion.cli.options import find_typed_command, parse_named_files
 from crossfusion.cli.protocol_options import METRIC_NAMES, UNITS_USE, choose_distances, correction_option
 from crossfusion.cli.tiles import Tiling, tile_options
 
-FEW = 10  # tiles of a slide with --quick
+QUICK_TILES = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
 PLANNED = ("rows", "halves", "metric", "folds", "seed")  # options of the evaluation
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
@@ -56,7 +56,7 @@ OPTIONS = (
     options.seed_option("everything random"),
     network_options,
     options.number_option("--workers", None, "Threads that read, processes that evaluate.  [default: one per core]"),
-    options.quick_option(f"{FEW} tiles a slide, small settings"),
+    options.quick_option(f"{QUICK_TILES} tiles a slide, small settings"),
 )
 
 
@@ -105,7 +105,7 @@ def _plan(quick: bool, given: dict[str, Any]) -> Any:
 
 def _limit_tiles(tiling: Tiling, quick: bool) -> Tiling:
     """No more tiles of a slide than are asked for, or than such a study takes."""
-    usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
+    usual = QUICK_TILES if quick else PER_SLIDE if tiling.layout in WHOLE else None
     return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)
 
 

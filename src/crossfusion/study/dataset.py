@@ -43,7 +43,7 @@ class Dataset:
     name : str
         Letters, digits, ``_`` and ``-``: also the folder of the results.
     versions : mapping of str to array or str
-        Corrected rows in the order of `x`, such as embeddings of normalised images; or the name of a correction of
+        Corrected rows in the order of `x`, such as embeddings of normalized images; or the name of a correction of
         ``crossfusion.corrections``, which is made of `x`. ``none`` comes first, whether it is named or not.
     x : array of shape (rows, dim)
         The rows as they are.

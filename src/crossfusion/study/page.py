@@ -57,7 +57,7 @@ def _make_section(result: Evaluation, own: Sequence[PageTable]) -> str:
     text += "".join(make_element("p", escape(f"Caution: {said}."), class_="note") for said in result.cautions)
     text += _make_tables([*own, *tables.make_main_tables(result)])
     if result.study is not None:
-        caption = "Distance against CDDR: a point a directed pair, a colour a correction, bars 95 % intervals"
+        caption = "Distance against CDDR: a point a directed pair, a color a correction, bars 95 % intervals"
         text += _make_figure(result.folder / "scatter.svg", caption.replace("95", f"{100 * result.study.level:g}"))
     rest = tables.make_other_tables(result)
     if rest:

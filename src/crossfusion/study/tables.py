@@ -8,7 +8,7 @@ from crossfusion.report import PageTable
 from crossfusion.study import published_tables
 from crossfusion.study.dataset import Evaluation
 
-WIDEST = 6  # sides of pairs beside one another; more stand below one another
+MAX_SIDES_ABREAST = 6  # sides of pairs beside one another; more stand below one another
 SCALES = {
     "ratio": ("as it stands", "ratios of the distances as they stand"),
     "ratio_root": ("as root", "all distances brought to the first power (CFD and squared MMD by their roots)"),
@@ -23,7 +23,7 @@ def make_ratio_tables(found: Evaluation) -> list[PageTable]:
         for what, (short, scale) in SCALES.items():
             cells = (
                 published_tables.format_ratios
-                if len(ratios.sides) <= WIDEST
+                if len(ratios.sides) <= MAX_SIDES_ABREAST
                 else published_tables.format_ratios_by_side
             )
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""

@@ -1,4 +1,4 @@
-"""Versions of a data set: the same tiles through one encoder after each normalisation, each kept in a file."""
+"""Versions of a data set: the same tiles through one encoder after each normalization, each kept in a file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ def hide_progress(_what: str, _total: int) -> AbstractContextManager[None]:
 
 
 def parse_normalizers(specs: Sequence[str]) -> dict[str, str]:
-    """Normalisers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own."""
+    """Normalizers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own."""
     found = {PLAIN: PLAIN}
     for text in specs:
         name, spec = _split_spec(text)
@@ -85,7 +85,7 @@ def embed_versions(
     bar: Bar = hide_progress,
     tell: Callable[[str], None] | None = None,
 ) -> list[EmbeddingFile]:
-    """Encode the tiles after each normalisation; files of the same work are taken over."""
+    """Encode the tiles after each normalization; files of the same work are taken over."""
     make_folder(folder)
     paths = {name: folder / f"{name}.parquet" for name in normalizers}
     for path in paths.values():

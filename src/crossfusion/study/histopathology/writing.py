@@ -27,7 +27,7 @@ SAME = (
     " values will differ."
 )
 OTHER = f"{PRINTED} through Virchow. This study used another encoder, so compare order and size, not values."
-SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
+SAMPLES = "The most ordinary tile of each domain, after each normalization of the images."
 
 
 def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Evaluation], *, command: str) -> list[Path]:
@@ -76,8 +76,8 @@ def _make_version_table(encoded: Embeddings) -> PageTable:
             what = "a correction of the vectors" if isinstance(value, str) else "ready-made"
             dim = encoded.versions["none"] if isinstance(value, str) else value
             rows.append([name, what, f"{dim.shape[1] if not isinstance(dim, str) else 0:,}", "–"])
-    header = ["version", "normaliser", "features", "tiles left as they are"]
-    return PageTable("Versions", "tiles in which a normaliser finds no tissue are left as they are", header, rows)
+    header = ["version", "normalizer", "features", "tiles left as they are"]
+    return PageTable("Versions", "tiles in which a normalizer finds no tissue are left as they are", header, rows)
 
 
 def _count_unchanged(facts: Any) -> str:

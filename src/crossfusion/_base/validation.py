@@ -289,7 +289,7 @@ def as_names(
         raise InputError(name, value, f"names {one} twice", "name each once")
     if needed and not names:
         raise InputError(name, problem="is empty", remedy=f"name at least one {what}")
-    if not all(entry.strip() for entry in names):
+    if "" in names:
         raise InputError(name, value, "has an empty name", f"name {one}")
     return names
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion import FileError, __version__, distance, wasserstein_decomposition
-from crossfusion.study import figure, figure_style, make_folder, plain_value, save_figure, write_text
+from crossfusion.study import figure, make_folder, plain_value, save_figure, set_figure_style, write_text
 from paper.arrays import FloatArray
 from paper.checks import check_seed, load_library
 
@@ -51,7 +51,7 @@ def run(out: Path, *, seed: int = 0, progress: Callable[[str], None] | None = No
     }
     write_text(out / "decomposition.json", json.dumps(plain_value(found), indent=1) + "\n")
     tell("decomposition: figure")
-    with figure_style():
+    with set_figure_style():
         save_figure(draw(a, b, found), out, "decomposition")
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import FileError, __version__, distances
-from crossfusion.study import figure_style, make_folder, save_figure, write_table, write_text
+from crossfusion.study import make_folder, save_figure, set_figure_style, write_table, write_text
 from paper.checks import check_positive, check_seed, check_whole
 from paper.growth import MEASURES, curve, draw, fit_exponents, render_markdown
 from paper.timing import LEAST, best_of
@@ -73,7 +73,7 @@ def run(
     table = _table(points, dim, cap)
     write_table(out / "runtime.parquet", table)
     write_text(out / "runtime.md", render_markdown(table))
-    with figure_style():
+    with set_figure_style():
         save_figure(draw(table), out, "runtime")
     return table
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.coverage.plan import POWER
 from benchmarks.coverage.promises import CLEAR, LEAST, LEVEL, MOST, SIZE, band
 from benchmarks.coverage.tables import list_points, noise_text, patients_text, rows_text
-from crossfusion.study import figure, figure_style, save_figure
+from crossfusion.study import figure, save_figure, set_figure_style
 from paper.checks import load_library
 
 BLUE, ORANGE, GREEN, PINK = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -39,7 +39,7 @@ def write(out: Path, result: Mapping[str, Any]) -> list[Path]:
     list of path
         The files.
     """
-    with figure_style():
+    with set_figure_style():
         coverage, tests = draw_coverage(result), draw_tests(result)
         return [*save_figure(coverage, out, "coverage"), *save_figure(tests, out, "tests")]
 

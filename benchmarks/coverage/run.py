@@ -12,7 +12,7 @@ from benchmarks.coverage import figures, plan, tables
 from benchmarks.coverage.measure import measure
 from benchmarks.coverage.plan import Task
 from benchmarks.coverage.promises import FULL, judge
-from crossfusion.study import compute_all, figure, make_folder, worker_count, write_text
+from crossfusion.study import compute_all, count_workers, figure, make_folder, write_text
 from paper.checks import check_whole
 
 LEAST = 20  # draws: with fewer, no share says anything
@@ -54,7 +54,7 @@ def run(
     """
     number = (plan.QUICK if quick else FULL) if draws is None else draws
     check_whole(number, "draws", LEAST)
-    processes = worker_count(workers)
+    processes = count_workers(workers)
     figure(1, 1)  # a missing library is named before hours of work
     tasks = plan.quick() if quick else plan.full()
     folder = make_folder(out / "parts")

@@ -10,7 +10,7 @@ import numpy as np
 
 import crossfusion as cf
 from benchmarks.drift.streams import Stream
-from crossfusion.study import compute_all, worker_count
+from crossfusion.study import compute_all, count_workers
 from paper.arrays import FloatArray
 from paper.checks import check_whole
 
@@ -79,7 +79,7 @@ def rates(
     check_whole(number, "draws", least=2)
     asked = kinds(quick)
     found: dict[Any, FloatArray] = {}
-    for kind, pvalues in compute_all(partial(_pvalues, draws=number), asked, worker_count()):
+    for kind, pvalues in compute_all(partial(_pvalues, draws=number), asked, count_workers()):
         found[kind] = pvalues
         if progress is not None:
             progress(1)

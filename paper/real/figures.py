@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.study import Evaluation, figure, figure_style, save_figure
+from crossfusion.study import Evaluation, figure, save_figure, set_figure_style
 
 INK, MUTED, OURS = "#1c2127", "#8a94a0", "#d55e00"
 
@@ -17,7 +17,7 @@ def write_correlations(out: Path, found: Sequence[Evaluation]) -> list[Path]:
     if not studies:
         return []
     names = studies[0][1].distances
-    with figure_style():
+    with set_figure_style():
         drawn = figure(3.1 * len(studies) + 2.0, 0.3 * len(names) + 1.6)
         grid = drawn.subplots(1, len(studies), squeeze=False, sharey=True)[0]
         for axes, (name, study) in zip(grid, studies, strict=True):
@@ -50,7 +50,7 @@ def write_centres(out: Path, found: Mapping[str, Any]) -> list[Path]:
     """Draw the matrices of centres, a panel a version, on one scale."""
     values = {version: np.where(np.eye(len(p.labels), dtype=bool), np.nan, p.unbiased) for version, p in found.items()}
     high = 1.1 * max(float(np.nanmax(cells)) for cells in values.values())
-    with figure_style(axes_grid=False):
+    with set_figure_style(axes_grid=False):
         drawn = figure(4.3 * len(values), 4.1)
         grid = drawn.subplots(1, len(values), squeeze=False)[0]
         for axes, (version, cells) in zip(grid, values.items(), strict=True):

@@ -14,9 +14,9 @@ from crossfusion.study import (
     PageTable,
     Plan,
     evaluate_all,
-    main_tables,
+    format_markdown_table,
     make_folder,
-    markdown_table,
+    make_main_tables,
     render_markdown,
     write_page,
     write_text,
@@ -142,11 +142,11 @@ def _write(out: Path, found: Sequence[Evaluation], parts: Parts, quick: bool) ->
 
 def _write_tables(folder: Path, found: Sequence[Evaluation], parts: Parts) -> None:
     """Each table that the page shows at once as a file, named by data set and title, without a heading."""
-    everywhere = {"": parts.tables[""]} | {r.name: [*parts.tables.get(r.name, []), *main_tables(r)] for r in found}
+    everywhere = {"": parts.tables[""]} | {r.name: [*parts.tables.get(r.name, []), *make_main_tables(r)] for r in found}
     for name, own in everywhere.items():
         for table in own:
             title = re.sub(r"\W+", "-", table.title.replace("RDR, none, ", "RDR ")).strip("-").lower()
-            shown = markdown_table(table.header, table.rows)
+            shown = format_markdown_table(table.header, table.rows)
             text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{shown}"
             write_text(folder / f"{name or 'all'}-{title}.md", text)
 
@@ -158,7 +158,7 @@ def _document(found: Sequence[Evaluation], said: Sequence[str], parts: Parts) ->
     lines.append(render_markdown(parts.tables[""], 2))
     for result in found:
         lines += [f"## {result.name}", "", result.note, ""]
-        lines.append(render_markdown([*parts.tables.get(result.name, []), *main_tables(result)], 3))
+        lines.append(render_markdown([*parts.tables.get(result.name, []), *make_main_tables(result)], 3))
         if result.study is not None:
             lines.append(f"![{result.name}: distances against CDDR]({result.name}/scatter.png)\n")
     return "\n".join(lines)

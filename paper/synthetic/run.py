@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfusion import FileError, InputError
-from crossfusion.study import compute_all, make_folder, worker_count, write_table, write_text
+from crossfusion.study import compute_all, count_workers, make_folder, write_table, write_text
 from paper.synthetic.settings import Settings
 from paper.synthetic.tasks import compute, list_tasks, read_result, schema, write_result
 
@@ -50,7 +50,7 @@ def run(out: Path, settings: Settings, *, workers: int | None = None, progress: 
     """
     import pyarrow as pa
 
-    processes = worker_count(workers)
+    processes = count_workers(workers)
     folder = make_folder(out / "parts")
     tables = {task: read_result(folder, task, settings) for task in list_tasks(settings)}
     missing = [task for task, table in tables.items() if table is None]

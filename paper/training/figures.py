@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion.study import figure, figure_style, save_figure
+from crossfusion.study import figure, save_figure, set_figure_style
 from paper.training.outcomes import Outcome
 from paper.training.scanners import SCANNERS, load_digits, simulate_scan
 from paper.training.settings import METHODS, NONE
@@ -51,7 +51,7 @@ def write_figures(out: Path, found: Sequence[Outcome]) -> list[str]:
     """
     groups = list(dict.fromkeys(outcome.group for outcome in found))
     by_group = {group: [outcome for outcome in found if outcome.group == group] for group in groups}
-    with figure_style():
+    with set_figure_style():
         drawn = {
             "scanners": _scanners(),
             "accuracy": _accuracy(by_group),
@@ -66,7 +66,7 @@ def write_figures(out: Path, found: Sequence[Outcome]) -> list[str]:
 def _scanners() -> Any:
     images, label = load_digits()
     first = [int(np.flatnonzero(label == k)[0]) for k in range(SHOWN)]
-    with figure_style(axes_grid=False):
+    with set_figure_style(axes_grid=False):
         drawn = figure(0.8 * SHOWN + 1.2, 2.0)
         grid = drawn.subplots(2, SHOWN)
         for axes, (name, rows) in zip(grid, zip(SCANNERS, (images, simulate_scan(images)), strict=True), strict=True):

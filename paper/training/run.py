@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crossfusion import FileError
-from crossfusion.study import make_folder, run_tasks, worker_count
+from crossfusion.study import count_workers, make_folder, run_tasks
 from paper.real.folder import PLACES, VARIABLE, data_folder
 from paper.training import cost, seed_runs
 from paper.training.outcomes import Outcome, summarize_runs
@@ -52,7 +52,7 @@ def run(
     -----
     Workers are fresh interpreters, so a script that calls this needs ``if __name__ == "__main__":``.
     """
-    processes = worker_count(workers)
+    processes = count_workers(workers)
     settings = settings or Settings()
     tell = progress or (lambda _: None)
     folder = _find_folder(data)

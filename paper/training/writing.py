@@ -11,8 +11,8 @@ from typing import Any
 
 from crossfusion.study import (
     PageTable,
+    format_markdown_table,
     make_folder,
-    markdown_table,
     plain_value,
     render_markdown,
     write_page,
@@ -66,7 +66,7 @@ def write(
     write_text(out / "reading.md", "".join(f"- {text}\n" for text in said))
     folder = make_folder(out / "tables")
     for name, table in _name_tables(shown):
-        text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{markdown_table(table.header, table.rows)}"
+        text = f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n{format_markdown_table(table.header, table.rows)}"
         write_text(folder / f"{name}.md", text)
     write_text(out / f"{NAME}.md", _document(said, shown, figures))
     command = "python -m paper training" + ("" if settings.whole else " --quick")

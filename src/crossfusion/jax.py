@@ -12,7 +12,7 @@ jnp = optional.load("jax.numpy", "JAX", "jax", "crossfusion.jax")
 
 __all__ = ["cfd"]
 
-MOST_CODES = 2**31 - 1  # groups that int32 can number
+MAX_CODES = 2**31 - 1  # groups that int32 can number
 
 
 def cfd(
@@ -84,14 +84,14 @@ def cfd(
     check_strata(given, num_given)
     rows = _check_rows(x)
     group, groups = _check_codes(labels, num_groups, len(rows), "labels", "num_groups")
-    part, parts = (
+    stratum, strata = (
         (jnp.zeros_like(group), 1) if given is None else _check_codes(given, num_given, len(rows), "given", "num_given")
     )
-    kept = (group >= 0) & (part >= 0)
-    cell = jnp.where(kept, group * parts + part, groups * parts)  # beyond the last: such rows are dropped
-    cells = _compute_moments(rows, cell, kept, (groups, parts), axis_name)
+    kept = (group >= 0) & (stratum >= 0)
+    cell = jnp.where(kept, group * strata + stratum, groups * strata)  # beyond the last: such rows are dropped
+    cells = _compute_moments(rows, cell, kept, (groups, strata), axis_name)
     value = compute_distance(jnp, cells, weights=weights, unbiased=unbiased, eps=eps)
-    stray = _sum_devices(jnp.sum(kept & ((group >= groups) | (part >= parts))), axis_name)
+    stray = _sum_devices(jnp.sum(kept & ((group >= groups) | (stratum >= strata))), axis_name)
     return jnp.where(stray > 0, jnp.nan, value)
 
 
@@ -142,10 +142,10 @@ def _check_codes(values: Any, number: int | None, rows: int, name: str, option: 
         raise InputError(
             name, problem=f"has numbers up to {most - 1}, beyond {arg(option, number)}", remedy="number them from 0"
         )
-    if most > MOST_CODES:
+    if most > MAX_CODES:
         raise InputError(
             name,
-            problem=f"has numbers up to {most - 1}, beyond {MOST_CODES - 1}",
+            problem=f"has numbers up to {most - 1}, beyond {MAX_CODES - 1}",
             remedy="number them from 0 without gaps, such as by numpy.unique(..., return_inverse=True)",
         )
     return jnp.asarray(codes, jnp.int32), max(1, most) if number is None else number

@@ -16,9 +16,9 @@ from click.shell_completion import BashComplete
 import crossfusion as cf
 from crossfusion import EngineError, FileError, InputError, NonFiniteError
 from crossfusion._base import arg
-from crossfusion.cli import _shows_warnings
+from crossfusion.cli import _make_warning_handler
 from crossfusion.cli.commands import HIDDEN, LISTED, cli
-from crossfusion.cli.wording import command_of, words_of
+from crossfusion.cli.wording import find_command, make_wording
 from crossfusion.summary.drift.periods import REFERENCE_FORMS
 from tests.helpers import ROOT
 
@@ -270,11 +270,11 @@ SAID = [
 @pytest.mark.parametrize(("typed", "error", "said"), SAID)
 def test_messages_speak_of_options(typed, error, said):
     words = typed.split()
-    assert error.render(words_of(command_of(cli, words), words)) == said
+    assert error.render(make_wording(find_command(cli, words), words)) == said
 
 
 def test_warnings_speak_of_options_and_are_said_once(capsys):
-    show = _shows_warnings(None, ["matrix", "x.npy"])
+    show = _make_warning_handler(None, ["matrix", "x.npy"])
     for _ in range(2):
         show(cf.CrossfusionWarning("nothing is compared", f"leave {arg('given')} out"), cf.CrossfusionWarning, "", 0)
     assert capsys.readouterr().err == "crossfusion: warning: nothing is compared: leave --given out\n"

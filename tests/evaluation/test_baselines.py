@@ -44,13 +44,13 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(pair_distances, "BLOCK_ROWS", 7)
     monkeypatch.setattr(pair_distances, "BLOCK_COLUMNS", 11)
     monkeypatch.setattr(pair_distances, "RECOMPUTE_SIZE", 16)
-    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    monkeypatch.setattr(median_distance, "MAX_LISTED_PAIRS", 10)
     monkeypatch.setattr(median_distance, "GATHER_SIZE", 16)
     monkeypatch.setattr(nearest_neighbors, "PROBES", (2, 1))
     monkeypatch.setattr(nearest_neighbors, "FIRST_VISIT", 3)
     monkeypatch.setattr(nearest_neighbors, "VISIT_BLOCK_PAIRS", 40)
     monkeypatch.setattr(nearest_neighbors, "VISIT_BLOCK_ROWS", 5)
-    monkeypatch.setattr(nearest_neighbors, "LEAST_PARALLEL_PAIRS", 0)
+    monkeypatch.setattr(nearest_neighbors, "MIN_PARALLEL_PAIRS", 0)
 
 
 # Optimal transport
@@ -149,14 +149,14 @@ def test_unbiased_mmd_is_zero_on_average_and_not_clipped():
 @pytest.mark.parametrize("few", [10, 2**20], ids=["bracket", "list"])
 @pytest.mark.parametrize("number", [2, 3, 40, 301, 900])
 def test_the_median_distance_is_exact(number, few, monkeypatch):
-    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", few)
+    monkeypatch.setattr(median_distance, "MAX_LISTED_PAIRS", few)
     rows = np.random.default_rng(number).normal(size=(number, 3))
     found = median_distance.find_median_distance(rows[: number // 2], rows[number // 2 :])
     assert found == pytest.approx(np.median(pdist(rows)), rel=1e-12)
 
 
 def test_the_median_distance_is_exact_when_the_sample_misleads(monkeypatch):
-    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    monkeypatch.setattr(median_distance, "MAX_LISTED_PAIRS", 10)
     rows = np.random.default_rng(0).normal(size=(200, 3))
     for wrong in (np.zeros(500), np.full(500, 1e9), np.linspace(90, 95, 500)):
         monkeypatch.setattr(median_distance, "_sample_pairs", lambda rows, wrong=wrong: wrong)
@@ -167,7 +167,7 @@ def test_the_median_distance_is_exact_when_the_sample_misleads(monkeypatch):
 
 @pytest.mark.parametrize("values", [2, 3, 10])
 def test_the_median_distance_of_rows_on_a_grid(values, monkeypatch):
-    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    monkeypatch.setattr(median_distance, "MAX_LISTED_PAIRS", 10)
     rows = np.random.default_rng(values).integers(values, size=(301, 4)).astype(float)
     assert median_distance.find_median_distance(rows[:100], rows[100:]) == pytest.approx(
         np.median(pdist(rows)), rel=1e-12
@@ -175,7 +175,7 @@ def test_the_median_distance_of_rows_on_a_grid(values, monkeypatch):
 
 
 def test_ties_are_counted_and_not_kept(monkeypatch):
-    monkeypatch.setattr(median_distance, "MOST_LISTED_PAIRS", 10)
+    monkeypatch.setattr(median_distance, "MAX_LISTED_PAIRS", 10)
     kept: list[median_distance.BracketCounts] = []
     scan = median_distance._count_bracket
 

@@ -323,7 +323,7 @@ def test_rows_that_are_not_finite_are_named_by_their_correction(refuses):
 def test_tables_are_shown_as_text():
     from crossfusion.study import published_tables
 
-    assert "&lt;script&gt;" in published_tables.markdown_table(["a"], [["<script>alert(1)</script>"]])
+    assert "&lt;script&gt;" in published_tables.format_markdown_table(["a"], [["<script>alert(1)</script>"]])
 
 
 def test_only_labels_that_both_domains_have():

@@ -260,15 +260,15 @@ def test_printed_tables_say_where_they_stand():
 def test_our_tables_stand_beside_the_papers(study):
     x, _, domain = sites()
     found = cf.rdr(x, domain, distances=["cfd", "energy"], repeats=3, pairs=[("S0", "S3")])
-    cells = published_tables.rdr_cells(found, printed="midog")
-    lines = published_tables.markdown_table(*cells).splitlines()
+    cells = published_tables.format_ratios(found, printed="midog")
+    lines = published_tables.format_markdown_table(*cells).splitlines()
     assert lines[0].startswith("| distance | S0 in S0–S3 | S3 in S0–S3 | paper: ACS in ACS–HS |")
     assert lines[2].endswith("| 0.0020 | 0.0013 | 0.0030 | 0.0033 |")
     assert lines[3].endswith("| – | – | – | – |")  # the paper has no energy distance
-    appendix = published_tables.markdown_table(*published_tables.distances_cells(found, printed="camelyon16"))
+    appendix = published_tables.format_markdown_table(*published_tables.format_distances(found, printed="camelyon16"))
     assert "| paper: within RAD | 0.00027 ± 0.00005 | – |" in appendix
     assert "| across S0–S3 |" in appendix
-    table = published_tables.markdown_table(*published_tables.study_cells(study, printed="midog")).splitlines()
+    table = published_tables.format_markdown_table(*published_tables.format_study(study, printed="midog")).splitlines()
     assert "| paper: Macenko | 0.2243 | 0.4981 | 35.3897 | 0.4820 | 0.1204 |" in table
     assert table[-1].startswith("| paper: correlation with CDDR, four points | 0.8868 | 0.8142 | 0.6130 |")
     assert len({line.count("|") for line in table}) == 1
@@ -281,17 +281,17 @@ def test_our_tables_stand_beside_the_papers(study):
 def test_printed_numbers_stand_beside_their_own_data_set_only(study, printed, sources, columns):
     x, _, domain = sites()
     found = cf.rdr(x, domain, distances=["cfd"], repeats=3, pairs=[("S0", "S3")])
-    header, [row] = published_tables.rdr_cells(found, printed=printed)
+    header, [row] = published_tables.format_ratios(found, printed=printed)
     assert header[3:] == [f"paper: {published.COLUMNS[k]}" for k in columns]
     assert row[3:] == [f"{published.RDR['CFD'][k]:.4f}" for k in columns]
-    _, turned = published_tables.rdr_columns(found, printed=printed)
+    _, turned = published_tables.format_ratios_by_side(found, printed=printed)
     assert [[f"paper: {published.COLUMNS[k]}", f"{published.RDR['CFD'][k]:.4f}"] for k in columns] == turned[2:]
-    _, appendix = published_tables.distances_cells(found, printed=printed)
+    _, appendix = published_tables.format_distances(found, printed=printed)
     within = [line[0] for line in appendix if line[0].startswith("paper: within")]
     assert within == [f"paper: within {source}" for source in sources]
     across = {line[0][len("paper: across ") :] for line in appendix if line[0].startswith("paper: across")}
     assert across == {published.COLUMNS[k].split(" in ")[1] for k in columns}
-    _, rows = published_tables.study_cells(study, printed=printed)
+    _, rows = published_tables.format_study(study, printed=printed)
     assert any(line[0].startswith("paper: ") for line in rows) == (printed == "midog")
 
 

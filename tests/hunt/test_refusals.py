@@ -165,10 +165,10 @@ REFUSALS: dict[str, tuple[str, Call]] = {
     "another separator": ("separate columns by commas", of_text(lambda text: text.replace(",", ";"))),
     "ragged lines": ("cannot be read as a text table", of_text(lambda text: text + "A,B\n")),
     "another encoding": ("^site holds bytes that are not UTF-8", of_text(lambda text: text.replace("\n", "\n\xc4", 1))),
-    "a key twice": ("keys in 'tile' more than once", of_join(lambda table: pd.concat([table, table[:1]]))),
+    "a key twice": ("1 key in 'tile' more than once", of_join(lambda table: pd.concat([table, table[:1]]))),
     "a key that is not there": ("lacks 1 of the vectors' keys in 'tile'", of_join(lambda table: table[1:])),
     "a row without a key": (
-        "1 rows? without 'tile'",
+        "1 row without 'tile'",
         of_join(lambda table: table.assign(tile=[None, *table.tile[1:]])),
     ),
     "keys of another type": ("'tile' holds", of_join(lambda table: table.assign(tile=np.arange(len(table)) + 0.5))),

@@ -212,7 +212,7 @@ def test_slides_that_differ_in_the_ending_only_are_ambiguous(tmp_path, refuses):
     paths = save_all(tmp_path, "a.npy", "a.svs.npy")
     with refuses(r"a.npy is named by 2 rows of the manifest \(a.svs, a.tif\): keep one of them"):
         means_by_site(paths[:1], ["a.svs", "a.tif"])
-    with pytest.warns(cf.CrossfusionWarning, match="1 keys in 'slide' without vectors: a.tif"):
+    with pytest.warns(cf.CrossfusionWarning, match="1 key in 'slide' without vectors: a.tif"):
         assert means_by_site(paths[1:], ["a.svs", "a.tif"]) == {"site 0": 1}
 
 
@@ -292,7 +292,7 @@ def test_only_matched_files_are_read(tmp_path, refuses):
     paths[2].write_bytes(b"never opened")
     table = pa.table({"slide": ["a.svs", "b.svs"], "site": ["A", "B"]})
     options = {"by": "site", "manifest": table, "on": "slide"}
-    with pytest.warns(cf.CrossfusionWarning, match=r"does not name 1 files, which are left out: .*c.npy$"):
+    with pytest.warns(cf.CrossfusionWarning, match=r"does not name 1 file, which are left out: .*c.npy$"):
         assert cf.summarize(tmp_path, **options, only_matched=True).moments.mean.tolist() == [[0], [1]]
     with refuses("names 1 of the files .*pass only_matched=True to leave them out"):
         cf.summarize(save_all(tmp_path, "a.npy", "b.npy", "c.npy"), **options)
@@ -364,13 +364,13 @@ NO_TABLE = np.zeros((2, 2))
             pa.table({"slide": ["a", "b", "a"], "site": ["A"] * 3}),
             "slide",
             "site",
-            r"1 keys in 'slide' more than once \(a\)",
+            r"1 key in 'slide' more than once \(a\)",
         ),
         (
             pa.table({"slide": ["a", None], "site": ["A"] * 2}),
             "slide",
             "site",
-            "1 rows without 'slide', the first in row 1",
+            "1 row without 'slide', the first in row 1",
         ),
         (SLIDES_CSV, "slid", "site", "the manifest has no column 'slid': did you mean 'slide'"),
         (SLIDES_CSV, "slide", "sites", r"by='sites' is not a column of the manifest \(there are slide, site\), nor of"),

@@ -269,7 +269,7 @@ class Lookalike:
 def test_what_is_no_table_is_named(refuses):
     with refuses("Lookalike is not a table that can be read"):
         cf.summarize(Lookalike(), by="site")
-    with refuses(r"names columns, but ndarray has none"):
+    with refuses(r"ndarray has no columns to find"):
         cf.summarize(X, by="site")
     with refuses("DuckDB connection has no result"):
         cf.summarize(duckdb.connect(), by="site")

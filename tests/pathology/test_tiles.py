@@ -153,7 +153,7 @@ def test_a_slide_is_opened_once_for_all_its_tiles(slide, monkeypatch):
             Tile(copy, "k", {}, (left, 0, 40, 40)).read()
     assert opened == copies[:2]
     Tile(copies[2], "k", {}, (0, 0, 40, 40)).read()
-    assert len(tiles_module._open_files.files) == tiles_module.MOST_OPEN_FILES
+    assert len(tiles_module._open_files.files) == tiles_module.MAX_OPEN_FILES
     close_kept()
 
 
@@ -623,7 +623,7 @@ def test_a_picture_that_says_it_is_huge(tmp_path, refuses, size):
 
 
 def test_a_slide_that_is_too_large_to_be_read_whole_can_be_cut(slide, refuses, monkeypatch):
-    monkeypatch.setattr(slide_files, "MOST_PIXELS", 100_000)
+    monkeypatch.setattr(slide_files, "MAX_PIXELS", 100_000)
     with refuses(r"s\.tif has 768 × 512 pixels to decode in one go", cf.FileError):
         Tile(slide[0], "k", {}).read()
     assert len(read_layout(slide[0], "slides", mpp=0.25, size=64)) == 24

@@ -125,6 +125,12 @@ def test_axes_that_are_passed_are_drawn_on():
     assert drawn.made().hierarchy(["site"]).plot(axes=part.subplots()) is part.figure
 
 
+def test_what_is_not_axes_is_refused():
+    for wrong in (3, "left", Figure()):
+        with pytest.raises(cf.InputError, match=r"axes=.* must be Matplotlib axes"):
+            drawn.made().cfd("site").plot(axes=wrong)
+
+
 def test_figures_show_the_numbers():
     found = drawn.made().pairwise("site", units="patient", level=0.95)
     (image,) = found.plot().axes[0].images

@@ -179,7 +179,7 @@ def test_one_stratum_is_enough_for_a_page():
 
 
 def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
-    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MOST_GROUPS", 3)
+    monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MAX_GROUPS", 3)
     x, by = study(sites=5)
     said = strip_marks(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
     assert "Among the 3 groups with the most rows, the farthest pair is" in said
@@ -562,3 +562,8 @@ def test_the_command_writes_the_page_and_says_what_it_says(tmp_path):
     refused = run("report", path, *asked, "-o", tmp_path / "report.txt")
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_an_array_without_labels_is_refused_by_the_factor_that_it_lacks(refuses):
+    with refuses(r"^ndarray has no columns to find 'site' in: pass by=\{name: values\}, a file or a table$"):
+        cf.Report(np.zeros((4, 2)), between="site")

@@ -330,7 +330,7 @@ def test_pairs_of_one_domain():
     x = np.random.default_rng(0).normal(size=(90, 3))
     domain, label = np.repeat(["A", "B", "C"], 30), np.tile([0, 1], 45)
     study = cf.degradation_study(x, label, domain, distances=["cfd"], corrections=["none"], draws=9)
-    own = writing.paper_pairs(study, "B")
+    own = writing.select_paper_pairs(study, "B")
     assert own is not None
     assert {(one.train, one.test) for one in own.outcomes} == {("A", "B"), ("B", "A"), ("B", "C"), ("C", "B")}
-    assert writing.paper_pairs(study, "D") is None
+    assert writing.select_paper_pairs(study, "D") is None

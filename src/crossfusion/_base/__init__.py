@@ -40,6 +40,7 @@ from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintab
 from crossfusion._base.optional import load
 from crossfusion._base.text import (
     MAX_LISTED_GROUPS,
+    count_text,
     field_values,
     interval_text,
     label_text,

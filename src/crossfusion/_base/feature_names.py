@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base.errors import InputError
+from crossfusion._base.text import count_text
 
 MAX_LISTED_NAMES = 3  # in a message
 Names = tuple[str, ...]
@@ -28,8 +29,10 @@ def as_features(value: Any, dim: int) -> Names | None:
         return None
     names = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
     if len(names) != dim or not all(isinstance(name, str) for name in names):
-        found = f"{len(names)} names" if names else type(value).__name__
-        raise InputError("features", problem=f"must be {dim} names, one per feature, or None, not {found}")
+        found = count_text(len(names), "name") if names else type(value).__name__
+        raise InputError(
+            "features", problem=f"must be {count_text(dim, 'name')}, one per feature, or None, not {found}"
+        )
     check_distinct(names, "features")
     return tuple(map(str, names))
 

@@ -74,11 +74,11 @@ class FiniteCheck:
         """Record which rows of a chunk are finite (None: all); `first` is the index of its first row."""
         if finite is not None:
             if not self.bad:
-                self.where = self._first(rows, finite, first)
+                self.where = self._describe_first(rows, finite, first)
             self.bad += len(finite) - int(finite.sum())
         self.rows += rows.shape[0]
 
-    def _first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
+    def _describe_first(self, rows: Any, finite: NDArray[np.bool_], start: int) -> str:
         first = int(np.flatnonzero(~finite)[0])
         if isinstance(rows, LazyRows):
             row = rows.read_row(first)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 _SECRET = os.urandom(8).hex()  # drawn by each process, so that no text of a user can be taken for a mark
 _START, _NEXT, _END = (f"{sign}{_SECRET}" for sign in "\ue000\ue001\ue002")
-LONGEST = 400  # characters of a value that are shown
+MAX_VALUE_LENGTH = 400  # characters of a value that are shown
 
 
 class Argument(NamedTuple):
@@ -64,7 +64,7 @@ def show_value(value: Any) -> str:
         text = repr(value)
     except Exception:  # whatever the __repr__ of a user's object raises: the message matters more
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}..."
 
 
 def parse_marks(text: str) -> tuple[Part, ...]:

@@ -67,6 +67,11 @@ def _stringify_keys(mapping: Mapping[Hashable, Any]) -> list[str]:
     return [json.dumps(value) for value in values]
 
 
+def count_text(number: float, noun: str) -> str:
+    """Format a count with its noun: "1 row", "1,200 rows"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def number_text(value: float | None, digits: int = 4) -> str:
     """Format a number for a table; a dash if it is undefined."""
     if value is None or math.isnan(value):

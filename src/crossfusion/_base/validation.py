@@ -15,6 +15,7 @@ from crossfusion._base.feature_names import match_columns
 from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
+from crossfusion._base.text import count_text
 
 MAX_EXTENT = 1e140  # range of values whose squared distances, and sums of them, float64 can hold
 CPU_DEVICES = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page-locked CPU
@@ -253,7 +254,7 @@ def check_length(length: int, expected: int, name: str, of: str) -> None:
     if length != expected:
         raise InputError(
             name,
-            problem=f"has {length} {'entry' if length == 1 else 'entries'} for {expected} rows of {of}",
+            problem=f"has {length} {'entry' if length == 1 else 'entries'} for {count_text(expected, 'row')} of {of}",
             remedy="pass one entry per row",
         )
 
@@ -319,7 +320,9 @@ def as_frequency(values: Any, rows: int) -> NDArray[np.float64]:
         ) from problem
     if frequency.shape != (rows,):
         raise InputError(
-            "frequency", problem=f"has shape {frequency.shape} for {rows} rows", remedy="pass one number per row"
+            "frequency",
+            problem=f"has shape {frequency.shape} for {count_text(rows, 'row')}",
+            remedy="pass one number per row",
         )
     if not np.all(np.isfinite(frequency)) or np.any(frequency < 0):
         raise InputError("frequency", problem="must be finite and not negative", remedy="0 leaves a row out")

@@ -9,7 +9,7 @@ from crossfusion.anndata.leaderboard import Leaderboard
 from crossfusion.plots import style
 
 LABEL_LENGTH = 60  # characters of a name
-MOST_LABELS = 24  # labels that are shown, those of most cells
+MAX_LABELS = 24  # labels that are shown, those of most cells
 
 
 def draw_leaderboard(board: Leaderboard) -> Any:
@@ -85,7 +85,7 @@ def _draw_plane(axes: Any, board: Leaderboard) -> None:
 def _find_largest_labels(board: Leaderboard) -> list[Any]:
     """Labels that several batches have, those of most cells, in the order of their values."""
     own = [row for row in board.labels if row.embedding == board.embeddings[0] and row.fusion is not None]
-    chosen = {row.label for row in sorted(own, key=lambda row: -row.cells)[:MOST_LABELS]}
+    chosen = {row.label for row in sorted(own, key=lambda row: -row.cells)[:MAX_LABELS]}
     return [row.label for row in own if row.label in chosen]
 
 

@@ -136,7 +136,7 @@ class Leaderboard(VersionRanking):
         columns |= self._distance_columns("batch", "biology", "plain", plug_in=True)
         columns["overlap"] = np.array([fusion.overlap for fusion in self.batch])
         compared = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
-        return columns | self._present(*compared)
+        return columns | self._select_present(*compared)
 
     def _columns(self) -> dict[str, Any]:
         return self.columns()

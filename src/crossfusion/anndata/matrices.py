@@ -1,4 +1,4 @@
-"""Matrices of an AnnData as rows in blocks: in memory, on disk, or still to be made by Dask."""
+"""Matrices of an AnnData as rows in chunks: in memory, on disk, or still to be made by Dask."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -45,7 +45,7 @@ def run(group: click.Group | None, name: str, arguments: list[str] | None = None
     reserve = []
     try:
         reserve.append(bytearray(2**20))  # given back where memory ends, so that this can be said
-        warnings.showwarning = _shows_warnings(group, arguments)
+        warnings.showwarning = _make_warning_handler(group, arguments)
         warnings.simplefilter("always", CrossfusionWarning)
         sys.unraisablehook = _show_unraisable
         _make_printable()
@@ -62,9 +62,9 @@ def run(group: click.Group | None, name: str, arguments: list[str] | None = None
     except click.ClickException as problem:
         fail(problem.format_message())
     except CrossfusionError as problem:
-        fail(_said(problem, group, arguments))
+        fail(_render_message(problem, group, arguments))
     except (KeyboardInterrupt, click.Abort):
-        _interrupted()
+        _end_interrupted()
     except (MemoryError, SystemError):  # of which Python itself raises the second where memory ends
         reserve.clear()
         fail(NO_MEMORY)
@@ -76,7 +76,7 @@ def run(group: click.Group | None, name: str, arguments: list[str] | None = None
     except ImportError as problem:
         reserve.clear()
         if isinstance(problem.__cause__, KeyboardInterrupt):  # compiled modules turn it into this while they load
-            _interrupted()
+            _end_interrupted()
         fail(f"a library cannot be loaded ({problem}): there is too little memory, or it must be installed again")
     except BrokenPipeError:  # the reader, such as head, has seen enough
         end_output()
@@ -108,7 +108,7 @@ def fail(message: str, code: int = 2) -> None:
     sys.exit(code)
 
 
-def _interrupted() -> None:
+def _end_interrupted() -> None:
     """Say so and exit at once: threads of Dask, which cannot be stopped, would be waited for."""
     try:
         fail("interrupted; files are whole or not there", code=130)
@@ -133,21 +133,23 @@ def _commands() -> click.Group:
     return cli
 
 
-def _said(message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None) -> str:
+def _render_message(
+    message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None
+) -> str:
     """A message of the library in the words of the command line."""
-    from crossfusion.cli.wording import command_of, words_of
+    from crossfusion.cli.wording import find_command, make_wording
 
     words = sys.argv[1:] if typed is None else typed
-    return message.render(words_of(command_of(group or _commands(), words), words))
+    return message.render(make_wording(find_command(group or _commands(), words), words))
 
 
-def _shows_warnings(group: click.Group | None, arguments: list[str] | None) -> Callable[..., None]:
+def _make_warning_handler(group: click.Group | None, arguments: list[str] | None) -> Callable[..., None]:
     """What Python calls with each warning; the same is said once."""
     shown = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if isinstance(message, CrossfusionWarning) and str(message) not in shown:
             shown.add(str(message))
-            print(f"crossfusion: warning: {_said(message, group, arguments)}", file=sys.stderr)
+            print(f"crossfusion: warning: {_render_message(message, group, arguments)}", file=sys.stderr)
 
     return show

@@ -5,23 +5,15 @@ from pathlib import Path
 import click
 
 from crossfusion._base import InputError, label_text, number_text, percent
-from crossfusion.cli import output, result_tables
-from crossfusion.cli.options import (
-    between_option,
-    given_option,
-    json_option,
-    number_option,
-    plot_option,
-    weights_option,
-)
+from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Attribution
 
 
 @click.command()
 @file_argument
-@between_option
-@given_option
+@options.between_option
+@options.given_option
 @click.option(
     "--over",
     default="features",
@@ -29,11 +21,11 @@ from crossfusion.fusion import Attribution
     metavar="features|NAME",
     help="Contributors: features, or the values of a factor.",
 )
-@number_option("--top", 20, "Number of rows in the table; JSON has all of them.")
-@weights_option
-@plot_option("the largest shares")
+@options.number_option("--top", 20, "Number of rows in the table; JSON has all of them.")
+@options.weights_option
+@options.plot_option("the largest shares")
 @reading_options()
-@json_option
+@options.json_option
 def attribution(
     file: str | None,
     between: list[str],

@@ -61,7 +61,7 @@ class LazyCommands(UserDict[str, Any]):
 
 
 @contextmanager
-def _quiet_ends() -> Iterator[None]:
+def _end_quietly() -> Iterator[None]:
     """Leave it to this program what is said of an interruption, and of a reader that is gone."""
     try:
         yield
@@ -84,12 +84,12 @@ class Commands(click.Group):
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read what was typed."""
-        with _quiet_ends():
+        with _end_quietly():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _quiet_ends():
+        with _end_quietly():
             return super().invoke(ctx)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,18 +9,8 @@ import numpy as np
 
 from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, number_text, plain_value, require_finite, warn
 from crossfusion.arrays import cfd, permutation_test
-from crossfusion.cli import output, result_tables
-from crossfusion.cli.options import (
-    check_typed,
-    distance_option,
-    distance_settings_option,
-    interval_option,
-    json_option,
-    plot_option,
-    seed_option,
-    test_option,
-    weights_option,
-)
+from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
@@ -28,9 +18,9 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 
 @click.command()
 @click.argument("files", metavar="A B", nargs=-1)
-@distance_option("[default: cfd, with its variances]")
-@distance_settings_option
-@weights_option
+@options.distance_option("[default: cfd, with its variances]")
+@options.distance_settings_option
+@options.weights_option
 @click.option(
     "--trim",
     default=0.0,
@@ -38,12 +28,12 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
     metavar="SHARE",
     help="Share of rows to drop from each group, farthest first.",
 )
-@interval_option
-@test_option
-@seed_option("the permutations")
-@plot_option("the variance within and between")
+@options.interval_option
+@options.test_option
+@options.seed_option("the permutations")
+@options.plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql", "by_position")
-@json_option
+@options.json_option
 def compare(
     files: tuple[str, ...],
     distance: list[str],

@@ -6,36 +6,24 @@ from typing import Any
 import click
 
 from crossfusion._base import arg
-from crossfusion.cli import output, result_tables
-from crossfusion.cli.options import (
-    between_option,
-    check_typed,
-    given_option,
-    json_option,
-    level_option,
-    min_units_option,
-    parse_named_files,
-    plot_option,
-    reference_option,
-    units_option,
-    weights_option,
-)
+from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.options import check_typed, parse_named_files
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.summary import compare_corrections
 
 
 @click.command()
 @click.argument("files", metavar="NAME=FILE_OR_SUMMARY...", nargs=-1, required=True)
-@between_option
-@given_option
-@units_option("intervals count these")
-@min_units_option
-@reference_option("The correction")
-@weights_option
-@level_option
-@plot_option("batch against biology")
+@options.between_option
+@options.given_option
+@options.units_option("intervals count these")
+@options.min_units_option
+@options.reference_option("The correction")
+@options.weights_option
+@options.level_option
+@options.plot_option("batch against biology")
 @reading_options("vectors", "nan", "manifest", "on", "only_matched", "engine", "by_position")
-@json_option
+@options.json_option
 def corrections(
     files: tuple[str, ...],
     between: list[str],
@@ -63,8 +51,8 @@ def corrections(
     of_rows = not all(map(read.is_summary, paths.values()))  # how they are read is said beside summaries then
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
-    options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "min_units": min_units}
-    found = compare_corrections(named, between=between, given=given, units=units, **options)
+    settings: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "min_units": min_units}
+    found = compare_corrections(named, between=between, given=given, units=units, **settings)
     output.write_plot(plot, found.plot)
     if as_json:
         output.show_json(found.to_dict())

@@ -7,19 +7,8 @@ from typing import Any
 import click
 
 from crossfusion._base import InputError
-from crossfusion.cli import output
-from crossfusion.cli.options import (
-    between_option,
-    distance_option,
-    distance_settings_option,
-    json_option,
-    level_option,
-    number_option,
-    parse_named_files,
-    plot_option,
-    seed_option,
-    units_option,
-)
+from crossfusion.cli import options, output
+from crossfusion.cli.options import parse_named_files
 from crossfusion.cli.protocol_options import (
     UNITS_USE,
     choose_distances,
@@ -43,21 +32,21 @@ from crossfusion.io import Rows
 
 @click.command()
 @click.argument("files", metavar="FILE | NAME=FILE...", nargs=-1)
-@between_option
+@options.between_option
 @label_option
-@units_option(UNITS_USE)
-@distance_option(f"[default: {','.join(DEFAULT_DISTANCES)}]")
-@distance_settings_option
+@options.units_option(UNITS_USE)
+@options.distance_option(f"[default: {','.join(DEFAULT_DISTANCES)}]")
+@options.distance_settings_option
 @correction_option(f"[default: {','.join(DEFAULT_CORRECTIONS)}]")
 @metric_option
 @folds_option
-@number_option("--rows", 500, "Maximum number of rows per domain in a distance.")
-@number_option("--repeats", 5, "Number of random samples of rows per distance.")
-@level_option
-@seed_option("everything random")
-@plot_option("distances against degradation")
+@options.number_option("--rows", 500, "Maximum number of rows per domain in a distance.")
+@options.number_option("--repeats", 5, "Number of random samples of rows per distance.")
+@options.level_option
+@options.seed_option("everything random")
+@options.plot_option("distances against degradation")
 @reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
-@json_option
+@options.json_option
 def degradation(
     files: tuple[str, ...],
     between: list[str],

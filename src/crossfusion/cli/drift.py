@@ -7,21 +7,8 @@ from typing import Any
 import click
 
 from crossfusion._base import arg, check_option
-from crossfusion.cli import end_output, output, result_tables
-from crossfusion.cli.options import (
-    check_typed,
-    given_option,
-    json_option,
-    level_option,
-    min_units_option,
-    names_option,
-    number_option,
-    plot_option,
-    seed_option,
-    time_option,
-    units_option,
-    weights_option,
-)
+from crossfusion.cli import end_output, options, output, result_tables
+from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import FEATURES
 from crossfusion.summary import Drift, list_periods, parse_reference
@@ -31,18 +18,18 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
 
 @click.command()
 @file_argument
-@time_option(required=True)
+@options.time_option(required=True)
 @click.option(
     "--reference",
     required=True,
     metavar="first:N|previous|A,B,...|A..B",
     help="Reference periods: the first N, the previous window, a list of periods, or a range.",
 )
-@given_option
-@units_option("intervals count these")
-@min_units_option
-@number_option("--window", 1, "Number of periods per window.")
-@number_option("--step", 1, "Number of periods from one window to the next.")
+@options.given_option
+@options.units_option("intervals count these")
+@options.min_units_option
+@options.number_option("--window", 1, "Number of periods per window.")
+@options.number_option("--step", 1, "Number of periods from one window to the next.")
 @click.option(
     "--alarm", default=0.01, show_default=True, metavar="RATE", help="False-alarm rate per window; 0 for no alarms."
 )
@@ -62,12 +49,12 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
 @names_option(
     "--over", "Factors, besides features, to attribute the first alarm to, or the most unusual window if there is none."
 )
-@weights_option
-@level_option
-@seed_option("the simulated series for the p-value of the change")
-@plot_option("the windows")
+@options.weights_option
+@options.level_option
+@options.seed_option("the simulated series for the p-value of the change")
+@options.plot_option("the windows")
 @reading_options()
-@json_option
+@options.json_option
 def drift(
     file: str | None,
     time: str,
@@ -107,8 +94,8 @@ def drift(
     over = [name for name in over if name != FEATURES]
     summary = read.read_summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]
-    options: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
-    options |= {"min_units": min_units}
+    settings: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
+    settings |= {"min_units": min_units}
     found = summary.drift(
         time,
         reference=parse_reference(reference, periods, time),
@@ -118,7 +105,7 @@ def drift(
         window=window,
         step=step,
         over=[FEATURES, *over],
-        **options,
+        **settings,
     )
     output.write_plot(plot, found.plot)
     try:

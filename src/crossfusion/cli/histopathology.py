@@ -10,29 +10,19 @@ from typing import Any
 import click
 
 from crossfusion._base import FileError, arg
-from crossfusion.cli import output
+from crossfusion.cli import options, output
 from crossfusion.cli.embed import encoder_option, network_options, stain_option
-from crossfusion.cli.options import (
-    distance_option,
-    find_typed_command,
-    folder_option,
-    names_option,
-    number_option,
-    parse_named_files,
-    quick_option,
-    seed_option,
-    units_option,
-)
+from crossfusion.cli.options import find_typed_command, parse_named_files
 from crossfusion.cli.protocol_options import METRIC_NAMES, UNITS_USE, choose_distances, correction_option
 from crossfusion.cli.tiles import Tiling, tile_options
 
-FEW = 10  # tiles of a slide with --quick
+QUICK_TILES = 10  # tiles of a slide with --quick
 PER_SLIDE = 100  # of a whole slide, which has thousands
 PLANNED = ("rows", "halves", "metric", "folds", "seed")  # options of the evaluation
 WHOLE = ("camelyon16", "slides")  # layouts of whole slides
 
 
-def _files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+def _parse_files(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
     return {name: Path(file) for name, file in parse_named_files(values).items()}
 
 
@@ -41,7 +31,7 @@ OPTIONS = (
         "--data", required=True, metavar="DIR|FILE", help="The data set: a folder or a manifest, depending on --layout."
     ),
     encoder_option,
-    names_option(
+    options.names_option(
         "--normalizer",
         "Stain normalizers, such as macenko,stainfuser=onnx:FILE@0..1; none is always included.  [default: macenko]",
     ),
@@ -50,26 +40,28 @@ OPTIONS = (
     click.option(
         "--embeddings",
         multiple=True,
-        callback=_files,
+        callback=_parse_files,
         metavar="NAME=FILE",
         help="Existing embeddings of the same tiles; may be repeated.",
     ),
-    names_option("--between", "Factors that define the groups to compare.  [default: scanner or centre, by layout]"),
-    names_option("--label", "Factors that a model predicts, or none.  [default: label]"),
-    units_option(f"{UNITS_USE}; or none", "  [default: slide]"),
-    distance_option("[default: those that are fast enough]"),
-    number_option("--rows", None, "Maximum number of rows per domain in a distance.  [default: 1000]"),
+    options.names_option(
+        "--between", "Factors that define the groups to compare.  [default: scanner or centre, by layout]"
+    ),
+    options.names_option("--label", "Factors that a model predicts, or none.  [default: label]"),
+    options.units_option(f"{UNITS_USE}; or none", "  [default: slide]"),
+    options.distance_option("[default: those that are fast enough]"),
+    options.number_option("--rows", None, "Maximum number of rows per domain in a distance.  [default: 1000]"),
     click.option(
         "--repeats", "halves", type=int, metavar="N", help="Number of random splits into halves.  [default: 50]"
     ),
     click.option("--metric", metavar=METRIC_NAMES, help="Score of the model.  [default: f1_macro]"),
-    number_option("--folds", None, "Number of cross-validation folds.  [default: 5; 3 with --quick]"),
-    seed_option("everything random"),
+    options.number_option("--folds", None, "Number of cross-validation folds.  [default: 5; 3 with --quick]"),
+    options.seed_option("everything random"),
     network_options,
-    number_option(
+    options.number_option(
         "--workers", None, "Number of threads that read, and of processes that evaluate.  [default: one per core]"
     ),
-    quick_option(f"{FEW} tiles per slide, small settings"),
+    options.quick_option(f"{QUICK_TILES} tiles per slide, small settings"),
 )
 
 
@@ -99,7 +91,7 @@ def run(tiling: Tiling, data: str, out: Path, quick: bool, **asked: Any) -> list
     with warnings.catch_warnings():
         if tiling.per_slide is None:
             warnings.filterwarnings("ignore", "per_slide has no effect")
-        tiles = _few(tiling, quick).read(data, out / "tissue")
+        tiles = _limit_tiles(tiling, quick).read(data, out / "tissue")
     with output.show_steps("checking") as tell:
         ready = study.prepare(tiles, out, choices, plan, tell=tell)
     bar = partial(output.show_progress, unit="tiles")
@@ -116,9 +108,9 @@ def _plan(quick: bool, given: dict[str, Any]) -> Any:
     return Plan.quick(**chosen) if quick else Plan(**{"rows": 1000} | chosen)
 
 
-def _few(tiling: Tiling, quick: bool) -> Tiling:
+def _limit_tiles(tiling: Tiling, quick: bool) -> Tiling:
     """No more tiles of a slide than are asked for, or than such a study takes."""
-    usual = FEW if quick else PER_SLIDE if tiling.layout in WHOLE else None
+    usual = QUICK_TILES if quick else PER_SLIDE if tiling.layout in WHOLE else None
     return tiling if tiling.per_slide is not None else replace(tiling, per_slide=usual)
 
 
@@ -129,7 +121,7 @@ def _default_folder(context: click.Context, _parameter: click.Parameter, value: 
 
 @click.command()
 @study_options
-@folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
+@options.folder_option("  [default: histopathology; histopathology-quick with --quick]", callback=_default_folder)
 def histopathology(out: Path, **asked: Any) -> None:
     """Evaluate distances and stain normalizers on slides.
 

@@ -8,17 +8,8 @@ import click
 
 from crossfusion._base import InputError, arg, interval_text, label_text, number_text, percent
 from crossfusion.anndata import Keys, Leaderboard, rank_embeddings
-from crossfusion.cli import output
-from crossfusion.cli.options import (
-    check_typed,
-    json_option,
-    level_option,
-    names_option,
-    number_option,
-    plot_option,
-    reference_option,
-    weights_option,
-)
+from crossfusion.cli import options, output
+from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.summary import Summary
 
@@ -34,14 +25,16 @@ LABELS_SHOWN = 40  # rows of the table of labels
     metavar="NAME",
     help="Column of obs with the independent unit, for intervals; 'index' treats cells as units.",
 )
-@names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
-@reference_option("The embedding")
-@number_option("--min-cells", 2, "Minimum number of cells per batch and label; smaller combinations are left out.")
-@weights_option
-@level_option
-@plot_option("batches against biology")
+@options.names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
+@options.reference_option("The embedding")
+@options.number_option(
+    "--min-cells", 2, "Minimum number of cells per batch and label; smaller combinations are left out."
+)
+@options.weights_option
+@options.level_option
+@options.plot_option("batches against biology")
 @reading_options("nan", "engine")
-@json_option
+@options.json_option
 def integration(
     file: str,
     batch: str,

@@ -8,21 +8,8 @@ import click
 
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import infer_pairs, leave_out_small_groups
-from crossfusion.cli import output, result_tables
-from crossfusion.cli.options import (
-    balanced_option,
-    between_option,
-    check_typed,
-    given_option,
-    interval_option,
-    json_option,
-    min_units_option,
-    plot_option,
-    seed_option,
-    statistic_option,
-    test_option,
-    units_option,
-)
+from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
 from crossfusion.inference import ADJUSTMENTS, STATISTICS, count_pairs
@@ -31,15 +18,15 @@ from crossfusion.summary import Summary
 
 @click.command()
 @file_argument
-@between_option
-@given_option
-@units_option("intervals and tests count these")
-@min_units_option
-@balanced_option
-@interval_option
-@test_option
-@statistic_option
-@seed_option("the permutations")
+@options.between_option
+@options.given_option
+@options.units_option("intervals and tests count these")
+@options.min_units_option
+@options.balanced_option
+@options.interval_option
+@options.test_option
+@options.statistic_option
+@options.seed_option("the permutations")
 @click.option(
     "--adjust",
     default="holm",
@@ -48,9 +35,9 @@ from crossfusion.summary import Summary
     help="Method that adjusts p-values for the number of pairs.",
 )
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
-@plot_option("the matrix or, with --level, the pairs with their intervals")
+@options.plot_option("the matrix or, with --level, the pairs with their intervals")
 @reading_options()
-@json_option
+@options.json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row per pair.")
 def matrix(
     file: str | None,
@@ -144,5 +131,5 @@ def _compare_rows(
         result, group = leave_out_small_groups(summary, between, given, group, stratum, weights)
     work = count_pairs(result) * ((level is not None) + (tests["permutations"] is not None))
     with output.show_progress("comparing", work, "pairs") as progress:
-        options: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, **tests}
-        return summary, infer_pairs(result, rows, group, stratum, **options)
+        settings: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, **tests}
+        return summary, infer_pairs(result, rows, group, stratum, **settings)

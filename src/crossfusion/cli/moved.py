@@ -5,7 +5,7 @@ import click
 from crossfusion._base import InputError
 
 
-def _moved(name: str, remedy: str) -> click.Command:
+def _make_moved_command(name: str, remedy: str) -> click.Command:
     """A hidden command that takes any arguments, --help among them, and names its replacement."""
 
     def say(_arguments: tuple[str, ...]) -> None:
@@ -18,8 +18,8 @@ def _moved(name: str, remedy: str) -> click.Command:
     )
 
 
-reproduce = _moved(
+reproduce = _make_moved_command(
     "reproduce",
     "run 'python -m paper NAME' in a checkout of crossfusion, or 'crossfusion histopathology' on slides of your own",
 )
-bench = _moved("bench", "run 'python -m benchmarks NAME' in a checkout of crossfusion")
+bench = _make_moved_command("bench", "run 'python -m benchmarks NAME' in a checkout of crossfusion")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 60
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula of a spreadsheet begins
-LEAST_WIDTH = 8
+MIN_WIDTH = 8
 COLUMN_GAP = 3  # between two columns
 BAR_WIDTH = 20  # characters of the longest bar
 BAR_EIGHTHS = ("", *"▏▎▍▌▋▊▉")  # the last character of a bar
@@ -90,14 +90,14 @@ def show_table(
     least = {k: max(cell_len(part) for cell in columns[k] for part in _split_cell(cell)) for k in numbers}
     needs = {k: min(LABEL_WIDTH, max(map(cell_len, columns[k]))) for k in left}
     room = find_terminal_width() - sum(least.values()) - COLUMN_GAP * len(header)
-    if room < LEAST_WIDTH * len(needs):
+    if room < MIN_WIDTH * len(needs):
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
     folded = sum(max(map(cell_len, columns[k])) - least[k] for k in numbers)
     spare = min(
         BAR_WIDTH, room - sum(needs.values()) - folded - COLUMN_GAP
     )  # numbers come before names, and names before bars
-    drawn = make_bars(bars, spare) if bars is not None and spare >= LEAST_WIDTH else []
+    drawn = make_bars(bars, spare) if bars is not None and spare >= MIN_WIDTH else []
     widths = share_widths(needs, room - (spare + COLUMN_GAP) * bool(drawn))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(header):
@@ -128,7 +128,7 @@ def share_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
     widths: dict[int, int] = {}
     for column in sorted(needs, key=needs.__getitem__):
         share = (room - sum(widths.values())) // (len(needs) - len(widths))
-        widths[column] = min(needs[column], max(LEAST_WIDTH, share))
+        widths[column] = min(needs[column], max(MIN_WIDTH, share))
     return widths
 
 

@@ -6,18 +6,7 @@ from typing import Any
 import click
 
 from crossfusion._base import label_text, number_text
-from crossfusion.cli import output
-from crossfusion.cli.options import (
-    between_option,
-    distance_option,
-    distance_settings_option,
-    json_option,
-    level_option,
-    number_option,
-    plot_option,
-    seed_option,
-    units_option,
-)
+from crossfusion.cli import options, output
 from crossfusion.cli.protocol_options import (
     UNITS_USE,
     choose_distances,
@@ -34,16 +23,16 @@ from crossfusion.evaluation import rdr as measure_rdr
 
 @click.command()
 @rows_argument
-@between_option
-@units_option("all rows of a unit go to the same half")
-@distance_option("[default: cfd]")
-@distance_settings_option
-@number_option("--repeats", 50, "Number of random splits into halves.")
-@number_option("--rows", None, "Maximum number of rows per half.  [default: half of the smaller domain]")
-@seed_option("everything random")
-@plot_option("the ratios")
+@options.between_option
+@options.units_option("all rows of a unit go to the same half")
+@options.distance_option("[default: cfd]")
+@options.distance_settings_option
+@options.number_option("--repeats", 50, "Number of random splits into halves.")
+@options.number_option("--rows", None, "Maximum number of rows per half.  [default: half of the smaller domain]")
+@options.seed_option("everything random")
+@options.plot_option("the ratios")
 @reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
-@json_option
+@options.json_option
 def rdr(
     file: str | None,
     between: list[str],
@@ -108,16 +97,16 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 
 @click.command()
 @rows_argument
-@between_option
+@options.between_option
 @label_option
-@units_option(UNITS_USE)
+@options.units_option(UNITS_USE)
 @metric_option
 @folds_option
-@level_option
-@seed_option("everything random")
-@plot_option("the rates with their intervals")
+@options.level_option
+@options.seed_option("everything random")
+@options.plot_option("the rates with their intervals")
 @reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
-@json_option
+@options.json_option
 def cddr(
     file: str | None,
     between: list[str],
@@ -140,10 +129,10 @@ def cddr(
       crossfusion cddr embeddings.parquet --between scanner --label diagnosis --units patient --metric auc
     """
     rows = read_rows(read, file, [*between, *label, *units])
-    options: dict[str, Any] = {"metric": metric, "folds": folds, "level": level, "seed": seed}
+    settings: dict[str, Any] = {"metric": metric, "folds": folds, "level": level, "seed": seed}
     with output.show_steps("training") as progress:
         found = measure_cddr(
-            rows.x, rows.values(label), rows.values(between), units=rows.values(units), progress=progress, **options
+            rows.x, rows.values(label), rows.values(between), units=rows.values(units), progress=progress, **settings
         )
     output.write_plot(plot, found.plot)
     if as_json:

@@ -5,47 +5,30 @@ from pathlib import Path
 import click
 
 from crossfusion._base import arg
-from crossfusion.cli import output
-from crossfusion.cli.options import (
-    balanced_option,
-    between_option,
-    check_typed,
-    file_option,
-    find_typed_command,
-    given_option,
-    is_typed,
-    json_option,
-    level_option,
-    min_units_option,
-    names_option,
-    permutations_option,
-    reference_option,
-    seed_option,
-    time_option,
-    units_option,
-)
+from crossfusion.cli import options, output
+from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.report import Question, Report, ReportData, check_page, make_question, summarize_and_sample
 
 
 @click.command()
 @file_argument
-@between_option
-@given_option
-@units_option("intervals and tests count these")
-@min_units_option
-@time_option(required=False)
+@options.between_option
+@options.given_option
+@options.units_option("intervals and tests count these")
+@options.min_units_option
+@options.time_option(required=False)
 @click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
-@reference_option("The version", "the one called none or raw")
-@names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
-@balanced_option
-@level_option
-@permutations_option
-@seed_option("the permutations and of the sampled rows")
+@options.reference_option("The version", "the one called none or raw")
+@options.names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
+@options.balanced_option
+@options.level_option
+@options.permutations_option
+@options.seed_option("the permutations and of the sampled rows")
 @click.option("--title", metavar="TITLE", help="Title of the page.")
-@file_option("The page", default=Path("report.html"), show_default=True)
+@options.file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
-@json_option
+@options.json_option
 def report(
     file: str | None,
     between: list[str],

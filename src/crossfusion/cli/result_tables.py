@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from crossfusion._base import CrossfusionWarning, InputError, label_text, number_text
+from crossfusion._base import CrossfusionWarning, InputError, count_text, label_text, number_text
 from crossfusion.cli import output
 from crossfusion.fusion import (
     MIN_UNITS,
@@ -49,7 +49,9 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
-        rows.append(["pvalue", number_text(fusion.pvalue), f"from {fusion.permutations:,} permutations"])
+        rows.append(
+            ["pvalue", number_text(fusion.pvalue), f"from {count_text(fusion.permutations or 0, 'permutation')}"]
+        )
     for label, count in fusion.counts.items():
         rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
     if fusion.dropped:

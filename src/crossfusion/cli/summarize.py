@@ -15,6 +15,7 @@ from crossfusion._base import (
     check_tags,
     check_wait,
     check_whole,
+    count_text,
     plain_number,
     plain_value,
 )
@@ -136,7 +137,9 @@ def summarize(
         summary.write(target)
     if keeper is not None:
         keeper.done()
-    _show(summary, target, as_json, f"{rows:,} rows added to {target}" if append else f"written to {target}")
+    _show(
+        summary, target, as_json, f"{count_text(rows, 'row')} added to {target}" if append else f"written to {target}"
+    )
 
 
 def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
@@ -148,7 +151,7 @@ def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None
             click.echo(f"crossfusion: what is done is in {keeper.path}: the same command goes on from there", err=True)
         raise
     if keeper is not None and keeper.rows:
-        click.echo(f"crossfusion: went on after {keeper.rows:,} rows that were read before", err=True)
+        click.echo(f"crossfusion: went on after {count_text(keeper.rows, 'row')} that were read before", err=True)
     return summary
 
 

@@ -8,21 +8,8 @@ import click
 
 from crossfusion._base import InputError, arg, check_level, check_option, factors, number_text, plain_value, warn
 from crossfusion.arrays import cfd, permutation_test
-from crossfusion.cli import output, result_tables
-from crossfusion.cli.options import (
-    between_option,
-    check_typed,
-    given_option,
-    json_option,
-    level_option,
-    min_units_option,
-    names_option,
-    permutations_option,
-    plot_option,
-    seed_option,
-    statistic_option,
-    units_option,
-)
+from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
 from crossfusion.inference import STATISTICS, TestResult
@@ -38,20 +25,20 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 
 @click.command()
 @file_argument
-@between_option
-@given_option
-@units_option("labels are permuted between units, or within units that are in several groups")
-@names_option(
+@options.between_option
+@options.given_option
+@options.units_option("labels are permuted between units, or within units that are in several groups")
+@options.names_option(
     "--paired", "Factors that identify units measured in several groups: labels are permuted within units only."
 )
-@min_units_option
-@level_option
-@permutations_option
-@statistic_option
-@seed_option("the permutations")
-@plot_option("the statistic and its distribution under permutation")
+@options.min_units_option
+@options.level_option
+@options.permutations_option
+@options.statistic_option
+@options.seed_option("the permutations")
+@options.plot_option("the statistic and its distribution under permutation")
 @reading_options()
-@json_option
+@options.json_option
 def test(
     file: str | None,
     between: list[str],
@@ -117,11 +104,11 @@ def _test_units(
 ) -> tuple[TestResult, Fusion, str]:
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, min_units=min_units, **chance)
-    options: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "level": level}
+    settings: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "level": level}
     if result.excluded:  # the distance of all groups would be another one than that of the test
-        fusion = summary.cfd(between, **options)
+        fusion = summary.cfd(between, **settings)
     else:
-        fusion = _choose_estimate(lambda: summary.cfd(between, **options), lambda: summary.cfd(between, given=given))
+        fusion = _choose_estimate(lambda: summary.cfd(between, **settings), lambda: summary.cfd(between, given=given))
     return result, fusion, describe_exchange(summary, between, units)
 
 

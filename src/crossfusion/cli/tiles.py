@@ -15,7 +15,7 @@ from crossfusion.cli.options import PATH, json_option, number_option
 if TYPE_CHECKING:
     from crossfusion.pathology import Tile
 
-MOST_VALUES_SHOWN = 20  # values of a factor in a table for people
+MAX_VALUES_SHOWN = 20  # values of a factor in a table for people
 
 TILE_OPTIONS = (
     click.option(
@@ -111,8 +111,8 @@ def tiles(data: str, tiling: Tiling, pictures: Path | None, as_json: bool) -> No
         return
     rows = []
     for name, values in counts.items():
-        rows += [[name, label_text(value), f"{number:,}"] for value, number in [*values.items()][:MOST_VALUES_SHOWN]]
+        rows += [[name, label_text(value), f"{number:,}"] for value, number in [*values.items()][:MAX_VALUES_SHOWN]]
         rows += (
-            [[name, f"... and {len(values) - MOST_VALUES_SHOWN:,} more", ""]] if len(values) > MOST_VALUES_SHOWN else []
+            [[name, f"... and {len(values) - MAX_VALUES_SHOWN:,} more", ""]] if len(values) > MAX_VALUES_SHOWN else []
         )
     output.show_table(f"{len(found):,} tiles of {files:,} files", ["factor", "value", "tiles"], rows, left=(0, 1))

@@ -24,7 +24,7 @@ INSTEAD = {  # what the library calls an option that has another name here
 TYPED = {("alarm", "None"): "0"}  # values that are typed otherwise
 
 
-def words_of(command: click.Command, typed: Sequence[str] = ()) -> Callable[[Argument | Spelling], str]:
+def make_wording(command: click.Command, typed: Sequence[str] = ()) -> Callable[[Argument | Spelling], str]:
     """How messages name arguments where a command was called: by its options."""
     options = {str(each.name): each for each in command.params if isinstance(each, click.Option)}
     options |= {name: options[here] for name, here in INSTEAD.items() if here in options and name not in options}
@@ -35,12 +35,14 @@ def words_of(command: click.Command, typed: Sequence[str] = ()) -> Callable[[Arg
         option = options.get(part.name)
         if option is None:
             return part.python
-        return " ".join([_option(option, typed), *([] if part.value is None else [_value(option, part.value, typed)])])
+        return " ".join(
+            [_name_option(option, typed), *([] if part.value is None else [_format_value(option, part.value, typed)])]
+        )
 
     return show
 
 
-def command_of(command: click.Command, words: Sequence[str]) -> click.Command:
+def find_command(command: click.Command, words: Sequence[str]) -> click.Command:
     """The command that some words call, which may be one of a group of commands."""
     for word in words:
         if isinstance(command, click.Group) and word in command.commands:
@@ -48,24 +50,24 @@ def command_of(command: click.Command, words: Sequence[str]) -> click.Command:
     return command
 
 
-def _option(option: click.Option, typed: Sequence[str]) -> str:
+def _name_option(option: click.Option, typed: Sequence[str]) -> str:
     """An option by the name that was typed, or by its first long one."""
     long = [name for name in option.opts if name.startswith("--")]
     return next((name for name in option.opts if name in typed), long[0])
 
 
-def _value(option: click.Option, value: str, typed: Sequence[str]) -> str:
+def _format_value(option: click.Option, value: str, typed: Sequence[str]) -> str:
     """A value as it is typed: text as a shell takes it, lists as they were."""
     value = TYPED.get((str(option.name), value), value)
     if value[:1] in "([":
-        return _typed(option, typed) or value
+        return _find_typed(option, typed) or value
     if value[:1] in "'\"":
         with suppress(SyntaxError, ValueError):  # cut short
             return shlex.quote(literal_eval(value))
     return value
 
 
-def _typed(option: click.Option, typed: Sequence[str]) -> str:
+def _find_typed(option: click.Option, typed: Sequence[str]) -> str:
     """What was typed as the value of an option, if anything."""
     for word, following in zip(typed, [*typed[1:], ""], strict=True):
         name, equals, value = word.partition("=")

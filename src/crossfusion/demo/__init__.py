@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Truth", "make_population", "measure_answers", "run"]
 
-LEAST_ROWS = 1000  # rows, below which some groups would have none
+MIN_ROWS = 1000  # rows, below which some groups would have none
 LEVELS = ("site", "scanner", "patient")
 COMPARED_ROOM = {"site": "Delft", "label": "stroma"}  # where two scanners are compared, all else being equal
 COMPARED_SCANNERS = ("Lumen", "Opal")
@@ -56,8 +56,8 @@ def run(
     command: Callable[[list[str]], None],
 ) -> None:
     """Make a data set, ask about it on the command line, up to a report, show what is true, and leave the files."""
-    if rows < LEAST_ROWS:
-        raise InputError("rows", rows, "is too few for the groups of the demo", f"take {LEAST_ROWS:,} or more")
+    if rows < MIN_ROWS:
+        raise InputError("rows", rows, "is too few for the groups of the demo", f"take {MIN_ROWS:,} or more")
     check_seed(seed)
     table, truth = make_population(seed, rows=rows)
     _write_data(folder, table)

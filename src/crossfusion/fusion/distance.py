@@ -20,6 +20,7 @@ from crossfusion._base import (
     FloatArray,
     InputError,
     arg,
+    count_text,
     field_values,
     interval_text,
     label_text,
@@ -187,13 +188,14 @@ class Fusion(Result):
             yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
         if self.pvalue is not None:
             name = STATISTIC_NAMES[self.statistic_name or "welch"]
-            yield "test", f"p = {self.pvalue:.3g}, {name} {self.statistic:.6g}, {self.permutations:,} permutations"
+            number = count_text(self.permutations or 0, "permutation")
+            yield "test", f"p = {self.pvalue:.3g}, {name} {self.statistic:.6g}, {number}"
         if self.overlap < 1:
             yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
         if self.excluded:
             yield "excluded", describe_excluded(self.excluded)
         if self.dropped:
-            yield "dropped", f"{self.dropped} rows that were not finite"
+            yield "dropped", f"{count_text(self.dropped, 'row')} that were not finite"
         if self.caution:
             yield "caution", self.caution
 

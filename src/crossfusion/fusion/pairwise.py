@@ -13,6 +13,7 @@ from crossfusion._base import (
     InputError,
     arg,
     check_option,
+    count_text,
     label_text,
     number_text,
     warn,
@@ -171,7 +172,7 @@ class Pairwise(Result):
 
     def _contents(self) -> list[Content]:
         named = "" if self.weights is None else f" ({self.weights} weights)"
-        title = f"Cross-Fusion Distance between {len(self.labels)} groups{named}"
+        title = f"Cross-Fusion Distance between {count_text(len(self.labels), 'group')}{named}"
         said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
             return [f"{title}, the farthest first", self._list_pairs(), *self._describe_coverage(), *said]

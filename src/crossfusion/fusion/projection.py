@@ -21,6 +21,7 @@ from crossfusion._base import (
     as_rows,
     check_length,
     check_same_dim,
+    count_text,
     first_line,
     label_text,
     number_text,
@@ -104,7 +105,7 @@ class Projection(Result):
         ]
         said = f"the plane shows {percent(self.shown)} of the variance between them"
         table = TextTable(["", "first", "second"], rows, more=len(self.labels) - len(rows))
-        return [f"Projection of {len(self.labels)} groups: {said}", table]
+        return [f"Projection of {count_text(len(self.labels), 'group')}: {said}", table]
 
 
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:

@@ -18,7 +18,7 @@ REACHABLE = 0.01  # adjusted p-value that every pair should be able to reach
 WORRISOME = 0.05  # smallest reachable adjusted p-value from which on there is a caution
 MAX_TOTAL = 10**7  # permutations of all pairs together, unless more are requested
 REACH_CAUTION = "adjusted p-values of"  # how the caution begins
-FEW = 10  # permutations that reach the observed statistic, from which on more of them are not needed
+ENOUGH_EXTREME = 10  # permutations that reach the observed statistic, from which on more of them are not needed
 
 
 def add_pair_tests(
@@ -35,7 +35,7 @@ def add_pair_tests(
 
     def ask(a: int, b: int) -> TestResult:
         found = test(a, b, permutations)
-        if found.exact or number == permutations or found.pvalue * (permutations + 1) > FEW:
+        if found.exact or number == permutations or found.pvalue * (permutations + 1) > ENOUGH_EXTREME:
             return found
         return test(a, b, number)
 

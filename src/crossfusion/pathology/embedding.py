@@ -31,8 +31,8 @@ from crossfusion.pathology.resumable_output import (
 )
 from crossfusion.pathology.tiles import Tile
 
-SAVE_SECONDS = 20.0  # seconds of work between two parts that are kept
-MOST_CHUNK_BYTES = 2**28  # bytes of vectors in a part
+SAVE_SECONDS = 20.0  # seconds of work between two chunks that are kept
+MAX_CHUNK_BYTES = 2**28  # bytes of vectors in a chunk
 BATCHES_AHEAD = 2  # batches that are read before the encoder asks for them
 RESERVED_COLUMNS = ("key", "file", VECTOR_COLUMN)
 
@@ -101,14 +101,14 @@ def embed(
     facts = _describe_work(tiles, encode, normalize)
     if path.exists() and (read_facts(path) or {}).get("about") == facts["about"]:
         return path  # all is done
-    parts = OutputChunks(path, facts["about"], encode.dim)
-    with parts.lock():
-        if progress is not None and parts.rows:
-            progress(parts.rows)
-        run = _Run(tiles, encode, normalize, parts, progress)
+    chunks = OutputChunks(path, facts["about"], encode.dim)
+    with chunks.lock():
+        if progress is not None and chunks.rows:
+            progress(chunks.rows)
+        run = _Run(tiles, encode, normalize, chunks, progress)
         run.encode_rest(batch, workers or threads.thread_count())
-        write_output(path, tiles, factors, parts, facts, encode.dim)
-    parts.remove()
+        write_output(path, tiles, factors, chunks, facts, encode.dim)
+    chunks.remove()
     return path
 
 
@@ -170,14 +170,14 @@ class _Run:
     tiles: Sequence[Tile]
     encode: Encoder
     normalize: Normalizer
-    parts: OutputChunks
+    chunks: OutputChunks
     progress: Callable[[int], None] | None
     waiting: list[tuple[NDArray[np.float32], NDArray[np.bool_]]] = field(default_factory=list)
 
     def encode_rest(self, batch: int, workers: int) -> None:
         """Encode what is left, batch by batch, and keep it as it comes."""
         kept = time.monotonic()
-        start = self.parts.rows
+        start = self.chunks.rows
         try:
             for prepared in self._prepare_batches(start, batch, workers):
                 vectors = self.encode.encode(np.stack([pixels for pixels, _ in prepared]))
@@ -188,7 +188,7 @@ class _Run:
                     self.progress(len(prepared))
                 if (
                     time.monotonic() > kept + SAVE_SECONDS
-                    or 4 * self.encode.dim * (start - self.parts.rows) > MOST_CHUNK_BYTES
+                    or 4 * self.encode.dim * (start - self.chunks.rows) > MAX_CHUNK_BYTES
                 ):
                     self._save()
                     kept = time.monotonic()
@@ -198,7 +198,7 @@ class _Run:
     def _save(self) -> None:
         if self.waiting:
             vectors, unchanged = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
-            self.parts.add(vectors, unchanged)
+            self.chunks.add(vectors, unchanged)
             self.waiting.clear()
 
     def _prepare_batches(self, start: int, batch: int, workers: int) -> Iterator[list[Prepared]]:

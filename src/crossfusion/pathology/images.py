@@ -15,7 +15,7 @@ READ_BYTES = 2**24  # bytes of a file that are read at a time
 
 LIGHT_INTENSITY = 240.0  # what the scanner sees through nothing, and
 CLEAR_DENSITY = 0.15  # the optical density below which a pixel is that: the constants of Macenko et al. (2009)
-LEAST_STAINED_SHARE = 0.02  # share of stained pixels below which there is no stain to speak of
+MIN_STAINED_SHARE = 0.02  # share of stained pixels below which there is no stain to speak of
 
 
 def as_image(values: Any, name: str = "image") -> Image:
@@ -43,7 +43,7 @@ def is_stained(density: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def has_tissue(image: Image) -> bool:
     """Whether enough of an image is stained for its stain to be known."""
-    return bool(is_stained(compute_densities(image)).mean() >= LEAST_STAINED_SHARE)
+    return bool(is_stained(compute_densities(image)).mean() >= MIN_STAINED_SHARE)
 
 
 def compute_digest(parts: Iterable[Any]) -> str:

@@ -35,7 +35,7 @@ class OutputChunks:
     target : Path
         The output.
     about : str
-        Digest of tiles, encoder and normalizer: parts of anything else are not gone on with.
+        Digest of tiles, encoder and normalizer: chunks of anything else are not gone on with.
     dim : int
         Features of a vector.
     """
@@ -67,13 +67,13 @@ class OutputChunks:
                 self.remove()
 
     def _count_rows(self) -> int:
-        """How many of the first rows there are; parts that do not join them are removed."""
+        """How many of the first rows there are; chunks that do not join them are removed."""
         rows = 0
         for path in self._list_files():
-            if int(path.stem) != rows or (part := _read_chunk(path, self._dim)) is None:
+            if int(path.stem) != rows or (chunk := _read_chunk(path, self._dim)) is None:
                 path.unlink()
             else:
-                rows += len(part[0])
+                rows += len(chunk[0])
         return rows
 
     def _list_files(self) -> list[Path]:
@@ -92,10 +92,10 @@ class OutputChunks:
     def read(self) -> Iterator[OutputChunk]:
         """All that is kept, in order."""
         for path in self._list_files():
-            part = _read_chunk(path, self._dim)
-            if part is None:
+            chunk = _read_chunk(path, self._dim)
+            if chunk is None:
                 raise FileError(path, "was damaged while the output was made from it", "give the same command again")
-            yield part
+            yield chunk
 
     def remove(self) -> None:
         """Remove what was kept."""
@@ -103,7 +103,7 @@ class OutputChunks:
 
 
 def _read_chunk(path: Path, dim: int) -> OutputChunk | None:
-    """A part; None if it is damaged."""
+    """A chunk; None if it is damaged."""
     try:
         with np.load(path, allow_pickle=False) as kept:
             vectors, unchanged = kept["vectors"], kept["unchanged"]
@@ -117,13 +117,13 @@ def _read_chunk(path: Path, dim: int) -> OutputChunk | None:
 
 
 def write_output(
-    path: Path, tiles: Sequence[Tile], factors: Sequence[str], parts: OutputChunks, facts: Mapping[str, Any], dim: int
+    path: Path, tiles: Sequence[Tile], factors: Sequence[str], chunks: OutputChunks, facts: Mapping[str, Any], dim: int
 ) -> None:
     """Put tiles and vectors together in one Parquet file: all of it or nothing."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = dict(facts) | {"unchanged": sum(int(unchanged.sum()) for _, unchanged in parts.read())}
+    about = dict(facts) | {"unchanged": sum(int(unchanged.sum()) for _, unchanged in chunks.read())}
     names = [*factors, "key", "file"]
     fields = [*((name, pa.string()) for name in names), (VECTOR_COLUMN, pa.list_(pa.float32(), dim))]
     schema = pa.schema(fields, metadata={METADATA_KEY: json.dumps(about).encode()})
@@ -133,16 +133,16 @@ def write_output(
             open(temporary, "wb") as file,
             pq.ParquetWriter(file, schema, use_dictionary=names, write_page_checksum=True) as writer,
         ):
-            for start, vectors in _regroup_rows(parts):
+            for start, vectors in _regroup_rows(chunks):
                 writer.write_table(_make_table(tiles[start : start + len(vectors)], factors, vectors, schema))
 
     files.write_whole(path, write)
 
 
-def _regroup_rows(parts: OutputChunks) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _regroup_rows(chunks: OutputChunks) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Vectors in groups of the same numbers of rows, wherever the work was interrupted."""
     start, held = 0, np.empty((0, 0), np.float32)
-    for vectors, _ in parts.read():
+    for vectors, _ in chunks.read():
         held = np.concatenate([held, vectors]) if len(held) else vectors
         while len(held) >= ROW_GROUP_SIZE:
             yield start, held[:ROW_GROUP_SIZE]

@@ -26,7 +26,7 @@ SLIDE_ENDINGS = (".svs", ".ndpi", ".mrxs", ".scn", ".svslide", ".bif", ".vms", "
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".jp2", ".ppm")
 PILLOW_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "JPEG2000", "PPM")  # Pillow knows others that run programs
 DEEP_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of Pillow with more than eight bits
-MOST_PIXELS = 150_000_000  # pixels decoded in one go: half a gigabyte
+MAX_PIXELS = 150_000_000  # pixels decoded in one go: half a gigabyte
 TILE_WIDTH_TAG = 322  # TIFF tag of the width of a tile
 TILE_OFFSETS_TAG = 324  # TIFF tag of the offsets of the tiles
 TILE_SIZES_TAG = 325  # TIFF tag of the sizes of the tiles
@@ -186,7 +186,7 @@ def _flatten_on_white(image: Any) -> Any:
 
 
 def _check_pixels(size: tuple[int, int], path: str) -> None:
-    if size[0] * size[1] > MOST_PIXELS:
+    if size[0] * size[1] > MAX_PIXELS:
         raise _make_size_error(path, f"{size[0]:,} × {size[1]:,} pixels to decode in one go")
 
 

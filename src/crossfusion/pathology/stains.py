@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FileError, InputError, arg, check_known, check_whole, optional
 from crossfusion.pathology.images import (
-    LEAST_STAINED_SHARE,
     LIGHT_INTENSITY,
+    MIN_STAINED_SHARE,
     Image,
     as_image,
     compute_densities,
@@ -47,7 +47,7 @@ def _find_stains(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]
     """Colors of hematoxylin and eosin (3 × 2) and the most there is of each; None where there are no two stains."""
     density = compute_densities(image)
     mask = is_stained(density)
-    if mask.mean() < LEAST_STAINED_SHARE or density[mask].std(axis=0).max() < FLAT_SPREAD:
+    if mask.mean() < MIN_STAINED_SHARE or density[mask].std(axis=0).max() < FLAT_SPREAD:
         return None
     fitted = _load_torchstain().NumpyMacenkoNormalizer()
     with np.errstate(all="ignore"):
@@ -170,7 +170,7 @@ def find_reference(asked: str | None, tiles: Sequence[Tile]) -> Path | Tile:
 def _compute_statistics(image: Image) -> NDArray[np.float64] | None:
     density = compute_densities(image)
     mask = is_stained(density)
-    if mask.mean() < LEAST_STAINED_SHARE:
+    if mask.mean() < MIN_STAINED_SHARE:
         return None
     stained = density[mask]
     return np.concatenate([stained.mean(axis=0), stained.std(axis=0)])

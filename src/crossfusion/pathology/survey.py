@@ -15,11 +15,11 @@ from crossfusion.pathology.tiles import Tile
 from crossfusion.pathology.tissue import CutSlide
 from crossfusion.pathology.tissue_pictures import write_picture
 
-LEAST_RATIO = 0.8  # of the smallest to the largest mean share of a factor's groups; below it, they differ clearly
+MIN_RATIO = 0.8  # of the smallest to the largest mean share of a factor's groups; below it, they differ clearly
 CHANCE = 0.01  # probability that slides of one population exceed what counts as chance, over all pairs of groups
-MOST_SINGLE_SLIDES = 5  # groups of one slide each; more of them are names of slides, not groups
+MAX_SINGLE_SLIDES = 5  # groups of one slide each; more of them are names of slides, not groups
 SLIDE_FACTOR = "slide"  # names slides, so its values are not groups of them
-LONGEST_NAME = 60  # characters of a picture's name before its ending
+MAX_NAME_LENGTH = 60  # characters of a picture's name before its ending
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Survey:
 
     def _name_picture(self, key: str) -> str:
         """A file name made from a slide's key, with a digest if another slide has taken the name."""
-        name = re.sub(r"[^\w.=+ -]+", "_", key)[-LONGEST_NAME:].strip("_. ") or SLIDE_FACTOR
+        name = re.sub(r"[^\w.=+ -]+", "_", key)[-MAX_NAME_LENGTH:].strip("_. ") or SLIDE_FACTOR
         if self._names.setdefault(name.casefold(), key) != key:
             name = f"{name}-{compute_digest([key.encode('utf-8', 'surrogateescape')])[:8]}"
         return f"{name}.png"
@@ -80,17 +80,17 @@ class Survey:
 def _find_difference(groups: Mapping[str, Sequence[float]]) -> tuple[str, str] | None:
     """The groups with the smallest and the largest mean share, if these differ clearly.
 
-    They do if their ratio is below `LEAST_RATIO` and their difference is unlikely by chance: measured in its standard
+    They do if their ratio is below `MIN_RATIO` and their difference is unlikely by chance: measured in its standard
     error, from the pooled variance of slides within groups, it exceeds the normal quantile for all pairs of groups
     (Bonferroni). If every group has one slide, there is no such variance, and the ratio decides.
     """
     means = {name: float(np.mean(shares)) for name, shares in groups.items()}
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    if means[low] >= LEAST_RATIO * means[high]:
+    if means[low] >= MIN_RATIO * means[high]:
         return None
     freedom = sum(map(len, groups.values())) - len(groups)
     if freedom == 0:
-        return (low, high) if len(groups) <= MOST_SINGLE_SLIDES else None
+        return (low, high) if len(groups) <= MAX_SINGLE_SLIDES else None
     within = sum(float(np.var(shares)) * len(shares) for shares in groups.values()) / freedom
     error = np.sqrt(within * (1 / len(groups[low]) + 1 / len(groups[high])))
     pairs = len(groups) * (len(groups) - 1) / 2

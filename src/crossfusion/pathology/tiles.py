@@ -13,7 +13,7 @@ from crossfusion._base import FileError
 from crossfusion.io import show_path
 from crossfusion.pathology.slide_files import Box, SlideFile, explain_read_errors, open_slide_file
 
-MOST_OPEN_FILES = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
+MAX_OPEN_FILES = 2  # files that a thread keeps open: tiles of one follow each other, or those of a pair alternate
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _open_cached(path: str) -> SlideFile:
     name = (os.getpid(), path, found.st_mtime_ns, found.st_size)  # a process that was forked opens its own
     files = _open_files.files
     if name not in files:
-        while len(files) >= MOST_OPEN_FILES:
+        while len(files) >= MAX_OPEN_FILES:
             files.popitem(last=False)[1].close()
         files[name] = open_slide_file(path)
     files.move_to_end(name)

@@ -18,7 +18,7 @@ from crossfusion.pathology.tiles import Tile
 
 OVERVIEW_MPP = 8.0  # µm per pixel at which tissue is looked for: about the width of a nucleus
 BAND_PIXELS = 64_000_000  # pixels of a band of a picture that has no smaller level
-LEAST_CHROMA = 14  # of 255, between the brightest and the darkest channel of tissue; `find_tissue` says why
+MIN_CHROMA = 14  # of 255, between the brightest and the darkest channel of tissue; `find_tissue` says why
 
 Mask = NDArray[np.bool_]
 
@@ -87,7 +87,7 @@ def find_tissue(pixels: Pixels) -> Mask:
     threshold is absolute: one estimated from the slide, such as Otsu's, also splits a slide that is all tissue or all
     glass.
     """
-    return np.asarray(pixels.max(axis=2) - pixels.min(axis=2) >= LEAST_CHROMA)
+    return np.asarray(pixels.max(axis=2) - pixels.min(axis=2) >= MIN_CHROMA)
 
 
 def _measure_tissue_shares(mask: Mask, grid: tuple[int, int], side: Sequence[float]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ def write_picture(path: Path, slide: CutSlide, chosen: Sequence[Tile]) -> None:
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = images.fromarray(slide.overview).resize(size, resample=1 if scale < 1 else 0)
     panels = [_tint_glass(small, slide), _draw_tiles(small, slide, chosen)]
-    drawn = _lay_out(panels, _title(slide), _describe(slide, chosen))
+    drawn = _lay_out(panels, _make_title(slide), _describe(slide, chosen))
     make_folder(path.parent)
     write_whole(path, partial(drawn.save, format="PNG", optimize=True))
 
@@ -70,7 +70,7 @@ def _scale_box(tile: Tile, scale: Sequence[float]) -> tuple[int, int, int, int]:
     return first_x, first_y, max(first_x, last_x), max(first_y, last_y)
 
 
-def _title(slide: CutSlide) -> str:
+def _make_title(slide: CutSlide) -> str:
     across, down = (length * mpp / 1000 for length, mpp in zip(slide.size, slide.mpp, strict=True))
     return f"{slide.key}    {across:.3g} by {down:.3g} mm"
 

@@ -11,7 +11,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NAMED_PERIODS = 8  # periods that are named below the axis
+MAX_NAMED_PERIODS = 8  # periods that are named below the axis
 
 
 def series(
@@ -75,7 +75,7 @@ def series(
         if change is not None:
             own.axvline(change - 0.5, color=style.INK, linestyle=":", linewidth=0.9, label="change")
         own.set_ylim(bottom=min(0.0, float(np.nanmin(_keep_finite(values)))), top=_find_top(values, limits, threshold))
-        shown = place[:: -(-len(place) // MOST_NAMED_PERIODS)]
+        shown = place[:: -(-len(place) // MAX_NAMED_PERIODS)]
         names = [style.format_name(periods[k], 12) for k in shown]
         turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 4 else {}
         own.set_xticks(shown, names, **turned)

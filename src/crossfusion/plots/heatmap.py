@@ -11,9 +11,9 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NUMBERED_GROUPS = 7  # groups up to which cells hold their number
-MOST_COLUMN_GROUPS = 18  # groups that fit on one column
-MOST_NAMED_GROUPS = 50  # groups that are all named
+MAX_NUMBERED_GROUPS = 7  # groups up to which cells hold their number
+MAX_COLUMN_GROUPS = 18  # groups that fit on one column
+MAX_NAMED_GROUPS = 50  # groups that are all named
 DARK_SHARE = 0.55  # share of the largest distance from which on numbers are white
 
 
@@ -49,7 +49,7 @@ def matrix(
     number = len(labels)
     finite = values[np.isfinite(values)]
     low, high = 0.0, max(finite.max(initial=0.0), 1e-12)  # what is below zero is as close as can be
-    width = style.COLUMN if number <= MOST_COLUMN_GROUPS else style.PAGE
+    width = style.COLUMN if number <= MAX_COLUMN_GROUPS else style.PAGE
     with style.open_axes(axes, 0.85 * width, width) as own:
         own.set_facecolor(style.FAINT)
         colors = style.load_matplotlib().colormaps["Blues"]
@@ -58,7 +58,7 @@ def matrix(
         _draw_names(own, labels)
         own.grid(visible=False)
         own.spines[:].set_visible(False)
-        if number <= MOST_NUMBERED_GROUPS:
+        if number <= MAX_NUMBERED_GROUPS:
             _draw_numbers(own, values, low, high)
         scale = style.find_figure(own).colorbar(image, ax=own, label=what, fraction=0.05, pad=0.03, aspect=25)
         scale.outline.set_visible(False)
@@ -69,11 +69,11 @@ def matrix(
 
 def _draw_names(axes: Any, labels: Sequence[Hashable]) -> None:
     """Names along both sides; of very many, some."""
-    places = np.arange(len(labels))[:: -(-len(labels) // MOST_NAMED_GROUPS)]
+    places = np.arange(len(labels))[:: -(-len(labels) // MAX_NAMED_GROUPS)]
     names = [
-        style.format_name(labels[k], 14 if len(labels) <= MOST_COLUMN_GROUPS else style.NAME_LENGTH) for k in places
+        style.format_name(labels[k], 14 if len(labels) <= MAX_COLUMN_GROUPS else style.NAME_LENGTH) for k in places
     ]
-    short = max(map(len, names)) <= 3 and len(labels) <= MOST_COLUMN_GROUPS
+    short = max(map(len, names)) <= 3 and len(labels) <= MAX_COLUMN_GROUPS
     turned = {} if short else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(places, names, **turned)
     axes.set_yticks(places, names)

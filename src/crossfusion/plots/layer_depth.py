@@ -11,7 +11,7 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NAMED_LAYERS = 24  # layers, beyond which the axis has numbers for names
+MAX_NAMED_LAYERS = 24  # layers, beyond which the axis has numbers for names
 
 
 def depth(
@@ -52,13 +52,13 @@ def depth(
             looks = style.pick_look(k)
             if limits is not None and label in limits:
                 style.draw_band(own, place, limits[label], looks["color"], 0.18)
-            size = 3.5 if len(names) <= MOST_NAMED_LAYERS else 2
+            size = 3.5 if len(names) <= MAX_NAMED_LAYERS else 2
             own.plot(place, found, markersize=size, label=style.format_name(label, 40), zorder=3, **looks)
         style.draw_zero_line(own, vertical=False)
         own.set_ylabel("Cross-Fusion Distance")
         own.set_xlabel("layer, in the order of calls")
         own.set_xlim(0.5, len(names) + 0.5)
-        if len(names) <= MOST_NAMED_LAYERS:
+        if len(names) <= MAX_NAMED_LAYERS:
             shown = [style.format_name(entry) for entry in names]
             own.set_xticks(place, shown, rotation=45, ha="right", rotation_mode="anchor")
         own.legend(loc="lower left", bbox_to_anchor=(0, 1.02), ncols=2)

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, number_text
+from crossfusion._base import FloatArray, count_text, number_text
 from crossfusion.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_BINS = 40
+MAX_BINS = 40
 
 
 def null(
@@ -47,7 +47,7 @@ def null(
     finite = finite[np.isfinite(finite)]
     with style.open_axes(axes, 2.0) as own:
         if len(finite):
-            edges = np.histogram_bin_edges(finite, min(MOST_BINS, max(5, round(len(finite) ** 0.5))))
+            edges = np.histogram_bin_edges(finite, min(MAX_BINS, max(5, round(len(finite) ** 0.5))))
             own.hist(finite, edges, color=style.COLORS[5], edgecolor="white", linewidth=0.3, label="by chance")
         if np.isfinite(statistic):
             own.axvline(statistic, color=style.FAR, linewidth=1.5, label=f"found {number_text(statistic)}")
@@ -57,6 +57,6 @@ def null(
         own.set_xlabel(name)
         own.set_ylabel("permutations")
         own.grid(axis="x", visible=False)
-        own.set_title(f"p = {number_text(pvalue)}, {len(by_chance):,} permutations")
+        own.set_title(f"p = {number_text(pvalue)}, {count_text(len(by_chance), 'permutation')}")
         own.legend(loc="upper center", ncols=2)
     return style.find_figure(own)

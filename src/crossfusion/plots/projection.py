@@ -11,8 +11,8 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_COLORED_GROUPS = 7  # groups that have a color of their own
-MOST_VECTOR_POINTS = 2000  # points, beyond which they are one picture inside a vector file
+MAX_COLORED_GROUPS = 7  # groups that have a color of their own
+MAX_VECTOR_POINTS = 2000  # points, beyond which they are one picture inside a vector file
 
 
 def cloud(
@@ -56,7 +56,7 @@ def cloud(
     >>> plots.cloud(["A", "B"], np.array([[-1.0, 0.0], [1.0, 0.0]]), shown=1.0).axes[0].get_title(loc="left")
     '100.0% of the variance between groups'
     """
-    few = len(labels) <= MOST_COLORED_GROUPS
+    few = len(labels) <= MAX_COLORED_GROUPS
     with style.open_axes(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:
         if points is not None:
             _draw_points(own, np.asarray(points), np.asarray(codes, int), few)
@@ -96,6 +96,6 @@ def _draw_points(axes: Any, points: FloatArray, codes: Any, few: bool) -> None:
         c=colors[order],
         alpha=0.45,
         linewidths=0,
-        rasterized=len(points) > MOST_VECTOR_POINTS,
+        rasterized=len(points) > MAX_VECTOR_POINTS,
         zorder=1,
     )

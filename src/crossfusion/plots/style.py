@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import label_text, optional
+from crossfusion._base import InputError, label_text, optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,6 +94,9 @@ def make_styled_figure(width: float, height: float, look: dict[str, Any] = STYLE
 def open_axes(axes: Any, height: float, width: float = COLUMN) -> Iterator[Any]:
     """The axes that were given, as they are; or those of a new figure, while the style holds."""
     if axes is not None:
+        axes_type = optional.load("matplotlib.axes", "matplotlib", "plots", "drawing a figure").Axes
+        if not isinstance(axes, axes_type):
+            raise InputError("axes", axes, "must be Matplotlib axes", "pass those of plt.subplots(), or leave it out")
         yield axes
         return
     with load_matplotlib().rc_context(STYLE):

@@ -21,8 +21,8 @@ from crossfusion.report.question import Question
 from crossfusion.summary import Summary
 
 FORMAT = 1
-MOST_GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
-MOST_CONTRIBUTIONS = 40  # features or units that are listed
+MAX_GROUPS = 120  # that a page shows pair by pair; of more, those with the most rows
+MAX_CONTRIBUTIONS = 40  # features or units that are listed
 PAIR_COLUMNS = ("distance", "unbiased", "overlap", "lower", "upper", "pvalue", "adjusted")
 PAIR_DIGITS = 6  # of distances of pairs
 
@@ -124,7 +124,7 @@ def _select_largest(summary: Summary, question: Question) -> tuple[list[int], Su
         raise InputError(
             "between", problem=f"has one group only, {factors.list_labels(groups)[0]!r}", remedy="compare at least two"
         )
-    chosen = sorted(np.argsort(-count, kind="stable")[:MOST_GROUPS].tolist())
+    chosen = sorted(np.argsort(-count, kind="stable")[:MAX_GROUPS].tolist())
     if len(chosen) == len(count):
         return chosen, summary
     kept = np.flatnonzero(np.isin(code, chosen))
@@ -203,7 +203,7 @@ def _attribute(summary: Summary, question: Question, given: tuple[str, ...]) -> 
 
 def _convert_attribution(found: Attribution) -> dict[str, Any]:
     """The largest contributions, and what all others add up to."""
-    top = found.top(MOST_CONTRIBUTIONS)
+    top = found.top(MAX_CONTRIBUTIONS)
     labels = [label_text(found.labels[k]) for k in top]
     rest = float(np.delete(found.share, top).sum()) if len(top) < len(found.labels) else None
     return {

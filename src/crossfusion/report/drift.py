@@ -7,10 +7,9 @@ import numpy as np
 from crossfusion._base import InputError, label_text
 from crossfusion.report.evidence import Evidence
 from crossfusion.report.html.markup import format_number, isolate
-from crossfusion.summary import Drift, list_periods
+from crossfusion.summary import MIN_PERIODS, Drift, list_periods
 
 FALSE_ALARM_RATE = 0.01  # of false alarms of a period
-LEAST_PERIODS = 3  # periods that an alarm needs to know what is usual
 DRIFT_FIELDS = ("count", "distance", "unbiased", "lower", "upper", "pvalue", "threshold", "alarm",
                 "incomparable", "overlap", "compared", "caution", "level", "rate")  # fmt: skip
 
@@ -22,11 +21,11 @@ def measure_drift(evidence: Evidence) -> Drift | None:
         return None
     try:
         number_of_periods = len(list_periods(summary, asked.time)[1])
-        first = min(max(LEAST_PERIODS, number_of_periods // 3), number_of_periods - 1)
+        first = min(max(MIN_PERIODS, number_of_periods // 3), number_of_periods - 1)
         options: dict[str, Any] = {
             "reference": f"first:{first}",
             "given": asked.given,
-            "alarm": FALSE_ALARM_RATE if first >= LEAST_PERIODS else None,
+            "alarm": FALSE_ALARM_RATE if first >= MIN_PERIODS else None,
             "weights": asked.weights,
             "seed": asked.seed,
         }

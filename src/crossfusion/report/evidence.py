@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-MOST_TESTED_PAIRS = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
-MOST_INTERVAL_PAIRS = {
+MAX_TESTED_PAIRS = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
+MAX_INTERVAL_PAIRS = {
     "units": 8000,
     "rows": 2000,
 }  # pairs up to which each has an interval, by units or by rows, which take longer
@@ -166,14 +166,14 @@ class Evidence:
         number = count_pairs(plain)
         if not number or self.why_not is not None:
             return plain
-        if number > MOST_INTERVAL_PAIRS["units" if asked.units else "rows"]:
+        if number > MAX_INTERVAL_PAIRS["units" if asked.units else "rows"]:
             self.missing["intervals of pairs"] = (
                 f"there are {number:,} pairs, which would take long: select groups first"
             )
             return plain
         tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUSTMENT}
-        tests["permutations"] = asked.permutations if number <= MOST_TESTED_PAIRS else None
-        if number > MOST_TESTED_PAIRS:
+        tests["permutations"] = asked.permutations if number <= MAX_TESTED_PAIRS else None
+        if number > MAX_TESTED_PAIRS:
             self.missing["tests of pairs"] = f"there are {number:,} pairs, too many for tests to say anything"
 
         def ask() -> Pairwise:

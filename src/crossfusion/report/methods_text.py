@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from crossfusion._base import count_text
 from crossfusion._version import __version__
 from crossfusion.report.html.markup import escape_sentence, make_element
 from crossfusion.report.name_text import format_factors
@@ -54,7 +55,7 @@ def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]
     """What was chosen for this report, in sentences."""
     level, about = f"{100 * question.level:g} %", found["about"]
     intervals = any("interval" in fusion for fusion in found["distances"].values())
-    said = [f"{about['rows']:,} rows × {about['features']:,} features ({about['dtype']})."]
+    said = [f"{count_text(about['rows'], 'row')} × {count_text(about['features'], 'feature')} ({about['dtype']})."]
     if question.units and intervals:
         said.append(
             f"Intervals are at {level} confidence; they and the unbiased distances count"

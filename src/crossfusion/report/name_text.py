@@ -5,7 +5,7 @@ from typing import Any
 
 from crossfusion.report.html.markup import ISOLATES, isolate
 
-MOST_LISTED = 6
+MAX_LISTED = 6
 PLAIN_CHARACTERS = str.maketrans({ISOLATES[0]: "", ISOLATES[-1]: "", "\u202f": "", "−": "-"})
 
 
@@ -16,8 +16,8 @@ def format_factors(names: Sequence[str]) -> str:
 
 def format_list(names: Sequence[Any]) -> str:
     """The first of some names, and how many more there are."""
-    shown = ", ".join(map(str, names[:MOST_LISTED]))
-    return shown if len(names) <= MOST_LISTED else f"{shown} and {len(names) - MOST_LISTED:,} more"
+    shown = ", ".join(map(str, names[:MAX_LISTED]))
+    return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED:,} more"
 
 
 def strip_marks(sentence: str) -> str:

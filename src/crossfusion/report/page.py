@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from crossfusion._base import count_text
 from crossfusion.report.html.document import make_document
 from crossfusion.report.html.markup import escape, escape_sentence, make_element
 from crossfusion.report.methods_text import render_methods
@@ -122,5 +123,5 @@ def _render_warnings(found: Mapping[str, Any]) -> str:
 
 def _render_footer(found: Mapping[str, Any]) -> str:
     about = found["about"]
-    size = f"{about['rows']:,} rows × {about['features']:,} features"
+    size = f"{count_text(about['rows'], 'row')} × {count_text(about['features'], 'feature')}"
     return make_element("footer", f"{size}. crossfusion {escape_sentence(found['made']['crossfusion'])}.")

@@ -11,7 +11,7 @@ from crossfusion.report.html.markup import shorten
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
 
-MOST_POINTS = 3000  # rows that are drawn one by one
+MAX_POINTS = 3000  # rows that are drawn one by one
 DENSITY_BINS = 60  # of the density, along the wider side
 PROJECTED_NAME_LENGTH = 200  # characters of a name that are kept: groups have theirs in full elsewhere
 COORDINATE_STEPS = 1000  # coordinates are whole numbers of this part of the extent
@@ -35,10 +35,10 @@ def project_groups(summary: Summary, question: Question, rows: Rows | None) -> d
     if cloud is not None:
         found["of"] = len(cloud)
         found["points"] = {
-            "at": _round_coordinates(cloud[:MOST_POINTS], extent),
-            "codes": {name: codes[name][1][:MOST_POINTS] for name in question.factors},
+            "at": _round_coordinates(cloud[:MAX_POINTS], extent),
+            "codes": {name: codes[name][1][:MAX_POINTS] for name in question.factors},
         }
-        found["density"] = _count_density(cloud / extent) if len(cloud) > MOST_POINTS else None
+        found["density"] = _count_density(cloud / extent) if len(cloud) > MAX_POINTS else None
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crossfusion._base import count_text
 from crossfusion.report.html.markup import escape_sentence, format_percent
 from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
@@ -114,7 +115,7 @@ def _explain_null(found: Found, question: Question) -> str:
     start = f"The test statistic ({test['statistic_label']}) under {test['permutations']:,} permutations of the labels"
     if not test["by_units"]:
         drawn = "" if test["number"] == test["total"] else ", drawn at random"
-        return f"{start} of {test['number']:,} rows{drawn}."
+        return f"{start} of {count_text(test['number'], 'row')}{drawn}."
     units = escape_sentence(format_factors(question.units))
     what = f"{escape_sentence(format_factors(question.between))} within {units}" if test["within"] else units
     of_all = "" if test["number"] == test["total"] else f" of {test['total']:,}"

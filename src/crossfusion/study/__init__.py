@@ -4,7 +4,7 @@
 package, use the same functions.
 """
 
-from crossfusion._base import number_text, plain_value
+from crossfusion._base import make_folder, number_text, plain_value, write_text
 from crossfusion.evaluation import Association
 from crossfusion.inference import compute_half_width
 from crossfusion.report import PageTable, escape, make_document, make_element
@@ -12,13 +12,13 @@ from crossfusion.report import make_table as html_table
 from crossfusion.study import histopathology, published
 from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.evaluation import evaluate, evaluate_all
-from crossfusion.study.figures import figure, figure_style, save_figure
-from crossfusion.study.files import make_folder, write_table, write_text
+from crossfusion.study.figures import figure, save_figure, set_figure_style
 from crossfusion.study.page import write_page
-from crossfusion.study.published_tables import markdown_table
+from crossfusion.study.published_tables import format_markdown_table
+from crossfusion.study.result_files import write_table
 from crossfusion.study.resume import digest, run_tasks
-from crossfusion.study.tables import main_tables, render_markdown
-from crossfusion.study.workers import compute_all, worker_count
+from crossfusion.study.tables import make_main_tables, render_markdown
+from crossfusion.study.workers import compute_all, count_workers
 
 __all__ = [
     "Association",
@@ -28,26 +28,26 @@ __all__ = [
     "Plan",
     "compute_all",
     "compute_half_width",
+    "count_workers",
     "digest",
     "escape",
     "evaluate",
     "evaluate_all",
     "figure",
-    "figure_style",
+    "format_markdown_table",
     "histopathology",
     "html_table",
-    "main_tables",
     "make_document",
     "make_element",
     "make_folder",
-    "markdown_table",
+    "make_main_tables",
     "number_text",
     "plain_value",
     "published",
     "render_markdown",
     "run_tasks",
     "save_figure",
-    "worker_count",
+    "set_figure_style",
     "write_page",
     "write_table",
     "write_text",

@@ -43,7 +43,7 @@ class Dataset:
     name : str
         Letters, digits, ``_`` and ``-``: also the folder of the results.
     versions : mapping of str to array or str
-        Corrected rows in the order of `x`, such as embeddings of normalised images; or the name of a correction of
+        Corrected rows in the order of `x`, such as embeddings of normalized images; or the name of a correction of
         ``crossfusion.corrections``, which is made of `x`. ``none`` comes first, whether it is named or not.
     x : array of shape (rows, dim)
         The rows as they are.
@@ -130,18 +130,7 @@ class Plan:
 
     @classmethod
     def quick(cls, **choices: Any) -> "Plan":
-        """Small settings, for a first look.
-
-        Parameters
-        ----------
-        **choices
-            Fields to set otherwise.
-
-        Returns
-        -------
-        Plan
-            Fewer distances, rows and repeats.
-        """
+        """Small settings for a first look: fewer distances, rows and repeats; `choices` are fields to set otherwise."""
         few: dict[str, Any] = {
             "distances": ("cfd", "cfd_unbiased", "wasserstein", "mmd", "hausdorff", "chamfer"),
             "halves": 5,
@@ -156,27 +145,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Evaluation(Record):
-    """What was found on one data set.
-
-    Parameters
-    ----------
-    name, note : str
-        As in the data set.
-    plan : Plan
-        The settings.
-    counts : mapping of str to int
-        Rows of each domain.
-    rdr : mapping of str to Rdr
-        Ratios of each version that is rows.
-    study : Study, optional
-        Distances and degradation; None without labels.
-    cautions : tuple of str
-        What was warned of on the way.
-    printed : str, optional
-        As in the data set.
-    folder : path
-        Where its files are.
-    """
+    """What was found on one data set; names, notes and `printed` are as there, and `study` is None without labels."""
 
     name: str
     note: str

@@ -11,7 +11,7 @@ from crossfusion.study.dataset import Dataset, Evaluation, Plan
 from crossfusion.study.result_files import write_files
 from crossfusion.study.resume import run_tasks
 from crossfusion.study.tasks import RDR, STUDY, EvaluationTask, compute, list_tasks, parse_outcome, parse_ratio
-from crossfusion.study.workers import worker_count
+from crossfusion.study.workers import count_workers
 
 Found = Mapping[str, Any]
 
@@ -69,21 +69,8 @@ def evaluate_all(
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate several data sets, whose tasks are computed together.
-
-    Parameters
-    ----------
-    datasets : sequence of pairs
-        Data sets with their settings; names must differ.
-    out, workers, progress
-        As in `evaluate`.
-
-    Returns
-    -------
-    list of Evaluation
-        In the order given.
-    """
-    processes = worker_count(workers)
+    """Evaluate several data sets of different names, each with its plan; their tasks are computed together."""
+    processes = count_workers(workers)
     for data, _ in datasets:
         make_folder(out / data.name / "pieces")
     tasks = [task for data, plan in datasets for task in list_tasks(data, plan)]

@@ -9,57 +9,20 @@ from crossfusion._base import write_whole
 from crossfusion.plots import style
 
 
-def figure_style(**settings: Any) -> AbstractContextManager[None]:
-    """Context in which figures of a study are drawn.
-
-    Parameters
-    ----------
-    **settings
-        Settings of Matplotlib that differ, with ``_`` in place of the dot, such as ``axes_grid=False``.
-
-    Returns
-    -------
-    context manager
-        Sets the style; the settings of the caller come back at its end.
-    """
+def set_figure_style(**settings: Any) -> AbstractContextManager[None]:
+    """Context in which figures of a study are drawn; settings of Matplotlib have ``_`` in place of the dot."""
     own = {name.replace("_", ".", 1): value for name, value in settings.items()}
     context: AbstractContextManager[None] = style.load_matplotlib().rc_context(style.WIDE | own)
     return context
 
 
 def figure(width: float, height: float) -> Any:
-    """Make an empty figure.
-
-    Parameters
-    ----------
-    width, height : float
-        In inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        In the style that holds while it is drawn.
-    """
+    """Make an empty figure, in inches, in the style that holds while it is drawn."""
     return style.make_figure(width, height)
 
 
 def save_figure(drawn: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG and SVG, each whole or not at all.
-
-    Parameters
-    ----------
-    drawn : matplotlib.figure.Figure
-        The figure.
-    folder : path
-        Where the files go.
-    name : str
-        Name of both files, without the ending.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
+    """Write a figure as PNG and SVG, each whole or not at all, and return the files."""
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")  # the layout is computed once, for both files
     paths = []

@@ -25,45 +25,21 @@ def write_page(
     extra: Mapping[str, Sequence[PageTable]] | None = None,
     paper: str = "",
 ) -> Path:
-    """Write a page of what was found.
+    """Write a page of what was found, a section per evaluation, and return it.
 
-    Parameters
-    ----------
-    out : path
-        The folder.
-    title : str
-        Of the page.
-    found : sequence of Evaluation
-        A section each.
-    command : str
-        What makes this page again.
-    file : str
-        Name of the file.
-    lead : sequence of str
-        Paragraphs below the title.
-    points : sequence of str
-        A list below those.
-    figures : mapping of str to str, optional
-        Files of figures (SVG or PNG, in `out`) that stand below the lead, with their captions.
-    extra : mapping of str to sequence of Table, optional
-        Further tables at the top of the section of a data set, by its name; other names are sections of their own, and
-        "" stands before all.
-    paper : str
-        What to know of the paper's numbers, with ``{source}`` where they are printed; nothing if there are none.
-
-    Returns
-    -------
-    Path
-        The page.
+    `command` makes this page again. Paragraphs (`lead`), a list (`points`) and `figures` (files in `out` with captions)
+    stand below the title. `extra` has further tables for the section of a data set, by its name; other names are
+    sections of their own, and "" stands before all. `paper` says what to know of the paper's numbers, with ``{source}``
+    where they are printed.
     """
     more = extra or {}
     names = [result.name for result in found]
     header = make_element("h1", escape(title)) + "".join(make_element("p", escape(text)) for text in lead)
     header += make_element("ul", "".join(make_element("li", escape(text)) for text in points)) if points else ""
-    header += "".join(_figure(out / name, caption) for name, caption in (figures or {}).items())
-    header += _tables(more.get("", ()))
-    parts = [make_element("header", header), *(_section(result, more.get(result.name, ())) for result in found)]
-    parts += [_plain(name, own) for name, own in more.items() if name and name not in names]
+    header += "".join(_make_figure(out / name, caption) for name, caption in (figures or {}).items())
+    header += _make_tables(more.get("", ()))
+    parts = [make_element("header", header), *(_make_section(result, more.get(result.name, ())) for result in found)]
+    parts += [_make_plain_section(name, own) for name, own in more.items() if name and name not in names]
     source = paper.format(source=published.tables()["source"])
     footer = make_element(
         "footer",
@@ -75,25 +51,25 @@ def write_page(
     return path
 
 
-def _section(result: Evaluation, own: Sequence[PageTable]) -> str:
+def _make_section(result: Evaluation, own: Sequence[PageTable]) -> str:
     rows = ", ".join(f"{name} {count:,}" for name, count in result.counts.items())
     text = make_element("p", escape(f"{result.note} Rows: {rows}.".strip()))
     text += "".join(make_element("p", escape(f"Caution: {said}."), class_="note") for said in result.cautions)
-    text += _tables([*own, *tables.main_tables(result)])
+    text += _make_tables([*own, *tables.make_main_tables(result)])
     if result.study is not None:
-        caption = "Distance against CDDR: a point a directed pair, a colour a correction, bars 95 % intervals"
-        text += _figure(result.folder / "scatter.svg", caption.replace("95", f"{100 * result.study.level:g}"))
-    rest = tables.other_tables(result)
+        caption = "Distance against CDDR: a point a directed pair, a color a correction, bars 95 % intervals"
+        text += _make_figure(result.folder / "scatter.svg", caption.replace("95", f"{100 * result.study.level:g}"))
+    rest = tables.make_other_tables(result)
     if rest:
-        text += make_element("details", make_element("summary", f"{len(rest)} further tables") + _tables(rest))
+        text += make_element("details", make_element("summary", f"{len(rest)} further tables") + _make_tables(rest))
     return make_element("section", make_element("h2", escape(result.name)) + text, id=result.name)
 
 
-def _plain(name: str, own: Sequence[PageTable]) -> str:
-    return make_element("section", make_element("h2", escape(name)) + _tables(own))
+def _make_plain_section(name: str, own: Sequence[PageTable]) -> str:
+    return make_element("section", make_element("h2", escape(name)) + _make_tables(own))
 
 
-def _tables(entries: Sequence[PageTable]) -> str:
+def _make_tables(entries: Sequence[PageTable]) -> str:
     found = []
     for entry in entries:
         header, *rows = [[escape(cell) for cell in row] for row in (entry.header, *entry.rows)]
@@ -102,7 +78,7 @@ def _tables(entries: Sequence[PageTable]) -> str:
     return "".join(found)
 
 
-def _figure(path: Path, caption: str) -> str:
+def _make_figure(path: Path, caption: str) -> str:
     """A picture inside of the page, so that its names and styles are its own."""
     kind = "svg+xml" if path.suffix == ".svg" else "png"
     content = base64.b64encode(path.read_bytes()).decode("ascii")

@@ -27,18 +27,5 @@ RDR: Mapping[str, tuple[float, ...]] = {measure: tuple(column) for measure, colu
 
 
 def belongs(name: str, dataset: str | None) -> bool:
-    """Whether a printed name, such as "ACS", "ACS–HS" or "HS in ACS–HS", is of a source of a data set.
-
-    Parameters
-    ----------
-    name : str
-        As printed.
-    dataset : str, optional
-        A key of `DATASETS`; nothing belongs to None.
-
-    Returns
-    -------
-    bool
-        True if it is.
-    """
+    """Whether a printed name, such as "ACS", "ACS–HS" or "HS in ACS–HS", is of a source of a data set of `DATASETS`."""
     return dataset is not None and re.split(" in |–", name)[0] in DATASETS[dataset]

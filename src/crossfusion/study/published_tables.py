@@ -18,35 +18,35 @@ POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
-def rdr_cells(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
+def format_ratios(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
     """Header and rows: relative distance ratios, ours and those of the paper's table 2."""
     header, rows = found.table(what)
-    theirs = [_printed_ratios(found, row[0], what, printed) for row in rows]
+    theirs = [_find_printed_ratios(found, row[0], what, printed) for row in rows]
     both = [[*row, *ratios.values()] for row, ratios in zip(rows, theirs, strict=True)]
     return [*header, *(f"paper: {side}" for side in theirs[0])], both
 
 
-def rdr_columns(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
+def format_ratios_by_side(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
     """The same with one column per distance and one row per side, for many pairs."""
     header, rows = found.table(what)
     own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
-    columns = [_printed_ratios(found, name, what, printed) for name in found.distances]
+    columns = [_find_printed_ratios(found, name, what, printed) for name in found.distances]
     theirs = [[f"paper: {side}", *(column[side] for column in columns)] for side in columns[0]]
     return ["side", *found.distances], [*own, *theirs]
 
 
-def distances_cells(found: Rdr, *, printed: str | None = None) -> Cells:
+def format_distances(found: Rdr, *, printed: str | None = None) -> Cells:
     """Header and rows: distances within and across domains, ours and those of the paper's appendix C."""
     header = ["", *found.distances]
     rows = []
     for pair, domain in found.sides:
         own = {e.distance: e for e in found.ratios if (e.pair, e.domain) == (pair, domain)}
         title = f"within {label_text(domain)}, as many rows as in {pair_text(pair)}"
-        rows.append([title, *(_spread(own[d].within, own[d].within_sd) for d in found.distances)])
+        rows.append([title, *(_format_spread(own[d].within, own[d].within_sd) for d in found.distances)])
     for pair in dict.fromkeys(entry.pair for entry in found.ratios):
         own = {e.distance: e for e in found.ratios if e.pair == pair}
         title = f"across {pair_text(pair)}"
-        rows.append([title, *(_spread(own[d].across, own[d].across_sd) for d in found.distances)])
+        rows.append([title, *(_format_spread(own[d].across, own[d].across_sd) for d in found.distances)])
     for kind in ("within", "across"):
         for name, values in published.tables()[kind]["values"].items():
             if not published.belongs(name, printed):
@@ -56,7 +56,7 @@ def distances_cells(found: Rdr, *, printed: str | None = None) -> Cells:
     return header, rows
 
 
-def study_cells(found: Study, *, printed: str | None = None) -> Cells:
+def format_study(found: Study, *, printed: str | None = None) -> Cells:
     """Header and rows: distances, scores, degradation and correlation, ours and those of the paper's table 3."""
     header, rows = found.table()
     paper = published.tables()["degradation"]
@@ -72,27 +72,14 @@ def study_cells(found: Study, *, printed: str | None = None) -> Cells:
     return header, rows
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequences of str
-        Cells; a vertical bar in one is escaped.
-
-    Returns
-    -------
-    str
-        Lines, the last of them ended.
-    """
+def format_markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format a Markdown table; vertical bars in cells are escaped."""
     lines = [[escape(cell, quote=False).replace("|", "\\|") for cell in row] for row in (header, *rows)]
     lines.insert(1, ["---"] * len(header))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _printed_ratios(found: Rdr, distance: str, what: str, printed: str | None) -> dict[str, str]:
+def _find_printed_ratios(found: Rdr, distance: str, what: str, printed: str | None) -> dict[str, str]:
     """The paper's ratios of a distance by side, on the scale that ours are brought to."""
     sides = [side for side in published.COLUMNS if published.belongs(side, printed)]
     values = published.RDR.get(IN_PRINT.get(distance, ""))
@@ -103,5 +90,5 @@ def _printed_ratios(found: Rdr, distance: str, what: str, printed: str | None) -
     return {side: number_text(values[published.COLUMNS.index(side)] ** (wanted / order)) for side in sides}
 
 
-def _spread(mean: float, spread: float) -> str:
+def _format_spread(mean: float, spread: float) -> str:
     return "–" if np.isnan(mean) else f"{number_text(mean)} ± {number_text(spread)}"

@@ -59,26 +59,7 @@ def run_tasks(
     workers: int,
     progress: Callable[[str], None],
 ) -> list[tuple[T, Mapping[str, Any]]]:
-    """Compute the tasks that have no result yet, the longest first, and read the others.
-
-    Parameters
-    ----------
-    out : path
-        Folder of the study.
-    tasks : sequence
-        Each with a ``title``, a ``cost``, the ``path`` of its file, and all that its numbers depend on (``made_with``).
-    compute : function
-        Of one task; its result is ready for JSON.
-    workers : int
-        Processes; 1 works in this one.
-    progress : function
-        Shown a line about each task.
-
-    Returns
-    -------
-    list of pairs
-        Tasks and their results, in the order given.
-    """
+    """Compute the tasks that have no result yet, the longest first, and read the others; 1 worker is this process."""
     results = [read_result(out, task) for task in tasks]
     missing = sorted((k for k, result in enumerate(results) if result is None), key=lambda k: -tasks[k].cost)
     positions = {id(tasks[k]): k for k in missing}
@@ -94,18 +75,7 @@ def run_tasks(
 
 
 def digest(values: Sequence[Any]) -> str:
-    """Compute a short checksum of arrays and texts.
-
-    Parameters
-    ----------
-    values : sequence
-        Arrays of floats, texts, or sequences of anything that has a text.
-
-    Returns
-    -------
-    str
-        24 hexadecimal digits.
-    """
+    """Compute a short checksum of arrays of floats, texts, and sequences of anything that has a text."""
     checksum = blake2b(digest_size=12)
     for value in values:
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":

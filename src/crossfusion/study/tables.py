@@ -8,7 +8,7 @@ from crossfusion.report import PageTable
 from crossfusion.study import published_tables
 from crossfusion.study.dataset import Evaluation
 
-WIDEST = 6  # sides of pairs beside one another; more stand below one another
+MAX_SIDES_ABREAST = 6  # sides of pairs beside one another; more stand below one another
 SCALES = {
     "ratio": ("as it stands", "ratios of the distances as they stand"),
     "ratio_root": ("as root", "all distances brought to the first power (CFD and squared MMD by their roots)"),
@@ -16,12 +16,16 @@ SCALES = {
 }
 
 
-def ratio_tables(found: Evaluation) -> list[PageTable]:
+def make_ratio_tables(found: Evaluation) -> list[PageTable]:
     """Relative distance ratios of each version, as they stand, as roots and as squares."""
     tables = []
     for version, ratios in found.rdr.items():
         for what, (short, scale) in SCALES.items():
-            cells = published_tables.rdr_cells if len(ratios.sides) <= WIDEST else published_tables.rdr_columns
+            cells = (
+                published_tables.format_ratios
+                if len(ratios.sides) <= MAX_SIDES_ABREAST
+                else published_tables.format_ratios_by_side
+            )
             spread = f", mean ± sd of {ratios.repeats} random halves" if what == "ratio" else ""
             tables.append(
                 PageTable(f"RDR, {version}, {short}", f"{scale}{spread}", *cells(ratios, what, printed=found.printed))
@@ -29,19 +33,19 @@ def ratio_tables(found: Evaluation) -> list[PageTable]:
     return tables
 
 
-def within_tables(found: Evaluation) -> list[PageTable]:
+def make_within_tables(found: Evaluation) -> list[PageTable]:
     """Distances of halves of one domain and of two domains, of each version."""
     return [
         PageTable(
             f"Distances within and across domains, {version}",
             "mean ± sd",
-            *published_tables.distances_cells(ratios, printed=found.printed),
+            *published_tables.format_distances(ratios, printed=found.printed),
         )
         for version, ratios in found.rdr.items()
     ]
 
 
-def degradation_table(found: Evaluation) -> PageTable:
+def make_degradation_table(found: Evaluation) -> PageTable:
     """Scores and degradation of every directed pair after every correction."""
     study = found.study
     assert study is not None
@@ -62,16 +66,16 @@ def degradation_table(found: Evaluation) -> PageTable:
     )
 
 
-def study_table(found: Evaluation) -> PageTable:
+def make_study_table(found: Evaluation) -> PageTable:
     """As the paper's table 3: distances, scores and degradation, averaged over pairs, a row a correction."""
     study = found.study
     assert study is not None
     pairs = len({(outcome.train, outcome.test) for outcome in study.outcomes})
     caption = f"averages over {pairs} directed pairs, {study.rows:,} rows a domain in every distance"
-    return PageTable("Distances and degradation", caption, *published_tables.study_cells(study, printed=found.printed))
+    return PageTable("Distances and degradation", caption, *published_tables.format_study(study, printed=found.printed))
 
 
-def correlation_tables(found: Evaluation) -> list[PageTable]:
+def make_correlation_tables(found: Evaluation) -> list[PageTable]:
     """Correlations with degradation: over pairs of each version, over versions, over both."""
     study = found.study
     assert study is not None
@@ -89,20 +93,20 @@ def correlation_tables(found: Evaluation) -> list[PageTable]:
     ]
 
 
-def main_tables(found: Evaluation) -> list[PageTable]:
+def make_main_tables(found: Evaluation) -> list[PageTable]:
     """What a page shows at once."""
-    first = ratio_tables(found)[: len(SCALES)]
+    first = make_ratio_tables(found)[: len(SCALES)]
     if found.study is None:
         return first
-    return [study_table(found), *correlation_tables(found)[:2], *first]
+    return [make_study_table(found), *make_correlation_tables(found)[:2], *first]
 
 
-def other_tables(found: Evaluation) -> list[PageTable]:
+def make_other_tables(found: Evaluation) -> list[PageTable]:
     """What a page shows when it is asked for."""
-    rest = [*ratio_tables(found)[len(SCALES) :], *within_tables(found)]
+    rest = [*make_ratio_tables(found)[len(SCALES) :], *make_within_tables(found)]
     if found.study is None:
         return rest
-    return [*correlation_tables(found)[2:], degradation_table(found), *rest]
+    return [*make_correlation_tables(found)[2:], make_degradation_table(found), *rest]
 
 
 def render_markdown(tables: Sequence[PageTable], level: int = 2) -> str:
@@ -110,6 +114,6 @@ def render_markdown(tables: Sequence[PageTable], level: int = 2) -> str:
     return "\n".join(
         f"{'#' * level} {table.title}\n\n"
         + (f"{table.caption[:1].upper()}{table.caption[1:]}.\n\n" if table.caption else "")
-        + published_tables.markdown_table(table.header, table.rows)
+        + published_tables.format_markdown_table(table.header, table.rows)
         for table in tables
     )

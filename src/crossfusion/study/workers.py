@@ -19,48 +19,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def worker_count(workers: int | None = None) -> int:
-    """Check a number of processes.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Processes; by default one per core.
-
-    Returns
-    -------
-    int
-        How many there are to be.
-    """
+def count_workers(workers: int | None = None) -> int:
+    """Check a number of processes, by default one per core."""
     if workers is not None:
         check_whole(workers, "workers")
     return workers or thread_count()
 
 
 def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Generator[tuple[T, R], None, None]:
-    """Compute tasks in several processes, begun in the order given.
-
-    Parameters
-    ----------
-    work : function
-        Of one task. Both have to be picklable.
-    tasks : sequence
-        The longest first, so that the last to finish are short.
-    workers : int
-        Processes.
-
-    Yields
-    ------
-    tuple
-        A task and its result, as soon as it is finished.
-    """
+    """Compute picklable tasks in several processes, begun in order: yield each with its result when finished."""
     if not tasks:
         return
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_prepare)
     try:
-        with _environment():
+        with _set_environment():
             futures = {pool.submit(work, task): task for task in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -78,7 +52,7 @@ def compute_all(work: Callable[[T], R], tasks: Sequence[T], workers: int) -> Gen
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
+def _set_environment() -> Iterator[None]:
     """What workers inherit: one thread each, as sums of several threads would depend on how many there are."""
     wanted = dict.fromkeys(SINGLE, "1") | {f"POT_BACKEND_DISABLE_{name}": "1" for name in UNUSED}
     before = {name: os.environ.get(name) for name in wanted}

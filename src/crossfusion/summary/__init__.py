@@ -9,7 +9,7 @@ from crossfusion.summary.crossed_units import (
     describe_exchange,
     has_crossed_units,
 )
-from crossfusion.summary.drift import Change, periods
+from crossfusion.summary.drift import MIN_PERIODS, Change, periods
 from crossfusion.summary.drift.periods import list_periods, parse_reference
 from crossfusion.summary.drift.result import Drift
 from crossfusion.summary.label_effects import LabelEffect, LabelPairs, Loss

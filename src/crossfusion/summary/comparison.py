@@ -146,7 +146,7 @@ class CorrectionComparison(VersionRanking):
         if self.biology is not None:
             distances["overlap"] = np.array([fusion.overlap for fusion in self.batch])
         changes = ("difference", "lower", "upper", "kept", "kept_lower", "kept_upper")
-        return columns | distances | self._present(*changes)
+        return columns | distances | self._select_present(*changes)
 
     def title(self) -> str:
         """Return the title of the table.

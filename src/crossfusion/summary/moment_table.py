@@ -15,6 +15,7 @@ from crossfusion._base import (
     as_names,
     as_tags,
     check_known,
+    count_text,
     factors,
     label_text,
     number_text,
@@ -59,6 +60,8 @@ class MomentTable(DisplayMixin):
 
     def __post_init__(self) -> None:
         """Refuse factor names that have a meaning of their own, and tags and features that are not named by text."""
+        if "" in self.factors:
+            raise InputError(problem="a factor has an empty name", remedy="rename it")
         for name in (*storage.RESERVED_COLUMNS, FEATURES):
             if name in self.factors:
                 raise InputError(
@@ -125,7 +128,8 @@ class MomentTable(DisplayMixin):
             for value in (entry for entry in choice if not isinstance(entry, Hashable) or entry not in known):
                 shown = ", ".join(map(repr, sorted(known, key=str)[:MAX_LISTED_GROUPS]))
                 raise InputError(
-                    problem=f"no group has {name}={value!r}", remedy=f"{name} has {len(known)} values, such as {shown}"
+                    problem=f"no group has {name}={value!r}",
+                    remedy=f"{name} has {count_text(len(known), 'value')}, such as {shown}",
                 )
             chosen = set(choice)
             kept &= np.array([value in chosen for value in column])
@@ -224,8 +228,8 @@ class MomentTable(DisplayMixin):
         total = plain_number(float(self.moments.count.sum()))
         tags = ", ".join(f"{label_text(name)}={label_text(value)}" for name, value in self.tags.items())
         return [
-            f"Summary of {len(self):,} groups by {', '.join(self.factors)}:"
-            f" {total:,} rows × {self.dim:,} features ({self.dtype})",
+            f"Summary of {count_text(len(self), 'group')} by {', '.join(self.factors)}:"
+            f" {count_text(total, 'row')} × {count_text(self.dim, 'feature')} ({self.dtype})",
             *([f"tags: {shorten(tags)}"] if tags else []),
             TextTable([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows)),
         ]

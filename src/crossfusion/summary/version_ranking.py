@@ -79,14 +79,14 @@ class VersionRanking(Result):
     def _describe_excluded(self) -> list[str]:
         return [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
 
-    def _present(self, *names: str) -> dict[str, Any]:
+    def _select_present(self, *names: str) -> dict[str, Any]:
         """The fields of these names that have a value."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def _distance_columns(self, *names: str, plug_in: bool) -> dict[str, FloatArray]:
         """Columns of a frame for the fields of these names that hold distances."""
         found: dict[str, FloatArray] = {}
-        for name, fusions in self._present(*names).items():
+        for name, fusions in self._select_present(*names).items():
             found |= fusion_columns(name, fusions, intervals=self.level is not None, plug_in=plug_in)
         return found
 
@@ -185,7 +185,7 @@ class VersionRanking(Result):
     def _distance_texts(self, *names: str) -> dict[str, list[str]]:
         return {
             name: [interval_text(fusion.unbiased, fusion.interval, self._digits) for fusion in fusions]
-            for name, fusions in self._present(*names).items()
+            for name, fusions in self._select_present(*names).items()
         }
 
     def _change_texts(self, change: FloatArray, lower: FloatArray | None, upper: FloatArray | None) -> list[str]:

@@ -189,8 +189,8 @@ class _ActivationMoments:
                 remedy=f"pool them to one number of features with {arg('pool', 'mean')} or a function",
             )
         running = self._running.setdefault(name, RunningSum(name))
-        block = Chunk(rows.cpu().numpy(), self.keys, self._rows)
-        running.add(running.number, reduce_chunk(block, f"layer {name!r}"))
+        chunk = Chunk(rows.cpu().numpy(), self.keys, self._rows)
+        running.add(running.number, reduce_chunk(chunk, f"layer {name!r}"))
 
     def _leave(self, name: str, why: str) -> None:
         if self._named:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from crossfusion._base import InputError
 from crossfusion.torch.moments import CellMoments, merge
 
-LEAST_ROWS = 0.01  # rows: what has faded to less is no longer there, lest a group that never comes again keeps its say
+MIN_ROWS = 0.01  # rows: what has faded to less is no longer there, lest a group that never comes again keeps its say
 
 
 class Memory(nn.Module):
@@ -79,7 +79,7 @@ class Memory(nn.Module):
 
         Of a batch with NaN or infinite values nothing is remembered: it would never fade.
         """
-        left = torch.where(together.count * self.keep < LEAST_ROWS, 0, self.keep)
+        left = torch.where(together.count * self.keep < MIN_ROWS, 0, self.keep)
         assert together.squares is not None  # merged moments have them
         faded = {
             "count": together.count * left,

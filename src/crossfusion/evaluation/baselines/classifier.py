@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, as_row_pair, check_seed, check_whole, optional
+from crossfusion._base import InputError, as_row_pair, check_seed, check_whole, count_text, optional
 
 
 def classifier(a: Any, b: Any, *, folds: int = 5, seed: int = 0) -> float:
@@ -57,6 +57,8 @@ def _stack_with_labels(a: Any, b: Any, folds: int) -> tuple[Any, Any]:
     for name, rows in {"a": a, "b": b}.items():
         if len(rows) < folds:
             raise InputError(
-                name, problem=f"has {len(rows)} rows for {folds} folds", remedy="pass more rows or fewer folds"
+                name,
+                problem=f"has {count_text(len(rows), 'row')} for {count_text(folds, 'fold')}",
+                remedy="pass more rows or fewer folds",
             )
     return np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])

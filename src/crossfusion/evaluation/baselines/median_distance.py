@@ -8,7 +8,7 @@ import numpy as np
 from crossfusion._base import FloatArray
 from crossfusion.evaluation.baselines.pair_distances import map_pairs
 
-MOST_LISTED_PAIRS = 2**20  # pairs that are simply listed
+MAX_LISTED_PAIRS = 2**20  # pairs that are simply listed
 PAIRS_PER_ROW = 8  # pairs looked at, for each row, to guess where the median lies
 TIE_TOLERANCE = 1e-12  # relative difference of squared distances that is rounding
 GATHER_SIZE = 2**19  # numbers of the sampled pairs in memory at a time
@@ -28,7 +28,7 @@ def find_median_distance(a: FloatArray, b: FloatArray) -> float:
     number = len(a) + len(b)
     pairs = number * (number - 1) // 2
     ranks = (pairs - 1) // 2, pairs // 2
-    sample = np.sort(_sample_pairs(np.concatenate([a, b]))) if pairs > MOST_LISTED_PAIRS else np.empty(0)
+    sample = np.sort(_sample_pairs(np.concatenate([a, b]))) if pairs > MAX_LISTED_PAIRS else np.empty(0)
     spread = 2.5 / math.sqrt(max(len(sample), 1))  # five standard errors of the share of pairs below the median
     while True:
         low, high = _find_bracket(sample, spread)

@@ -16,7 +16,7 @@ FIRST_VISIT = 16  # rows of the other group in the first visit
 VISIT_GROWTH = 4  # factor by which each following visit is larger
 VISIT_BLOCK_PAIRS = 2**18  # pairs per block of a visit
 VISIT_BLOCK_ROWS = 256  # most rows per block of a visit
-LEAST_PARALLEL_PAIRS = 2**22  # pairs from which more threads are worth their start
+MIN_PARALLEL_PAIRS = 2**22  # pairs from which more threads are worth their start
 
 
 def hausdorff(a: Any, b: Any) -> float:
@@ -82,7 +82,7 @@ def _visit(squares: SquaredDistances, left: IndexArray, right: IndexArray, neare
             nearest[where] = np.minimum(nearest[where], block.min(axis=0))
 
     starts = range(0, len(right), wide)
-    with map_threads(len(starts) if len(left) * len(right) > LEAST_PARALLEL_PAIRS else 1) as apply:
+    with map_threads(len(starts) if len(left) * len(right) > MIN_PARALLEL_PAIRS else 1) as apply:
         list(apply(lower, starts))
 
 

@@ -24,7 +24,7 @@ from crossfusion.fusion import Content, Facts, Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_PIVOTS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs
+MAX_PIVOTS = 10_000_000  # pivots of the network simplex, beyond what any problem that fits into memory needs
 
 
 def wasserstein(a: Any, b: Any) -> float:
@@ -68,7 +68,7 @@ def solve_transport(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArra
     squares = compute_squared_distances(a, b)
     scaled = squares / (squares.max() or 1.0)  # the simplex has tolerances of its own, which are absolute
     plan, log = lp.emd(
-        _weigh_equally(a), _weigh_equally(b), scaled, numItermax=MOST_PIVOTS, log=True, check_marginals=False
+        _weigh_equally(a), _weigh_equally(b), scaled, numItermax=MAX_PIVOTS, log=True, check_marginals=False
     )
     if log["warning"] is not None:
         raise CrossfusionError(

@@ -8,7 +8,7 @@ import numpy as np
 from crossfusion._base import FloatArray, InputError, align_index, arg, label_text, warn
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
 
-TOLERANCE, MOST_STEPS = 1e-6, 1000  # relative change of the estimates, and steps until it
+TOLERANCE, MAX_STEPS = 1e-6, 1000  # relative change of the estimates, and steps until it
 
 
 def combat(x: Any, domain: Any, *, reference: Any = None, covariate: Any = None) -> FloatArray:
@@ -121,7 +121,7 @@ def _estimate_posterior(location: FloatArray, variance: FloatArray, n: int) -> t
     """Conditional posterior means of location and variance, which are iterated until they agree."""
     prior = _Prior.fit(location, variance)
     gamma, delta = location, variance
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         weight = n * prior.variance
         new_gamma = (weight * location + delta * prior.mean) / (weight + delta)
         squares = (n - 1) * variance + n * (location - new_gamma) ** 2
@@ -130,7 +130,7 @@ def _estimate_posterior(location: FloatArray, variance: FloatArray, n: int) -> t
         gamma, delta = new_gamma, new_delta
         if change < TOLERANCE:
             return gamma, delta
-    warn(f"the estimates of combat still change by {change:.1e} after {MOST_STEPS} steps", "read them with care")
+    warn(f"the estimates of combat still change by {change:.1e} after {MAX_STEPS} steps", "read them with care")
     return gamma, delta
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, check_positive, check_whole, label_text
+from crossfusion._base import FloatArray, InputError, check_positive, check_whole, count_text, label_text
 from crossfusion.evaluation.correctors.domains import Domains, as_domains
 
 DEFAULT_DIM = 50  # of the subspaces, where nothing else is asked for
@@ -149,7 +149,7 @@ def _choose_subspace_size(found: Domains, dim: int | None) -> int:
         raise InputError(
             "dim",
             dim,
-            f"is more than the {most} axes that {found.x.shape[1]} features and {found.counts[least]}"
+            f"is more than the {most} axes that {count_text(found.x.shape[1], 'feature')} and {found.counts[least]}"
             f" rows of domain {label_text(found.names[least])!r} allow",
             "ask for fewer",
         )

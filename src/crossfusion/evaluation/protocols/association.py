@@ -16,7 +16,7 @@ from crossfusion._base import FloatArray
 from crossfusion.evaluation.protocols.study_result import Association, Outcome
 from crossfusion.inference import compute_half_width
 
-LEAST_DOMAINS = 4  # of which one can be left out so that three pairs of different distances remain
+MIN_DOMAINS = 4  # of which one can be left out so that three pairs of different distances remain
 NO_ERROR = 1e-6  # on Fisher's scale, below which values that are left do not differ
 Statistic = Callable[[FloatArray, FloatArray], float]
 Points = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -92,7 +92,7 @@ def _jackknife(
 ) -> tuple[float | None, float | None]:
     """Limits from leaving out one domain at a time, on Fisher's scale; none where that gives no error."""
     domains = distance.shape[1]
-    if domains < LEAST_DOMAINS:
+    if domains < MIN_DOMAINS:
         return None, None
     left = [np.delete(np.arange(domains), k) for k in range(domains)]
     values = np.array([value, *(statistic(distance[:, keep][:, :, keep], rate[:, keep][:, :, keep]) for keep in left)])

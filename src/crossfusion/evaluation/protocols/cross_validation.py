@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CodeArray, FloatArray, InputError, arg, label_text, optional
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, count_text, label_text, optional
 from crossfusion.evaluation.protocols.scores import Predictions
 
 PURPOSE = "training a model"
@@ -76,8 +76,8 @@ class Trainer:
             number = int(np.sum(label == code))
             if number < self.folds:
                 raise InputError(
-                    problem=f"label {label_text(task.labels[code])!r} has {number} rows in domain {name!r} for"
-                    f" {arg('folds', self.folds)}",
+                    problem=f"label {label_text(task.labels[code])!r} has {count_text(number, 'row')} in domain"
+                    f" {name!r} for {arg('folds', self.folds)}",
                     remedy="pass fewer folds, or leave the label out",
                 )
         units = len(np.unique(unit))

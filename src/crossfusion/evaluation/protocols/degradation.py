@@ -22,7 +22,7 @@ from crossfusion.evaluation.protocols.cross_validation import Task, Trainer, as_
 from crossfusion.evaluation.protocols.degradation_result import Cddr, Drop
 from crossfusion.evaluation.protocols.scores import METRICS, Predictions
 
-MOST_RESAMPLED_WEIGHTS = 2**22  # numbers of resampled weights held at a time
+MAX_RESAMPLED_WEIGHTS = 2**22  # numbers of resampled weights held at a time
 
 
 def cddr(
@@ -229,7 +229,7 @@ def _draw_resamples(
     own, other = np.unique(within.unit), np.unique(cross.unit)
     pools = [np.union1d(own, other)] if len(np.intersect1d(own, other)) else [own, other]
     size = _count_units(within, cross)
-    step = max(1, MOST_RESAMPLED_WEIGHTS // size)
+    step = max(1, MAX_RESAMPLED_WEIGHTS // size)
     for start in range(0, draws, step):
         times = np.zeros((min(step, draws - start), size))
         for pool in pools:

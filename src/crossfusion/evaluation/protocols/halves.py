@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, InputError, label_text
+from crossfusion._base import CodeArray, InputError, count_text, label_text
 
 Rows = NDArray[np.intp]
-LEAST_HALF_ROWS = 2  # rows of a half: one has no spread
+MIN_HALF_ROWS = 2  # rows of a half: one has no spread
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def _halve_units(rows: Sequence[Rows], unit: CodeArray, draw: np.random.Generato
 def check_splittable(name: Any, rows: Rows, unit: CodeArray | None) -> None:
     """Refuse a domain that has no two halves."""
     label = label_text(name)
-    if len(rows) < 2 * LEAST_HALF_ROWS:
+    if len(rows) < 2 * MIN_HALF_ROWS:
         raise InputError(
-            problem=f"domain {label!r} has {len(rows)} rows for two halves of {LEAST_HALF_ROWS} or more",
+            problem=f"domain {label!r} has {count_text(len(rows), 'row')} for two halves of {MIN_HALF_ROWS} or more",
             remedy="leave it out",
         )
     if unit is not None and len(np.unique(unit[rows])) < 2:

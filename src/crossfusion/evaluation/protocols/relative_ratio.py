@@ -8,7 +8,7 @@ import numpy as np
 
 from crossfusion._base import CodeArray, FloatArray, InputError, align_index, check_seed, check_whole
 from crossfusion.evaluation.correctors.domains import Domains, as_codes, as_domains
-from crossfusion.evaluation.protocols.halves import LEAST_HALF_ROWS, check_splittable, split_halves
+from crossfusion.evaluation.protocols.halves import MIN_HALF_ROWS, check_splittable, split_halves
 from crossfusion.evaluation.protocols.measures import LabeledRows, Measure, as_measures
 from crossfusion.evaluation.protocols.ratio_result import Ratio, Rdr, pair_text
 
@@ -85,7 +85,7 @@ def rdr(
     check_whole(repeats, "repeats", 2)
     check_seed(seed)
     if rows is not None:
-        check_whole(rows, "rows", LEAST_HALF_ROWS)
+        check_whole(rows, "rows", MIN_HALF_ROWS)
     measures = as_measures(distances)
     domain, units = align_index("x", x, domain=domain, units=units)
     found = as_domains(x, domain)
@@ -121,10 +121,10 @@ def _measure_halves(
     values, sizes = np.empty((len(measures), 3, repeats)), []
     for repeat in range(repeats):
         halves = split_halves([found.rows(k) for k in pair], unit, most, draw)
-        if len(halves.a[0]) < LEAST_HALF_ROWS:
+        if len(halves.a[0]) < MIN_HALF_ROWS:
             raise InputError(
                 problem=f"halves of {pair_text((found.names[pair[0]], found.names[pair[1]]))} by units have fewer"
-                f" than {LEAST_HALF_ROWS} rows",
+                f" than {MIN_HALF_ROWS} rows",
                 remedy="name smaller units, or leave a domain out",
             )
         a1, a2, b1, b2 = (LabeledRows(found.x[rows]) for rows in (*halves.a, *halves.b))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import InputError, check_option, field_values, number_text
+from crossfusion._base import InputError, check_option, count_text, field_values, number_text
 from crossfusion.evaluation.protocols.degradation_result import SCORE_NAMES
 from crossfusion.fusion import Content, Result, TextTable, data_frame, record_columns
 from crossfusion.plots import style
@@ -120,7 +120,7 @@ class Study(Result):
     @property
     def caution(self) -> str:
         """Warning about the correlations."""
-        said = f"{len(self.domains)} domains and {len(self.corrections)} corrections"
+        said = f"{count_text(len(self.domains), 'domain')} and {count_text(len(self.corrections), 'correction')}"
         if len(self.domains) >= FEW_DOMAINS:
             return ""
         return f"correlations rest on {said}; pairs share domains, so these are few points, however many the rows"

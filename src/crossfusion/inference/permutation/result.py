@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, number_text
+from crossfusion._base import FloatArray, count_text, number_text
 from crossfusion.fusion import STATISTIC_NAMES, Content, Exclusion, Facts, Result, describe_excluded
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TestResult(Result):
 
     def _contents(self) -> list[Content]:
         half, rare = np.quantile(self.null, (0.5, 0.95), method="higher")
-        kind = f"all {self.permutations:,} permutations" if self.exact else f"{self.permutations:,} permutations"
+        kind = f"{'all ' if self.exact else ''}{count_text(self.permutations, 'permutation')}"
         by_chance = f"by chance: median {number_text(half)}, 95% up to {number_text(rare)}"
         name = STATISTIC_NAMES[self.statistic_name]
         facts = [

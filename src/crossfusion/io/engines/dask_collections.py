@@ -58,7 +58,9 @@ def open_collection(source: Any, by: Any, vectors: Any = None) -> DaskTasks:
         return replace(_plan_array(source.values if frame else source, by), features=column_names(source))
     names = as_names(by, "by", needed=True)
     if not frame:
-        raise InputError("by", by, "names columns, but a Dask array has none", "pass by={name: values}")
+        raise InputError(
+            problem=f"a Dask array has no columns to find {names[0]!r} in", remedy="pass by={name: values}"
+        )
     return _plan_frame(source, names, vectors)
 
 

@@ -206,5 +206,6 @@ def open_rows(
     if not names:
         return [hold_in_memory("x", as_rows(source, "x"), pa.table({}))]
     raise InputError(
-        "by", names, f"names columns, but {type(source).__name__} has none", "pass by={name: values}, a file or a table"
+        problem=f"{type(source).__name__} has no columns to find {names[0]!r} in",
+        remedy="pass by={name: values}, a file or a table",
     )

@@ -64,7 +64,7 @@ def from_numbers(columns: "Sequence[pa.ChunkedArray]") -> NDArray[Any]:
     return transpose([read_numbers(column) for column in columns])
 
 
-def lazy_numbers(columns: "Sequence[pa.ChunkedArray]") -> LazyRows:
+def transpose_columns(columns: "Sequence[pa.ChunkedArray]") -> LazyRows:
     """Rows of columns that hold one feature each, made while they are reduced."""
     return transpose_lazily([read_numbers(column) for column in columns])
 
@@ -104,7 +104,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
             f" {int(np.flatnonzero(odd)[0]) + first}",
             remedy="pad or drop them",
         )
-    entries = filled.flatten()
+    entries = _slice_entries(filled, dim)
     if pa.types.is_boolean(entries.type) and entries.null_count:
         entries = entries.cast(pa.int8())
     values = arrow.to_numpy(entries)
@@ -127,6 +127,15 @@ def _find_dim(lists: "pa.Array") -> int | None:
     lengths = np.diff(offsets)
     dim = int(lengths[0])
     return dim if np.all(lengths == dim) else None
+
+
+def _slice_entries(lists: "pa.Array", dim: int) -> "pa.Array":
+    """Entries of lists of one length, none of them missing; `flatten` would copy them."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(lists.type):
+        return lists.flatten()
+    return lists.values.slice(lists.offsets[0].as_py() if len(lists) else 0, len(lists) * dim)
 
 
 def _make_plain(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> "pa.Array":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, factors, warn
+from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, count_text, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.io.sources.manifest_match import MAX_MISSING_KEYS, Match, list_some, merge_matches
@@ -58,7 +58,8 @@ class ManifestJoin:
         unused = np.setdiff1d(np.arange(len(manifest.keys)), match.used)
         if len(unused):
             keys = manifest.keys.take(unused).to_pylist()
-            warn(f"{manifest.name} has {len(unused):,} keys in {manifest.on!r} without vectors: {list_some(keys)}")
+            number = count_text(len(unused), "key")
+            warn(f"{manifest.name} has {number} in {manifest.on!r} without vectors: {list_some(keys)}")
         return None
 
 
@@ -115,7 +116,7 @@ def _open_matched(opened: Open, own: Sequence[str], table: Manifest) -> list[Sou
     left_out: dict[str, None] = {}
 
     def keep(file: str) -> bool:
-        if table.row_of(file) is None:
+        if table.find_row(file) is None:
             left_out[file] = None
         return file not in left_out
 
@@ -127,7 +128,8 @@ def _open_matched(opened: Open, own: Sequence[str], table: Manifest) -> list[Sou
             remedy=_NO_MATCH_REMEDY,
         )
     if left_out:
-        warn(f"{table.name} does not name {len(left_out):,} files, which are left out: {list_some(left_out)}")
+        number = count_text(len(left_out), "file")
+        warn(f"{table.name} does not name {number}, which are left out: {list_some(left_out)}")
     return sources
 
 
@@ -196,7 +198,7 @@ def _join_by_file(sources: Sequence[Source], table: Manifest, names: Sequence[st
         raise InputError(
             "on", table.on, "is not a column of the vectors' table, and there is no file to match", "name another"
         )
-    found = {file: table.row_of(file) for file in known}
+    found = {file: table.find_row(file) for file in known}
     lacking = [file for file, row in found.items() if row is None]
     if lacking:
         used = [row for row in found.values() if row is not None]
@@ -216,7 +218,7 @@ def _add_file_factors(partition: Partition, table: Manifest, names: Sequence[str
 
     for chunk in partition():
         file = chunk.file or source
-        row = table.row_of(file)
+        row = table.find_row(file)
         rows = pa.array([row], pa.int32()).take(np.zeros(chunk.rows.shape[0], np.int64))
         match = Match(missing=frozenset([file])) if row is None else Match(np.array([row]), frozenset([(row, file)]))
         yield _merge_factors(chunk, table, names, rows, match)
@@ -227,7 +229,7 @@ def _check_files(match: Match, manifest: Manifest) -> None:
     first: dict[int, str] = {}
     for row, file in sorted(match.files):
         if first.setdefault(row, file) != file:
-            key = manifest.factor_key(row)
+            key = manifest.find_key(row)
             raise InputError(
                 problem=f"{manifest.name} has one row for {first[row]} and {file}, {manifest.on}={key!r}",
                 remedy="name them by path",
@@ -267,7 +269,7 @@ def _add_ordered_factors(
         stop = start + chunk.rows.shape[0]
         if stop > table.rows:
             raise InputError(
-                problem=f"{table.name} has {table.rows:,} rows, but there are {stop:,} vectors or more",
+                problem=f"{table.name} has {count_text(table.rows, 'row')}, but there are {stop:,} vectors or more",
                 remedy=f"they must be as many, or have a key in {arg('on')}",
             )
         yield _merge_factors(chunk, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
@@ -276,6 +278,6 @@ def _add_ordered_factors(
 def _check_row_count(rows: int, manifest: Manifest) -> None:
     if rows != manifest.rows:
         raise InputError(
-            problem=f"{manifest.name} has {manifest.rows:,} rows for {rows:,} vectors",
+            problem=f"{manifest.name} has {count_text(manifest.rows, 'row')} for {count_text(rows, 'vector')}",
             remedy=f"without {arg('on')}, they must be as many",
         )

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfusion._base import FileError, InputError, check_known, check_once, escape_unprintable, factors
+from crossfusion._base import FileError, InputError, check_known, check_once, count_text, escape_unprintable, factors
 from crossfusion.io.sources import data_frames, file_names, paths
 from crossfusion.io.sources.csv import CODECS, read_back
 from crossfusion.io.sources.manifest_match import list_some
@@ -72,7 +72,7 @@ class Manifest:
         """State without the cached indexes, which each process builds if it needs them."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
-    def row_of(self, file: str) -> int | None:
+    def find_row(self, file: str) -> int | None:
         """Row that names a file by the end of its path, or by its base name where no two rows share one.
 
         Endings of slides and data may differ, or be left out.
@@ -90,7 +90,7 @@ class Manifest:
             )
         return found[0]
 
-    def factor_key(self, row: int) -> Any:
+    def find_key(self, row: int) -> Any:
         """Key of a row, for messages."""
         assert self.keys is not None
         return self.keys[row].as_py()
@@ -124,13 +124,14 @@ def _check_keys(keys: "pa.Array", on: str, name: str) -> "pa.Array":
     if keys.null_count:
         first = pc.index(pc.is_null(keys), True).as_py()
         raise InputError(
-            problem=f"{name} has {keys.null_count:,} rows without {on!r}, the first in row {first}", remedy="fill it in"
+            problem=f"{name} has {count_text(keys.null_count, 'row')} without {on!r}, the first in row {first}",
+            remedy="fill it in",
         )
     counts = keys.value_counts()
     twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1)).to_pylist()
     if twice:
         raise InputError(
-            problem=f"{name} has {len(twice):,} keys in {on!r} more than once ({list_some(twice)})",
+            problem=f"{name} has {count_text(len(twice), 'key')} in {on!r} more than once ({list_some(twice)})",
             remedy="keep one row each",
         )
     return keys

@@ -16,9 +16,9 @@ from crossfusion.io.sources.columns_to_rows import (
     is_float,
     is_number,
     is_vector,
-    lazy_numbers,
     list_entry_type,
     list_length,
+    transpose_columns,
 )
 from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, check_keys, read_batches, read_keys
 from crossfusion.io.sources.parquet_wide import fits_columnwise, read_columnwise
@@ -117,7 +117,7 @@ def _read_chunks(
         for table in read_batches(file, groups, wanted, size):
             keys = check_keys(table, by)
             if wide:
-                yield Chunk(lazy_numbers([table.column(name) for name in columns]), keys, first)
+                yield Chunk(transpose_columns([table.column(name) for name in columns]), keys, first)
             else:
                 yield make_chunk(table, by, columns, paths.show_path(path), first)
             first += table.num_rows

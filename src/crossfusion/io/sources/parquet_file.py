@@ -42,15 +42,15 @@ class ParquetFile:
         """A reader of the file."""
         with ExitStack() as closing:
             with self._lock:
-                reader = self._idle.pop() if self._idle else self._reader(closing)
+                reader = self._idle.pop() if self._idle else self._open_reader(closing)
                 self._users += 1
-                closing.callback(self._done, users=1)
+                closing.callback(self._release, users=1)
             yield reader
             with self._lock:
                 if self._mapped is not None:
                     self._idle.append(reader)
 
-    def _reader(self, closing: ExitStack) -> "pq.ParquetFile":
+    def _open_reader(self, closing: ExitStack) -> "pq.ParquetFile":
         """A new reader, of the map if the file has one."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -80,9 +80,9 @@ class ParquetFile:
 
     def finish_partition(self) -> None:
         """Let go of the file after the last partition."""
-        self._done(partitions=1)
+        self._release(partitions=1)
 
-    def _done(self, partitions: int = 0, users: int = 0) -> None:
+    def _release(self, partitions: int = 0, users: int = 0) -> None:
         with self._lock:
             self._partitions -= partitions
             self._users -= users

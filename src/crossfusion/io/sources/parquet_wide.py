@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk
-from crossfusion.io.sources.columns_to_rows import lazy_numbers, read_numbers
+from crossfusion.io.sources.columns_to_rows import read_numbers, transpose_columns
 from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, read_batches, read_keys
 from crossfusion.moments import FEATURES_AT_ONCE, ColumnwiseRows
 
@@ -62,7 +62,7 @@ def _read_rows(
     size = max(1, chunk.CHUNK_BYTES // (len(columns) * dtype.itemsize))
     with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
         for table in read_batches(file, [group], columns, size):
-            yield from lazy_numbers([table.column(name) for name in columns]).chunks()
+            yield from transpose_columns([table.column(name) for name in columns]).chunks()
             number -= table.num_rows
         if number:
             raise ValueError(f"{number} rows are not there, or too many")

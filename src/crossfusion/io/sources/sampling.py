@@ -79,22 +79,22 @@ class Sample:
         with self._lock:
             self._kept.append(kept)
             self._waiting += len(kept[0])
-            if self._waiting > 2 * self._most(rows):
+            if self._waiting > 2 * self._count_kept(rows):
                 self._settle()
 
-    def _most(self, rows: NDArray[Any]) -> int:
+    def _count_kept(self, rows: NDArray[Any]) -> int:
         """How many of such rows are kept."""
         return max(1, min(self._rows, self._size // int(rows.shape[1] * rows.dtype.itemsize)))
 
     def _settle(self) -> None:
         """Of what is kept, keep the smallest numbers."""
-        drawn, rows, keys = self._joined()
-        order = np.argsort(drawn, kind="stable")[: self._most(rows)]
+        drawn, rows, keys = self._join()
+        order = np.argsort(drawn, kind="stable")[: self._count_kept(rows)]
         if len(order) < len(drawn):
             self._below = float(drawn[order[-1]])
         self._kept, self._waiting = [(drawn[order], rows[order], keys.take(order))], len(order)
 
-    def _joined(self) -> "tuple[NDArray[np.float64], NDArray[Any], pa.Table]":
+    def _join(self) -> "tuple[NDArray[np.float64], NDArray[Any], pa.Table]":
         drawn, rows, keys = zip(*self._kept, strict=True)
         return np.concatenate(drawn), np.concatenate(rows), factors.concat_tables(keys, "the rows")
 

@@ -52,13 +52,13 @@ class _Query:
         return {"_query": self._query, "_result": None}  # a connection stays in its process
 
     def __call__(self, columns: list[str]) -> "pa.RecordBatchReader":
-        return run_relation(self._prepared(), self.schema(), columns)
+        return run_relation(self._prepare(), self.schema(), columns)
 
     def schema(self) -> "pa.Schema":
         """Columns of the result, which is not computed for this."""
-        return open_duckdb_reader(self._prepared().limit(0), 1).schema
+        return open_duckdb_reader(self._prepare().limit(0), 1).schema
 
-    def _prepared(self) -> Any:
+    def _prepare(self) -> Any:
         """The last statement, to be run whenever it is read."""
         if self._result is None:
             duckdb = optional.load("duckdb", "DuckDB", "sql", "sql")

@@ -23,28 +23,7 @@ def make_document(
     script: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page around its parts.
-
-    Parameters
-    ----------
-    title : str
-        Of the window.
-    parts : list of str
-        HTML of what the page shows, one after the other.
-    footer : str
-        HTML below it.
-    style : str
-        CSS beyond what all pages have.
-    script : str
-        What runs on the page; nothing else may.
-    data : mapping, optional
-        What the script finds as JSON in the element ``data``.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """The page around HTML parts; `data` is JSON in the element ``data`` for the script, the only one that may run."""
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',

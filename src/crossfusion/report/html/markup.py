@@ -15,19 +15,7 @@ NAME_LENGTH = 32  # characters after which a name is cut in the middle, and carr
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of text to put on a page.
-
-    Parameters
-    ----------
-    title : str
-        Heading of its section.
-    caption : str
-        What it shows, in a sentence.
-    header : list of str
-        Names of the columns; the first names the rows.
-    rows : list of list of str
-        The cells.
-    """
+    """A table of text to put on a page; the first column names the rows."""
 
     title: str
     caption: str

@@ -1,4 +1,4 @@
-"""The paper's study of tissue on any slides: encoders, stain normalisers, ratios, degradation, one page."""
+"""The paper's study of tissue on any slides: encoders, stain normalizers, ratios, degradation, one page."""
 
 from crossfusion.study.histopathology.choices import Choices
 from crossfusion.study.histopathology.design import check_plan

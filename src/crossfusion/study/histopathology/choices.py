@@ -51,7 +51,7 @@ class Choices:
     workers: int | None = None
 
     def specs(self) -> dict[str, str]:
-        """Normalisers by name; whatever is asked for twice or is not known is refused here, before any work."""
+        """Normalizers by name; whatever is asked for twice or is not known is refused here, before any work."""
         found = parse_normalizers(self.normalizers)
         check_known(
             map(respell_correction, self.corrections),

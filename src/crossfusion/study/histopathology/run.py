@@ -1,4 +1,4 @@
-"""From tiles to tables: encode after each normalisation, then ratios, degradation and correlations of all of them."""
+"""From tiles to tables: encode after each normalization, then ratios, degradation and correlations of all of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Setup:
     normalizers: Mapping[str, Normalizer]  # by name
     embeddings: Mapping[str, Rows]  # ready-made vectors, in the order of the tiles
     reference: str | None  # what Reinhard and Macenko match
-    pictures: Path  # what the normalisers make of an ordinary tile of each domain
+    pictures: Path  # what the normalizers make of an ordinary tile of each domain
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _describe_reference(reference: Path | Tile | None, design: Design) -> str | 
 def encode(
     ready: Setup, out: Path, choices: Choices, *, bar: Bar = hide_progress, tell: Callable[[str], None] | None = None
 ) -> Embeddings:
-    """Encode tiles after each normalisation; files of the same work are taken over."""
+    """Encode tiles after each normalization; files of the same work are taken over."""
     options: dict[str, Any] = {"batch": choices.batch, "workers": choices.workers, "bar": bar, "tell": tell}
     made = embed_versions(
         ready.tiles, out / "embeddings", encoder=ready.encoder, normalizers=ready.normalizers, **options
@@ -121,7 +121,7 @@ def evaluate(
     x: Any = encoded.versions[PLAIN]
     design = encoded.ready.design
     printed = design.find_printed(name)
-    note = _note(design, printed)
+    note = _describe_design(design, printed)
     tasks = [(Dataset(name, encoded.versions, x, **values, note=note, printed=printed), plan)]
     if design.units:
         own = _select_rows(encoded.versions)
@@ -134,7 +134,7 @@ def _select_rows(versions: Mapping[str, Rows | str]) -> dict[str, Rows | str]:
     return {name: value for name, value in versions.items() if not isinstance(value, str)}
 
 
-def _note(design: Design, printed: str | None) -> str:
+def _describe_design(design: Design, printed: str | None) -> str:
     said = str(design)
     text = [f"{said[:1].upper()}{said[1:]}."]
     if design.units:

@@ -1,4 +1,4 @@
-"""Versions of a data set: the same tiles through one encoder after each normalisation, each kept in a file."""
+"""Versions of a data set: the same tiles through one encoder after each normalization, each kept in a file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FileError, InputError, check_known, make_folder
+from crossfusion._base import FileError, InputError, check_known, count_text, make_folder
 from crossfusion.io import list_some
 from crossfusion.io import paths as places
 from crossfusion.pathology import NETWORKS, VECTOR_COLUMN, Encoder, Normalizer, Tile, check_target, embed, read_facts
@@ -31,7 +31,7 @@ class EmbeddingFile:
     facts: Mapping[str, Any]
 
     def __str__(self) -> str:
-        size = f"{self.facts.get('tiles', 0):,} tiles × {self.facts.get('dim', 0):,} features"
+        size = f"{count_text(self.facts.get('tiles', 0), 'tile')} × {count_text(self.facts.get('dim', 0), 'feature')}"
         return f"{self.name}: {size} {'taken over from' if self.taken_over else 'in'} {self.path}"
 
 
@@ -41,7 +41,7 @@ def hide_progress(_what: str, _total: int) -> AbstractContextManager[None]:
 
 
 def parse_normalizers(specs: Sequence[str]) -> dict[str, str]:
-    """Normalisers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own."""
+    """Normalizers by the names that tables show: NAME=SPEC, or a SPEC that has a name of its own."""
     found = {PLAIN: PLAIN}
     for text in specs:
         name, spec = _split_spec(text)
@@ -85,7 +85,7 @@ def embed_versions(
     bar: Bar = hide_progress,
     tell: Callable[[str], None] | None = None,
 ) -> list[EmbeddingFile]:
-    """Encode the tiles after each normalisation; files of the same work are taken over."""
+    """Encode the tiles after each normalization; files of the same work are taken over."""
     make_folder(folder)
     paths = {name: folder / f"{name}.parquet" for name in normalizers}
     for path in paths.values():
@@ -118,7 +118,7 @@ def read_embeddings(path: Path, tiles: Sequence[Tile]) -> Rows:
             path, f"lacks {len(missing):,} of {len(tiles):,} tiles ({list_some(missing)})", "make it of the same tiles"
         )
     if len(place) < found.num_rows:
-        raise FileError(path, f"has {found.num_rows - len(place):,} keys twice", "keep one row each")
+        raise FileError(path, f"has {count_text(found.num_rows - len(place), 'key')} twice", "keep one row each")
     column = found.column(VECTOR_COLUMN).combine_chunks()
     try:
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)

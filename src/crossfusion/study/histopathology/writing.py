@@ -27,14 +27,14 @@ SAME = (
     " values will differ."
 )
 OTHER = f"{PRINTED} through Virchow. This study used another encoder, so compare order and size, not values."
-SAMPLES = "The most ordinary tile of each domain, after each normalisation of the images."
+SAMPLES = "The most ordinary tile of each domain, after each normalization of the images."
 
 
 def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Evaluation], *, command: str) -> list[Path]:
     """Write the page, the tables and the numbers, each whole or not at all."""
-    lead = _lead(choices, encoded)
-    about = [_encoded_table(encoded), _tiles_table(encoded)]
-    own = _as_printed(found[0])
+    lead = _write_lead(choices, encoded)
+    about = [_make_version_table(encoded), _make_tile_table(encoded)]
+    own = _make_printed_tables(found[0])
     extra = {"": about, found[0].name: own}
     figures = {encoded.ready.pictures.name: SAMPLES}
     options: dict[str, Any] = {"lead": lead, "figures": figures, "extra": extra}
@@ -42,14 +42,14 @@ def write(out: Path, choices: Choices, encoded: Embeddings, found: Sequence[Eval
         options["paper"] = SAME if choices.encoder.partition(":")[0] == ENCODER else OTHER
     page = write_page(out, TITLE, found, command=command, file=f"{NAME}.html", **options)
     text = out / f"{NAME}.md"
-    storage.write_text(text, _markdown(lead, about, own, found, encoded.ready.pictures.name))
+    storage.write_text(text, _render_markdown(lead, about, own, found, encoded.ready.pictures.name))
     numbers = out / f"{NAME}.json"
-    facts = _facts(choices, encoded) | {"found": [result.to_dict() for result in found]}
+    facts = _collect_facts(choices, encoded) | {"found": [result.to_dict() for result in found]}
     storage.write_text(numbers, json.dumps(plain_value(facts), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return [page, text, numbers]
 
 
-def _lead(choices: Choices, encoded: Embeddings) -> list[str]:
+def _write_lead(choices: Choices, encoded: Embeddings) -> list[str]:
     files = len({tile.file for tile in encoded.ready.tiles})
     said = [f"{len(encoded.ready.tiles):,} tiles of {files:,} files ({choices.layout}) through {choices.encoder}."]
     if encoded.ready.reference is not None:
@@ -60,9 +60,14 @@ def _lead(choices: Choices, encoded: Embeddings) -> list[str]:
     return said
 
 
-def _encoded_table(encoded: Embeddings) -> PageTable:
+def _make_version_table(encoded: Embeddings) -> PageTable:
     rows = [
-        [entry.name, str(entry.facts.get("normalizer", "–")), f"{entry.facts.get('dim', 0):,}", _left(entry.facts)]
+        [
+            entry.name,
+            str(entry.facts.get("normalizer", "–")),
+            f"{entry.facts.get('dim', 0):,}",
+            _count_unchanged(entry.facts),
+        ]
         for entry in encoded.made
     ]
     made = {entry.name for entry in encoded.made}
@@ -71,15 +76,15 @@ def _encoded_table(encoded: Embeddings) -> PageTable:
             what = "a correction of the vectors" if isinstance(value, str) else "ready-made"
             dim = encoded.versions["none"] if isinstance(value, str) else value
             rows.append([name, what, f"{dim.shape[1] if not isinstance(dim, str) else 0:,}", "–"])
-    header = ["version", "normaliser", "features", "tiles left as they are"]
-    return PageTable("Versions", "tiles in which a normaliser finds no tissue are left as they are", header, rows)
+    header = ["version", "normalizer", "features", "tiles left as they are"]
+    return PageTable("Versions", "tiles in which a normalizer finds no tissue are left as they are", header, rows)
 
 
-def _left(facts: Any) -> str:
+def _count_unchanged(facts: Any) -> str:
     return "–" if facts.get("normalizer") == "none" else f"{facts.get('unchanged', 0):,}"
 
 
-def _tiles_table(encoded: Embeddings) -> PageTable:
+def _make_tile_table(encoded: Embeddings) -> PageTable:
     """A row a domain: its tiles by label, and its units."""
     design = encoded.ready.design
     values = design.values(encoded.ready.tiles)
@@ -96,7 +101,7 @@ def _tiles_table(encoded: Embeddings) -> PageTable:
     return PageTable("Tiles", "by domain and label" if design.label else "by domain", header, rows)
 
 
-def paper_pairs(study: Study, pivot: str) -> Study | None:
+def select_paper_pairs(study: Study, pivot: str) -> Study | None:
     """A study over the pairs of one domain only, as the paper averages them; None if there are no such pairs."""
     own = tuple(outcome for outcome in study.outcomes if pivot in (outcome.train, outcome.test))
     if not own:
@@ -105,18 +110,18 @@ def paper_pairs(study: Study, pivot: str) -> Study | None:
     return replace(study, outcomes=own, associations=linked)
 
 
-def _as_printed(found: Evaluation) -> list[PageTable]:
+def _make_printed_tables(found: Evaluation) -> list[PageTable]:
     pivot = PIVOT.get(found.printed or "")
-    study = None if pivot is None or found.study is None else paper_pairs(found.study, pivot)
+    study = None if pivot is None or found.study is None else select_paper_pairs(found.study, pivot)
     if study is None:
         return []
     others = " and ".join(str(name) for name in study.domains if name != pivot)
     caption = f"averages over the pairs of {pivot} with {others}, in both directions, as the paper's table 3 has them"
-    cells = published_tables.study_cells(study, printed=found.printed)
+    cells = published_tables.format_study(study, printed=found.printed)
     return [PageTable("Distances and degradation, pairs of the paper", caption, *cells)]
 
 
-def _markdown(
+def _render_markdown(
     lead: Sequence[str], about: Sequence[PageTable], own: Sequence[PageTable], found: Sequence[Evaluation], picture: str
 ) -> str:
     parts = [
@@ -128,14 +133,14 @@ def _markdown(
     for number, result in enumerate(found):
         parts.append(f"## {result.name}\n\n{result.note}\n")
         parts += [f"Caution: {said}.\n" for said in result.cautions]
-        shown = [*(own if not number else ()), *tables.main_tables(result), *tables.other_tables(result)]
+        shown = [*(own if not number else ()), *tables.make_main_tables(result), *tables.make_other_tables(result)]
         parts.append(tables.render_markdown(shown, level=3))
         if result.study is not None:
             parts.append(f"![Distance against CDDR]({result.folder.name}/scatter.png)\n")
     return "\n".join(parts)
 
 
-def _facts(choices: Choices, encoded: Embeddings) -> dict[str, Any]:
+def _collect_facts(choices: Choices, encoded: Embeddings) -> dict[str, Any]:
     return {
         "layout": choices.layout,
         "encoder": choices.encoder,

@@ -17,6 +17,7 @@ from crossfusion._base import (
     check_option,
     check_rate,
     check_seed,
+    count_text,
     factors,
     label_text,
     warn,
@@ -107,8 +108,8 @@ def compare_periods(
         raise InputError(
             "reference",
             reference,
-            f"has {len(compared)} periods, and an alarm needs {MIN_PERIODS} or more, to see how far periods"
-            " differ without drift",
+            f"has {count_text(len(compared), 'period')}, and an alarm needs {MIN_PERIODS} or more, to see how far"
+            " periods differ without drift",
             f"name more, or pass {arg('alarm', None)} for distances alone",
         )
     return _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)

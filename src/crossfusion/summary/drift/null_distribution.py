@@ -98,7 +98,7 @@ class ChiSquareMixture:
         """Probability of a larger value (Wilson and Hilferty 1931)."""
         spread = 2 / (9 * self.freedom)
         normal = (np.cbrt(square / self.mean) - 1 + spread) / np.sqrt(spread)
-        return float(np.sum(self.weight * _normal_tail(normal)))
+        return float(np.sum(self.weight * _compute_normal_tail(normal)))
 
     def quantile(self, rate: float) -> float:
         """Value that is exceeded with this probability."""
@@ -149,7 +149,7 @@ class NullDistribution:
         """Values of κ, equally plausible."""
         variance, likelihood = self._coarse
         best, where = np.unravel_index(int(likelihood.argmax()), likelihood.shape)
-        covariance = self._covariance(RHO[int(best)], variance[[int(where)]])[0]
+        covariance = self._make_covariance(RHO[int(best)], variance[[int(where)]])[0]
         found, freedom = find_directions(covariance, self.history.products, self.history.dim)
         quantiles = chi_square_quantiles((np.arange(DIRECTION_NODES) + 0.5) / DIRECTION_NODES, freedom)
         return np.clip(found * quantiles / freedom, 1.0, self.history.dim)
@@ -175,7 +175,7 @@ class NullDistribution:
     def _share(self) -> FloatArray:
         """Share of the periods' own effects in the scatter of the reference, for each ρ and τ²."""
         number = len(self.history.place)
-        own = np.array([1 - self._correlation(rho, self.history.place).mean() for rho in RHO]) * number
+        own = np.array([1 - self._make_correlation(rho, self.history.place).mean() for rho in RHO]) * number
         effects = own[:, None] * self.variance
         return np.asarray(effects / (effects + self._error.sum() * (1 - 1 / number)))
 
@@ -191,16 +191,16 @@ class NullDistribution:
         likely = np.exp(power * (self._likelihood - self._likelihood.max()))
         return np.asarray(likely / likely.sum(axis=(1, 2), keepdims=True) / DIRECTION_NODES)
 
-    def _correlation(self, rho: float, place: Codes, other: Codes | None = None) -> FloatArray:
+    def _make_correlation(self, rho: float, place: Codes, other: Codes | None = None) -> FloatArray:
         lag = np.abs(place[:, None] - (place if other is None else other)[None, :])
         return np.asarray(np.power(rho, lag, dtype=np.float64))
 
-    def _covariance(self, rho: float, variance: FloatArray) -> FloatArray:
-        effects = variance[:, None, None] * self._correlation(rho, self.history.place)
+    def _make_covariance(self, rho: float, variance: FloatArray) -> FloatArray:
+        effects = variance[:, None, None] * self._make_correlation(rho, self.history.place)
         return np.asarray(effects + np.diag(self._error))
 
     def _fit(self, rho: float, variance: FloatArray) -> Fits:
-        covariance = self._covariance(rho, variance)
+        covariance = self._make_covariance(rho, variance)
         inverse = np.asarray(np.linalg.inv(covariance), np.float64)
         sums = inverse.sum(axis=2)
         whole = sums.sum(axis=1)
@@ -211,8 +211,8 @@ class NullDistribution:
 
     def _predict(self, target: Target, rho: float, fits: Fits) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and half the variance, for κ = 1, of the squared distance; and the share of periods' effects in it."""
-        near = self.variance[:, None] * (target.weight @ self._correlation(rho, target.place, self.history.place))
-        own = target.weight @ self._correlation(rho, target.place) @ target.weight * self.variance
+        near = self.variance[:, None] * (target.weight @ self._make_correlation(rho, target.place, self.history.place))
+        own = target.weight @ self._make_correlation(rho, target.place) @ target.weight * self.variance
         pulled = np.einsum("gij,gj->gi", fits.inverse, near)
         rest = 1 - pulled.sum(axis=1)
         error = target.error or 1e-9 * self.error
@@ -242,7 +242,7 @@ def chi_square_quantiles(probability: FloatArray, freedom: float) -> FloatArray:
     return np.asarray(freedom * np.maximum(root, 0.0) ** 3)
 
 
-def _normal_tail(normal: FloatArray) -> FloatArray:
+def _compute_normal_tail(normal: FloatArray) -> FloatArray:
     """Probability that a normal variable is larger, to seven digits (Press et al., Numerical Recipes, erfcc)."""
     size = np.abs(normal) / math.sqrt(2)
     step = 1 / (1 + 0.5 * size)

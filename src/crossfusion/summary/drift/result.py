@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import plots
-from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, label_text, number_text
+from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, count_text, label_text, number_text
 from crossfusion.fusion import Attribution, Content, Exclusion, Record, Result, TextTable, list_excluded
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class Drift(Result):
         )
 
     def _contents(self) -> list[Content]:
-        compared = self.reference if isinstance(self.reference, str) else f"{len(self.reference)} periods"
+        compared = self.reference if isinstance(self.reference, str) else count_text(len(self.reference), "period")
         rate = "" if self.rate is None else f", alarm at {self.rate:g}"
         title = f"Drift over {self.time}, reference: {compared}{rate}   {self.sparkline()}"
         return [title, TextTable(*self.table()), *self.describe()]

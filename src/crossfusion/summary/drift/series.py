@@ -127,14 +127,14 @@ class Series:
     ) -> Target:
         """Make the target of a test: periods compared with the reference periods in the history."""
         reference = [number for number in reference if number in history]
-        of_periods, of_reference = (self._row_shares(numbers, strata) for numbers in (periods, reference))
+        of_periods, of_reference = (self._compute_row_shares(numbers, strata) for numbers in (periods, reference))
         cell = self.place[np.ix_(list(periods), list(strata))]
         error = np.where(cell >= 0, self.error[cell], 0.0) * of_periods**2
         within = np.zeros(len(history))
         within[np.searchsorted(history, reference)] = of_reference @ weight
         return Target(np.array(periods), of_periods @ weight, float(np.sum(error @ weight)), within)
 
-    def _row_shares(self, periods: Numbers, strata: tuple[int, ...]) -> FloatArray:
+    def _compute_row_shares(self, periods: Numbers, strata: tuple[int, ...]) -> FloatArray:
         """Share of each period (row) in the rows that all of them have in a stratum (column)."""
         cell = self.place[np.ix_(list(periods), list(strata))]
         count = np.where(cell >= 0, self.cells.count[cell], 0.0)

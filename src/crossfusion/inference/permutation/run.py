@@ -104,7 +104,10 @@ def run_test(
     exact = number <= permutations + 1
     permute = orders.enumerate_all() if exact else orders.draw_random(seed)
     compute = _compute_welch if statistic == "welch" else _compute_pseudo_f
-    found = compute(design, entries, items, orders, permute, number if exact else permutations)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        found = compute(design, entries, items, orders, permute, number if exact else permutations)
+    if np.isnan(found.statistic) or np.isnan(found.null).any():
+        raise InputError(problem="the squares of the values leave the range of float64", remedy="scale the rows")
     reached, drawn = found.rank(TIE_TOLERANCE[statistic]), len(found.null)
     pvalue = reached / drawn if exact else (reached + 1) / (drawn + 1)
     distance = fuse(design, weights="pooled").distance

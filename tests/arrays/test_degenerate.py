@@ -295,3 +295,33 @@ def test_rows_of_the_smallest_numbers_have_the_interval_of_any_scale():
     with np.errstate(all="raise", under="ignore"):
         found = [cf.cfd(rows * scale, labels=labels, units=units, level=0.9).interval for scale in (1, 1e-155)]
     assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-158, 1e-162, 1e-200])
+@pytest.mark.parametrize("offset", [False, True])
+def test_values_whose_squares_underflow_are_refused(scale, offset):
+    rng = np.random.default_rng(0)
+    labels, units = np.repeat([0, 1], 20), np.arange(40) // 4
+    x = scale * (rng.normal(size=(40, 3)) + labels[:, None])
+    x = np.c_[np.ones(40), x] if offset else x
+    summary = cf.summarize(x, by={"g": labels, "u": units})
+    for ask in (
+        lambda: cf.cfd(x, labels=labels),
+        lambda: cf.cfd(x, labels=labels, level=0.95),
+        lambda: cf.permutation_test(x, labels),
+        lambda: cf.dispersion_test(x, labels),
+        lambda: summary.cfd("g"),
+        lambda: summary.pairwise("g"),
+        lambda: summary.hierarchy(["g", "u"]),
+        lambda: summary.attribution("g"),
+        lambda: summary.project("g"),
+    ):
+        with pytest.raises(cf.InputError, match="squares fall below the range of float64: scale the rows up"):
+            ask()
+
+
+def test_values_whose_squares_are_in_range_have_their_distance():
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(40, 3)), np.repeat([0, 1], 20)
+    assert cf.cfd(1e-140 * x, labels=labels).unbiased == pytest.approx(cf.cfd(x, labels=labels).unbiased, rel=1e-12)
+    assert cf.cfd(np.zeros((4, 2)), labels=[0, 0, 1, 1]).distance == 0

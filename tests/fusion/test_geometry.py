@@ -35,6 +35,9 @@ def test_a_dominating_feature_is_named_with_the_remedy_in_every_answer(rows):
         *summary.one_vs_rest("site").values(),
         summary.pairwise("site"),
         summary.pairwise("site", units="unit", level=0.9),
+        cf.permutation_test(x, labels, permutations=99),
+        cf.permutation_test(x, labels, units=unit, permutations=99),
+        summary.test("site", units="unit", permutations=99),
     ]
     for result in results:
         assert result.caution.startswith("feature 63 holds 98% of the variance within groups (effective dimension 1.0)")

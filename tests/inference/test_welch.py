@@ -139,3 +139,21 @@ def test_a_report_repeats_what_a_test_cannot_reach():
     found = cf.Report(cf.summarize(x, by=by), between="group", units="unit").to_dict()
     assert found["test"]["statistic_label"] == "Welch W*d"
     assert any("cannot be below" in concern["text"] for concern in found["warnings"] if concern["kind"] == "test")
+
+
+@pytest.mark.parametrize("scale", [1e-155, 1e-100, 1e-60, 1e60, 1e120])
+@pytest.mark.parametrize("by_units", [False, True])
+def test_the_statistic_does_not_depend_on_the_scale(scale, by_units):
+    labels = np.arange(60) % 3
+    x = np.random.default_rng(0).normal(size=(60, 4)) + 0.1 * labels[:, None]
+    units = 3 * (np.arange(60) // 6) + labels if by_units else None
+    plain, scaled = (cf.permutation_test(rows, labels, units=units, permutations=99) for rows in (x, scale * x))
+    assert scaled.statistic == pytest.approx(plain.statistic, rel=1e-6)
+    assert scaled.pvalue == plain.pvalue
+
+
+def test_a_statistic_that_is_not_a_number_is_refused():
+    labels = np.arange(60) % 3
+    x = np.random.default_rng(0).normal(size=(60, 4)) * np.where(labels == 2, 1e-9, 1)[:, None] + 100 * labels[:, None]
+    with pytest.raises(cf.InputError, match="range of float64"):
+        cf.permutation_test(1e-158 * x, labels, permutations=99)

@@ -117,6 +117,32 @@ def test_a_distance_alone_says_that_means_are_equal_by_construction():
     assert cf.cfd(x, labels=by["batch"]).caution is None
 
 
+def test_tests_pairs_and_the_headline_say_so_too():
+    x, by = make_cells()
+    own = center(x, by["batch"])
+    summary = cf.summarize(own, by=by)
+    for result in (
+        cf.permutation_test(own, by["batch"]),
+        cf.permutation_test(own, by["batch"], units=by["donor"]),
+        summary.test("batch", units="donor"),
+        summary.pairwise("batch"),
+        summary.pairwise("batch", units="donor", level=0.95),
+    ):
+        assert "by construction" in result.caution
+    assert "Caution: the group means agree far more closely" in repr(cf.Report(summary, between="batch"))
+    assert "caution" not in repr(cf.Report(cf.summarize(x, by=by), between="batch")).lower()
+    assert cf.permutation_test(x, by["batch"]).caution is None
+    assert cf.summarize(x, by=by).pairwise("batch").caution is None
+
+
+@pytest.mark.parametrize("command", [["matrix"], ["attribution"], ["matrix", "--units", "donor", "--level", "0.95"]])
+def test_commands_say_so_without_given(command, tmp_path):
+    x, by = make_cells()
+    cf.summarize(center(x, by["batch"]), by=by).write(tmp_path / "s.parquet")
+    said = run(command[0], tmp_path / "s.parquet", "--between", "batch", *command[1:]).stdout
+    assert said.count("by construction after centering") == 1
+
+
 def test_means_that_are_equal_by_chance_are_not_suspected():
     for seed in range(300):
         draw = np.random.default_rng(seed)

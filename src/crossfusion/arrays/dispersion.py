@@ -95,11 +95,11 @@ def dispersion_test(
     rows, keys, excluded = leave_out_units(rows, keys, min_units)
     cell, cells = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, cell, cells.num_rows)
+    make_design(moments, cells).check_groups()
     label, stratum, unit = make_codes(keys)
     items = find_exchangeable(label, stratum, unit, crossed=False)
     distance = np.sqrt(squared_distance_to_mean(rows, cell, moments.mean))[:, None]
     design = make_design(reduce_groups(distance, cell, cells.num_rows, name="x")[0], cells)
-    design.check_groups()
     shrunk = _estimate_shrinkage(rows, moments, cell, unit)
     values = Entries(distance / shrunk[cell][:, None], stratum, shrink=_arrange_by_stratum(shrunk, design))
     tested = run_test(design, values, items, permutations=permutations, seed=seed, statistic="pseudo-f")

@@ -1,13 +1,32 @@
 """Permutation test of the separation of groups of rows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FiniteCheck, InputError, align_index, arg, as_rows, check_length, check_some_rows, factors
+from crossfusion._base import (
+    FiniteCheck,
+    InputError,
+    align_index,
+    arg,
+    as_rows,
+    check_length,
+    check_some_rows,
+    column_names,
+    factors,
+)
 from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
-from crossfusion.inference import Entries, TestResult, check_test_options, find_exchangeable, run_moment_test, run_test
+from crossfusion.inference import (
+    Entries,
+    TestResult,
+    add_cautions,
+    check_test_options,
+    find_exchangeable,
+    run_moment_test,
+    run_test,
+)
 from crossfusion.moments import Moments, reduce_groups
 
 if TYPE_CHECKING:
@@ -131,6 +150,7 @@ def permutation_test(
     labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
+    options["features"] = column_names(x) or None
     if units is None and pairs is None:
         return run_row_test(rows, keys, None, **options)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)
@@ -163,7 +183,14 @@ def leave_out_units(rows: Any, keys: "pa.Table", least: int) -> tuple[Any, "pa.T
 
 
 def run_row_test(
-    rows: Any, keys: "pa.Table", crossed: bool | None, *, permutations: int, seed: int, statistic: str
+    rows: Any,
+    keys: "pa.Table",
+    crossed: bool | None,
+    *,
+    permutations: int,
+    seed: int,
+    statistic: str,
+    features: Sequence[str] | None,
 ) -> TestResult:
     """Test rows with the factors labels and, optionally, strata and units; without `crossed`, rows are the units."""
     entry, entries = factors.encode(keys)
@@ -172,13 +199,14 @@ def run_row_test(
         entry, entries = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, entry, entries.num_rows)
     cell, cells = factors.encode(drop_units(entries))
-    design = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells)
+    design = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells, features)
     label, stratum, unit = make_codes(entries if reduced else keys)
     if unit is not None and reduced:
         options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
         return run_moment_test(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
     items = find_exchangeable(label, stratum, unit, crossed=crossed)
-    return run_test(design, Entries(rows, stratum), items, permutations=permutations, seed=seed, statistic=statistic)
+    found = run_test(design, Entries(rows, stratum), items, permutations=permutations, seed=seed, statistic=statistic)
+    return add_cautions(found, design)
 
 
 def _pays_to_reduce(rows: int, entries: int, crossed: bool | None, statistic: str) -> bool:
@@ -202,12 +230,13 @@ def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
     return moments
 
 
-def make_design(moments: Moments, cells: "pa.Table") -> Design:
+def make_design(moments: Moments, cells: "pa.Table", features: Sequence[str] | None = None) -> Design:
     """Make the design of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
     strata = [name for name in cells.column_names if name == "strata"]
     names = factors.list_labels(factors.encode(cells.select(strata))[1]) if strata else None
-    return Design(moments, group, _encode_strata(cells), factors.list_labels(groups), strata=names)
+    labels = factors.list_labels(groups)
+    return Design(moments, group, _encode_strata(cells), labels, strata=names, features=features)
 
 
 def _encode_strata(keys: "pa.Table") -> Codes:

@@ -46,7 +46,7 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
     metavar="error|alarm|ignore",
     help="Exit code if a window shares no stratum with the reference: 2, 1 as for an alarm, or 0.",
 )
-@names_option(
+@options.names_option(
     "--over", "Factors, besides features, to attribute the first alarm to, or the most unusual window if there is none."
 )
 @options.weights_option

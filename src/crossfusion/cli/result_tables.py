@@ -116,10 +116,9 @@ def show_whole(
         line += f"; overlap {fusion.overlap:.2f}"
         line += "" if pairwise is None else f", of the pairs at least {np.nanmin(pairwise.overlap):.2f}"
     click.echo(line)
-    if given:
-        told = split_cautions(None if pairwise is None else pairwise.caution)
-        new = [text for text in split_cautions(fusion.caution) if text not in told]
-        show_caution(replace(fusion, caution=join_cautions(*new)))
+    told = split_cautions(None if pairwise is None else pairwise.caution)
+    new = [text for text in split_cautions(fusion.caution) if text not in told]
+    show_caution(replace(fusion, caution=join_cautions(*new)))
 
 
 def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:

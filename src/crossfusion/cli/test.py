@@ -1,6 +1,7 @@
 """The command that tests a separation."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,5 +166,4 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     title = f"Test of the separation of {asked}, exchanging {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
     result_tables.show_excluded(result.excluded)
-    result_tables.show_caution(fusion)
-    result_tables.show_caution(result)
+    result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

@@ -9,6 +9,8 @@ from crossfusion.fusion.cautions import (
     SHAPE_CAUTION,
     SPREAD_CAUTION,
     are_few,
+    bound_lower_tail,
+    caution_about_close_means,
     caution_about_equal_means,
     caution_about_overlap,
     caution_about_shape,

@@ -67,8 +67,8 @@ def caution_about_overlap(design: Design) -> str | None:
 
 
 def join_cautions(*cautions: str | None) -> str | None:
-    """Join the cautions that there are to one text."""
-    return "; ".join(filter(None, cautions)) or None
+    """Join the cautions that there are to one text, each once."""
+    return "; ".join(dict.fromkeys(text for caution in cautions for text in split_cautions(caution))) or None
 
 
 def split_cautions(text: str | None) -> list[str]:
@@ -111,11 +111,12 @@ def caution_about_equal_means(
     """
     if not (error > 0 and freedom > 0 and error_freedom > 0):
         return None
-    return (
-        EQUAL_MEANS_CAUTION + EQUAL_MEANS_REMEDY
-        if bound_lower_tail(between / error, freedom, error_freedom) < EQUAL_MEANS_LEVEL
-        else None
-    )
+    return caution_about_close_means(bound_lower_tail(between / error, freedom, error_freedom))
+
+
+def caution_about_close_means(lower_tail: float) -> str | None:
+    """Return the same caution, given the probability of means as close as these by chance."""
+    return EQUAL_MEANS_CAUTION + EQUAL_MEANS_REMEDY if lower_tail <= EQUAL_MEANS_LEVEL else None
 
 
 def bound_lower_tail(ratio: float, freedom: float, error_freedom: float) -> float:

@@ -16,8 +16,7 @@ from crossfusion.moments import Moments
 
 Codes = NDArray[Any]
 WEIGHTS = ("pooled", "balanced")
-
-
+MIN_VARIANCE = 1e-313  # below, squares have few digits or are 0
 NO_VARIANCE = "every group has one row (in its stratum), so the variance within groups is unknown"
 
 
@@ -38,10 +37,18 @@ class Design:
     strata: Sequence[Hashable] | None = None
 
     def check_groups(self) -> None:
-        """Reject a comparison of fewer than two groups."""
+        """Reject a comparison of fewer than two groups, or of values whose squares underflow."""
         if len(self.labels) < 2:
             shown = ", ".join(map(repr, self.labels))
             raise InputError(problem=f"there is only one group to compare ({shown})", remedy="pass at least two")
+        within = float(self.cells.dispersion.max())
+        if within < MIN_VARIANCE:
+            apart = float(np.ptp(self.cells.mean, axis=0).max())
+            if (within or apart) and apart < MIN_VARIANCE**0.5:
+                raise InputError(
+                    problem="the values differ by so little that their squares fall below the range of float64",
+                    remedy="scale the rows up",
+                )
 
     def pair(self, first: int, second: int) -> tuple["Design", Codes]:
         """Design of two groups alone, and the indices of its cells."""

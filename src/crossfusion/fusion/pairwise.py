@@ -18,6 +18,7 @@ from crossfusion._base import (
     number_text,
     warn,
 )
+from crossfusion.fusion.cautions import bound_lower_tail, caution_about_close_means, join_cautions
 from crossfusion.fusion.design import WEIGHTS, Codes, Design, check_range, estimate_mean_errors, split_by_stratum
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.exclusion import Exclusion, describe_excluded
@@ -265,7 +266,10 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
         unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
         distance=_log_ratio(between, within + within.T),
         overlap=overlap,
-        caution=caution_about_geometry(design, design.weights(weights), names=design.features),
+        caution=join_cautions(
+            _caution_about_equal_means(between, correction),
+            caution_about_geometry(design, design.weights(weights), names=design.features),
+        ),
         weights=weights,
     )
     _warn_about_confounded(result)
@@ -293,6 +297,15 @@ def _log_ratio(between: FloatArray, within: FloatArray) -> FloatArray:
 def _fill_diagonal(matrix: FloatArray, value: float) -> FloatArray:
     np.fill_diagonal(matrix, value)
     return matrix
+
+
+def _caution_about_equal_means(between: FloatArray, error: FloatArray) -> str | None:
+    """Return a caution if the means of some pair agree so closely that they must have been set equal."""
+    first, second = np.triu_indices(len(between), 1)
+    between, error = between[first, second], error[first, second]
+    known = error > 0
+    closest = float(np.nanmin(between[known] / error[known], initial=1.0))
+    return caution_about_close_means(len(first) * bound_lower_tail(closest, 1, np.inf))  # as if features moved together
 
 
 def _warn_about_confounded(result: Pairwise) -> None:

@@ -6,8 +6,8 @@ from crossfusion.inference.multiple_testing import ADJUSTMENTS, adjusted_pvalues
 from crossfusion.inference.paired_differences import Side, compute_half_widths, zero_rounding
 from crossfusion.inference.pairs import REACH_CAUTION, add_pair_tests, ask_pairs, count_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
-from crossfusion.inference.permutation.result import STATISTICS, TestResult
-from crossfusion.inference.permutation.run import check_test_options, run_moment_test, run_test
+from crossfusion.inference.permutation.result import STATISTICS, TestResult, caution_about_number
+from crossfusion.inference.permutation.run import add_cautions, check_test_options, run_moment_test, run_test
 from crossfusion.inference.permutation.sums import Entries
 from crossfusion.inference.row_errors import (
     MIN_CELL_ROWS,

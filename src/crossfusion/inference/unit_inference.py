@@ -14,7 +14,9 @@ from crossfusion.fusion import (
     caution_about_geometry,
     caution_about_overlap,
     caution_about_spread,
+    has_equal_means,
     join_cautions,
+    split_cautions,
 )
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.pairs import add_pair_tests, ask_pairs, fill_matrix
@@ -63,8 +65,9 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
         return fill_matrix(result, dict(zip(found, values.tolist(), strict=True)), 0.0)
 
     weight = design.weights(weights)
-    caution = caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features)
-    centered = replace(result, unbiased=fill(errors.estimate), caution=caution)
+    geometry = caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features)
+    equal = filter(has_equal_means, split_cautions(result.caution))  # of rows, which err less than units
+    centered = replace(result, unbiased=fill(errors.estimate), caution=join_cautions(*equal, geometry))
     if level is None:
         return centered
     lower, upper = map(fill, errors.limits(level))

@@ -20,7 +20,7 @@ from crossfusion.fusion import (
     has_equal_means,
     split_cautions,
 )
-from crossfusion.inference import REACH_CAUTION
+from crossfusion.inference import REACH_CAUTION, caution_about_number
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
@@ -36,6 +36,7 @@ SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
 DUPLICATED_SHARE = 0.001  # of the rows
+HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry")  # with these, the distance itself misses the difference
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,8 @@ def _find_geometry(main: Fusion) -> Iterator[Concern]:
 def _find_weak_tests(tested: TestOutcome | None, pairs: Pairwise) -> Iterator[Concern]:
     """Tests that cannot give a small p-value, however far apart the groups are."""
     said = [text for text in split_cautions(pairs.caution) if text.startswith(REACH_CAUTION)]
-    for text in [*split_cautions(None if tested is None else tested.result.caution), *said]:
+    weak = None if tested is None else caution_about_number(tested.result)
+    for text in [*filter(None, [weak]), *said]:
         what, _, advice = text.partition(": ")
         yield Concern(
             "test",

@@ -10,7 +10,7 @@ import numpy as np
 from crossfusion._base import CrossfusionWarning, FloatArray, InputError, check_known, factors, label_text, plain_value
 from crossfusion.fusion import FEATURES, STATISTIC_NAMES, Attribution, Fusion, Pairwise
 from crossfusion.report import batch_biology, headline
-from crossfusion.report.cautions import find_concerns
+from crossfusion.report.cautions import HEADLINE_KINDS, find_concerns
 from crossfusion.report.data import ReportData
 from crossfusion.report.drift import convert_drift, describe_drift, measure_drift
 from crossfusion.report.evidence import Evidence, TestOutcome, list_groups
@@ -58,6 +58,9 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     excluded = (*evidence.excluded, *main.excluded)
     said += headline.describe_excluded(excluded)
     concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost, excluded)
+    said[1:1] = [
+        f"Caution: {each.title[0].lower()}{each.title[1:]}." for each in concerns if each.kind in HEADLINE_KINDS
+    ]
     return {
         "format": FORMAT,
         "question": asked.to_dict(),

@@ -38,8 +38,9 @@ class TestResult(Result):
     statistic_name : {"welch", "pseudo-f"}
         Which statistic was used.
     caution : str or None
-        Warning that the p-value cannot reach 0.05 because there are too few permutations, or that pseudo-F was used for
-        groups that differ in size and spread. `None` if there is nothing to warn about.
+        Warning that the p-value cannot reach 0.05 because there are too few permutations, that pseudo-F was used for
+        groups that differ in size and spread, that few rows are compared, that the means of groups are equal by
+        construction, or that a few features hide the others. `None` if there is nothing to warn about.
     excluded : tuple of Exclusion
         Groups left out of the test because they have too few units.
 

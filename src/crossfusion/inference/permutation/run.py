@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, check_option, check_seed, check_whole
-from crossfusion.fusion import Codes, Design, fuse
+from crossfusion.fusion import (
+    Codes,
+    Design,
+    bound_lower_tail,
+    caution_about_close_means,
+    caution_about_geometry,
+    caution_about_overlap,
+    fuse,
+    join_cautions,
+)
 from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
 from crossfusion.inference.permutation.orders import LabelOrders
 from crossfusion.inference.permutation.result import STATISTICS, TestResult, caution_about_number
@@ -23,6 +32,7 @@ from crossfusion.inference.permutation.welch import (
     measure_scale,
 )
 from crossfusion.inference.permutation.welch_sums import WelchSums
+from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_bias
 from crossfusion.moments import Moments
 
 TIE_TOLERANCE = {"welch": 1e-9, "pseudo-f": 1e-12}  # relative difference up to which two statistics count as equal
@@ -55,7 +65,27 @@ def run_moment_test(
     items = find_exchangeable(label, stratum, unit, crossed=crossed)
     count_by_label = count_rows_by_label(moments.count, label, stratum, unit) if crossed else None
     entries = Entries(moments.mean, stratum, moments.count, count_by_label)
-    return run_test(design, entries, items, permutations=permutations, seed=seed, statistic=statistic)
+    result = run_test(design, entries, items, permutations=permutations, seed=seed, statistic=statistic)
+    units = UnitMoments(moments, _find_cells(design, stratum, label), unit)
+    return add_cautions(result, design, estimate_unit_bias(units, design, design.weights("pooled")))
+
+
+def add_cautions(result: TestResult, design: Design, bias: FloatArray | None = None) -> TestResult:
+    """Add the cautions of a distance that hold for a test, too; `bias` is as in `caution_about_geometry`."""
+    cautions = (
+        caution_about_overlap(design),
+        caution_about_close_means(_bound_lower_tail(result)),
+        caution_about_geometry(design, design.weights("pooled"), bias, design.features),
+    )
+    return replace(result, caution=join_cautions(result.caution, *cautions))
+
+
+def _bound_lower_tail(result: TestResult) -> float:
+    """Bound the probability of a statistic as small as this one, from its permutations or, if few exist, its size."""
+    reached = int(np.count_nonzero(result.null <= result.statistic))
+    share = reached / result.permutations if result.exact else (reached + 1) / (result.permutations + 1)
+    usual = float(np.median(result.null))
+    return min(share, bound_lower_tail(result.statistic / usual, 1, np.inf)) if usual > 0 else 1.0
 
 
 def run_test(
@@ -74,7 +104,10 @@ def run_test(
     exact = number <= permutations + 1
     permute = orders.enumerate_all() if exact else orders.draw_random(seed)
     compute = _compute_welch if statistic == "welch" else _compute_pseudo_f
-    found = compute(design, entries, items, orders, permute, number if exact else permutations)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        found = compute(design, entries, items, orders, permute, number if exact else permutations)
+    if np.isnan(found.statistic) or np.isnan(found.null).any():
+        raise InputError(problem="the squares of the values leave the range of float64", remedy="scale the rows")
     reached, drawn = found.rank(TIE_TOLERANCE[statistic]), len(found.null)
     pvalue = reached / drawn if exact else (reached + 1) / (drawn + 1)
     distance = fuse(design, weights="pooled").distance
@@ -152,12 +185,16 @@ def _find_centers(design: Design) -> FloatArray:
     return design.cells.merge(design.stratum, int(design.stratum.max()) + 1).mean
 
 
-def _measure_spread(design: Design, entries: Entries, items: ExchangeableItems) -> CellSpread | None:
-    """Measure the spread of items in each cell; None if entries are parts of items."""
-    label = items.label[items.item]
+def _find_cells(design: Design, stratum: Codes, label: Codes) -> Codes:
+    """Find the cell of each entry."""
     table = np.zeros((int(design.stratum.max()) + 1, len(design.labels)), int)
     table[design.stratum, design.group] = np.arange(len(design.cells))
-    cell = table[entries.stratum, label]
+    return np.asarray(table[stratum, label])
+
+
+def _measure_spread(design: Design, entries: Entries, items: ExchangeableItems) -> CellSpread | None:
+    """Measure the spread of items in each cell; None if entries are parts of items."""
+    cell = _find_cells(design, entries.stratum, items.label[items.item])
     if entries.count is not None:
         return measure_items(entries.mean, entries.count, cell, design)
     one_each = len(np.unique(np.stack([items.item, entries.stratum]), axis=1).T) == len(cell)

@@ -60,9 +60,9 @@ class Welch:
         self.expected: Any = 0.0
         self._pool = Pool()
 
-    def add_stratum(self, groups: Iterable[Group], rows: float, floor: float) -> None:
-        """Add a stratum from its groups, those with a single item last; variances are raised to `floor`."""
-        sums, pool = _StratumSums(), Pool()
+    def add_stratum(self, groups: Iterable[Group], rows: float, size: float) -> None:
+        """Add a stratum with variances of about `size` from its groups, those with a single item last."""
+        sums, pool = _StratumSums(size), Pool()
         for group in groups:
             variance, freedom = group.variance, group.freedom
             if freedom:
@@ -73,7 +73,7 @@ class Welch:
                 variance, freedom = known.scatter / known.freedom, known.freedom
             chance = group.rows * (1 - group.rows / rows) * group.shares
             self.expected = self.expected + chance * variance
-            sums.add(group, np.maximum(variance, floor), chance, freedom)
+            sums.add(group, np.maximum(variance, NEGLIGIBLE * size), chance, freedom)
         self.weighted = self.weighted + sums.finish()
 
     def finish(self, number: int) -> FloatArray:
@@ -82,9 +82,10 @@ class Welch:
 
 
 class _StratumSums:
-    """Sums over the groups of a stratum."""
+    """Sums over the groups of a stratum, with weights in units of 1 / `size`, as powers of others may overflow."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: float) -> None:
+        self.size = size
         self.groups = 0
         self.weight: Any = 0.0
         self.mean: Any = 0.0
@@ -93,7 +94,7 @@ class _StratumSums:
         self.uneven: list[Any] = [0.0, 0.0, 0.0]
 
     def add(self, group: Group, variance: FloatArray, chance: FloatArray, freedom: int) -> None:
-        weight = 1 / (group.shares * variance)
+        weight = self.size / variance / group.shares
         scaled = weight / group.rows
         self.groups += 1
         self.weight = self.weight + weight
@@ -108,7 +109,7 @@ class _StratumSums:
         k, (zeroth, first, second) = self.groups, self.uneven
         apart = np.maximum(self.square - square_rows(self.mean) / self.weight, 0.0)
         h = zeroth - 2 * first / self.weight + second / self.weight**2
-        return np.asarray(self.expected * apart / (k - 1) / (1 + 2 * (k - 2) / (k * k - 1) * h))
+        return np.asarray(self.expected * (apart / self.size) / (k - 1) / (1 + 2 * (k - 2) / (k * k - 1) * h))
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,8 @@ def compute_observed(design: Design, spread: CellSpread, scale: FloatArray) -> f
         size = float(scale[design.stratum[members[0]]])
         if size > 0:
             order = members[np.argsort(spread.items[members] == 1, kind="stable")].tolist()
-            floor = NEGLIGIBLE * (float(spread.borrowed[members].max()) or size)
-            welch.add_stratum(map(describe, order), float(cells.count[members].sum()), floor)
+            own = float(spread.borrowed[members].max()) or size
+            welch.add_stratum(map(describe, order), float(cells.count[members].sum()), own)
     return float(welch.finish(1)[0])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from crossfusion._base import FloatArray, multiply_matrices
 from crossfusion.inference.permutation.orders import Codes
 from crossfusion.inference.permutation.sums import Index, PermutationSums, Stratum
-from crossfusion.inference.permutation.welch import NEGLIGIBLE, Group, Welch, correct_centering, square_rows
+from crossfusion.inference.permutation.welch import Group, Welch, correct_centering, square_rows
 
 
 class WelchSums(PermutationSums):
@@ -28,7 +28,7 @@ class WelchSums(PermutationSums):
             found = Welch()
             for stratum, total in zip(strata, totals, strict=True):
                 groups = self._describe_groups(stratum, labels, total)
-                found.add_stratum(groups, stratum.rows, NEGLIGIBLE * float(scale[stratum.code]))
+                found.add_stratum(groups, stratum.rows, float(scale[stratum.code]))
             return found.finish(len(labels))
 
         return self.map_batches(permute, number, work, vectors=6 if self.entries.count is None else 9)

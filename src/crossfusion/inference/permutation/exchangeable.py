@@ -54,6 +54,11 @@ def is_crossed(label: Codes, unit: Codes) -> bool:
     return len(_combine_codes(unit, label)[1]) > int(unit.max()) + 1
 
 
+def has_one_entry_each(item: Codes, stratum: Codes) -> bool:
+    """Return whether no item has two entries in a stratum."""
+    return len(item) == int(item.max()) + 1 or len(item) == len(_combine_codes(item, stratum)[1])
+
+
 def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
     if (label != label[first][unit]).any():
         raise InputError(

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import crossfusion as cf
 from crossfusion._base import threads
-from crossfusion.inference.permutation import grouped_sums, sums
+from crossfusion.inference.permutation import exchangeable, grouped_sums, sums
 from tests.helpers.command_line import fails, run, run_json
 
 
@@ -526,3 +526,15 @@ def test_the_rows_are_read_once_per_permutation_however_many_groups_there_are(mo
         read.clear()
         cf.permutation_test(draw.normal(size=(600, 2)), np.arange(600) % groups, permutations=10)
         assert read == [600] * 11  # and once for the observed groups
+
+
+def test_items_of_the_same_strata_have_the_same_code_numbered_as_they_first_occur():
+    draw = np.random.default_rng(0)
+    for strata in (1, 2, 5):
+        item = np.concatenate([np.arange(60), draw.integers(0, 60, 100)])
+        stratum = draw.integers(0, strata, 160)
+        known: dict[frozenset, int] = {}
+        sets = [frozenset(stratum[item == k].tolist()) for k in range(60)]
+        expected = [known.setdefault(entry, len(known)) for entry in sets]
+        if strata > 1:  # otherwise an item's only stratum is its code
+            assert exchangeable.encode_strata_sets(item, stratum).tolist() == expected

@@ -236,10 +236,10 @@ def _estimate_covariances(
 
 def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:
     """Find pairs of cells of a stratum that share units: their positions, and the shared units' entries in both."""
-    inside = np.flatnonzero(np.isin(units.cell, members))
-    if len(np.unique(units.unit[inside])) == len(inside):
+    inside, place = _locate_entries(members, units)
+    if np.bincount(units.unit[inside]).max() == 1:
         return  # every unit is in one cell only
-    positions = [inside[units.cell[inside] == cell] for cell in members]
+    positions = [inside[place == position] for position in range(len(members))]
     for b in range(len(members)):
         for a in range(b):
             left, right = units.unit[positions[a]], units.unit[positions[b]]
@@ -250,8 +250,20 @@ def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int
 
 def _compute_self_influence(stratum: StratumErrors, units: UnitMoments, share: FloatArray) -> FloatArray:
     """Compute the mean effect of each unit's own error on its influence; 0 if all units have equal shares."""
-    inside = np.flatnonzero(np.isin(units.cell, stratum.members))
+    inside, cell = _locate_entries(stratum.members, units)
+    unit, own = units.unit[inside], share[inside]
+    crossed, whole = stratum.form * stratum.variance, np.sum(stratum.form * stratum.covariance, axis=1)
+    if np.bincount(unit).max() == 1:
+        effect = own * (own * np.diagonal(crossed)[cell] - whole[cell])
+        return np.bincount(unit, weights=effect, minlength=units.unit_count).astype(np.float64)
     shares = np.zeros((units.unit_count, len(stratum.members)))
-    shares[units.unit[inside], np.searchsorted(stratum.members, units.cell[inside])] = share[inside]
-    crossed = np.sum(shares * (shares @ (stratum.form * stratum.variance)), axis=1)
-    return np.asarray(crossed - shares @ np.sum(stratum.form * stratum.covariance, axis=1))
+    shares[unit, cell] = own
+    return np.asarray(np.sum(shares * (shares @ crossed), axis=1) - shares @ whole)
+
+
+def _locate_entries(members: Codes, units: UnitMoments) -> tuple[Codes, Codes]:
+    """Find the entries in some cells, and their cells among these."""
+    place = np.full(int(units.cell.max()) + 1, -1)
+    place[members] = np.arange(len(members))
+    inside = np.flatnonzero(place[units.cell] >= 0)
+    return inside, place[units.cell[inside]]

@@ -15,12 +15,13 @@ from crossfusion._base import (
     check_same_dim,
     check_some_rows,
     factors,
+    find_finite_rows,
     warn_about_lost_groups,
 )
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.manifest_match import Match, merge_matches
 from crossfusion.moments import kernel, reduce_groups
-from crossfusion.summary import Summary, combine
+from crossfusion.summary import Summary, arrange_rows, combine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,10 @@ def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, large: boo
     holder = chunk.file or name
     rows = as_rows(chunk.rows, holder)
     codes, keys = factors.encode(chunk.keys)
-    moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads, large=large)
+    if keys.num_rows == rows.shape[0] and isinstance(rows, np.ndarray) and find_finite_rows(rows).all():
+        moments, finite = arrange_rows(rows, codes), None
+    else:
+        moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads, large=large)
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where

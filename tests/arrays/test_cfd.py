@@ -364,3 +364,11 @@ def test_keys_of_json_stay_apart():
     rows = np.arange(8.0)[:, None]
     assert cf.cfd(rows, labels=["null", None] * 4).to_dict()["counts"] == {'"null"': 4, "null": 4}
     assert cf.cfd(rows, labels=[dt.date(2024, 1, 1), None] * 4).to_dict()["counts"] == {"2024-01-01": 4, "null": 4}
+
+
+def test_an_anndata_is_rejected_before_anyone_walks_its_cells(monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(np.zeros((4, 2)))
+    monkeypatch.setattr(anndata.AnnData, "__getitem__", lambda *_: pytest.fail("walked"))
+    with pytest.raises(cf.InputError, match=r"is an AnnData.*adata\.obsm"):
+        cf.cfd(adata, labels=[0, 0, 1, 1])

@@ -261,14 +261,38 @@ def test_a_bootstrap_is_that_of_repeated_units():
 def test_many_units_are_sampled():
     x, group, unit = unit_rows(1500, 2, 3, 0.3, crossed=False)
     everyone = cf.cfd(x, labels=group, units=unit, level=0.95)
-    from crossfusion.inference import unit_errors
+    from crossfusion.inference import unit_pairs
 
-    whole, unit_errors.MAX_SAMPLED_ENTRIES = unit_errors.MAX_SAMPLED_ENTRIES, 10**6
+    whole, unit_pairs.MAX_SAMPLED_ENTRIES = unit_pairs.MAX_SAMPLED_ENTRIES, 10**6
     try:
         exact = cf.cfd(x, labels=group, units=unit, level=0.95)
     finally:
-        unit_errors.MAX_SAMPLED_ENTRIES = whole
+        unit_pairs.MAX_SAMPLED_ENTRIES = whole
     np.testing.assert_allclose(everyone.interval, exact.interval, rtol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("units", "crossed", "given"), [(300, False, None), (300, True, None), (4000, False, None), (300, True, "s")]
+)
+def test_contributions_of_pairs_of_units_need_not_be_computed_one_by_one(monkeypatch, units, crossed, given):
+    from crossfusion.inference.unit_pairs import UnitPairs
+
+    draw = np.random.default_rng(0)
+    unit = np.concatenate([np.arange(units), draw.integers(0, units, 3 * units)])
+    group = draw.integers(0, 2, len(unit)) if crossed else unit % 2
+    by = {"g": group, "u": unit, "s": draw.integers(0, 2, len(unit))}
+    x = draw.normal(size=(len(unit), 3)) + draw.normal(size=(units, 3))[unit] + 0.1 * group[:, None]
+    ask = {"units": "u", "level": 0.95, "given": given}
+    summary = cf.summarize(x, by=by)
+    one_by_one = []
+    compute = UnitPairs.compute
+    monkeypatch.setattr(UnitPairs, "compute", lambda pairs: one_by_one.append(pairs.number) or compute(pairs))
+    fast = summary.cfd("g", **ask)
+    assert not one_by_one
+    monkeypatch.setattr(UnitPairs, "sum_squares", lambda pairs: float(np.sum(pairs.compute() ** 2)))
+    slow = summary.cfd("g", **ask)
+    assert fast.interval == pytest.approx(slow.interval, rel=1e-12)
+    assert fast.stderr == pytest.approx(slow.stderr, rel=1e-12)
 
 
 # ---- coverage: the whole study is a command of its own

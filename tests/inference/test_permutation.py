@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import crossfusion as cf
 from crossfusion._base import threads
-from crossfusion.inference.permutation import sums
+from crossfusion.inference.permutation import exchangeable, grouped_sums, sums
 from tests.helpers.command_line import fails, run, run_json
 
 
@@ -471,3 +471,70 @@ def test_bad_calls_are_one_line(files, tmp_path):
     assert "--permutations 0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")
     assert "1 of 300 rows" in done.stderr
+
+
+# ---- many groups
+
+
+def many_groups(case):
+    """Arguments of a test whose groups are summed by themselves, or by products; units of different sizes."""
+    draw = np.random.default_rng(5)
+    labels = np.concatenate([np.arange(14), draw.integers(0, 13, 386)])  # one group has a single row
+    x = draw.normal(size=(400, 3)) + 0.2 * labels[:, None] + 1e6
+    strata = draw.integers(0, 3, 400)
+    strata[:14] = 0
+    unit = draw.integers(0, 90, 400)
+    label_of_unit = draw.permutation(np.arange(90) % 14)
+    return {
+        "rows": (x, labels, {}),
+        "float32": ((x - 1e6).astype(np.float32), labels, {}),
+        "sparse": (sparse.csr_array(np.maximum(x - 1e6, 0)), labels, {}),
+        "strata": (x, labels, {"strata": strata}),
+        "units": (x, label_of_unit[unit], {"units": unit}),
+        "units in strata": (x, label_of_unit[unit], {"units": unit, "strata": np.arange(400) % 2}),
+        "pairs": (x, labels, {"pairs": unit % 20}),
+    }[case]
+
+
+@pytest.mark.filterwarnings("ignore:left out")  # the group of a single row
+@pytest.mark.parametrize("statistic", ["welch", "pseudo-f", "dispersion"])
+@pytest.mark.parametrize("case", ["rows", "float32", "sparse", "strata", "units", "units in strata", "pairs"])
+def test_many_groups_have_the_statistics_of_few(monkeypatch, case, statistic):
+    x, labels, options = many_groups(case)
+    if statistic == "dispersion" and case == "pairs":
+        pytest.skip("there is no such test of spread")
+    test = cf.dispersion_test if statistic == "dispersion" else cf.permutation_test
+    options |= {"permutations": 37} | ({} if statistic == "dispersion" else {"statistic": statistic})
+    products = test(x, labels, **options)
+    monkeypatch.setattr(grouped_sums.GroupedSums, "pays", staticmethod(lambda *_: True))
+    grouped = test(x, labels, **options)
+    assert grouped.null == pytest.approx(products.null, rel=1e-7)
+    assert (grouped.statistic, grouped.pvalue) == (products.statistic, products.pvalue)
+
+
+def test_the_rows_are_read_once_per_permutation_however_many_groups_there_are(monkeypatch):
+    read = []
+    reduce_rows = grouped_sums.kernel.reduce_rows
+    monkeypatch.setattr(grouped_sums, "MIN_NUMBERS", 0)
+    monkeypatch.setattr(
+        grouped_sums.kernel,
+        "reduce_rows",
+        lambda rows, *rest, **options: read.append(len(rows)) or reduce_rows(rows, *rest, **options),
+    )
+    draw = np.random.default_rng(0)
+    for groups in (20, 100):
+        read.clear()
+        cf.permutation_test(draw.normal(size=(600, 2)), np.arange(600) % groups, permutations=10)
+        assert read == [600] * 11  # and once for the observed groups
+
+
+def test_items_of_the_same_strata_have_the_same_code_numbered_as_they_first_occur():
+    draw = np.random.default_rng(0)
+    for strata in (1, 2, 5):
+        item = np.concatenate([np.arange(60), draw.integers(0, 60, 100)])
+        stratum = draw.integers(0, strata, 160)
+        known: dict[frozenset, int] = {}
+        sets = [frozenset(stratum[item == k].tolist()) for k in range(60)]
+        expected = [known.setdefault(entry, len(known)) for entry in sets]
+        if strata > 1:  # otherwise an item's only stratum is its code
+            assert exchangeable.encode_strata_sets(item, stratum).tolist() == expected

@@ -236,3 +236,32 @@ def test_a_state_is_kept_from_time_to_time(tmp_path, monkeypatch):
     local.run([source(20, 20)], keeper=keeper)
     (number, _), *_ = Checkpoint(tmp_path / "kept", "this").load(1) or []
     assert number > 10
+
+
+def test_many_small_files_are_added_up_in_linear_time(monkeypatch):
+    looked = []
+    size = reduction.Reduction.size.fget
+    monkeypatch.setattr(reduction.Reduction, "size", property(lambda self: looked.append(1) or size(self)))
+    running = reduction.RunningSum("made up")
+    chunk = reduction.reduce_chunk(Chunk(X[:8], pa.table({"site": SITE[:8]})), "made up")
+    for number in range(500):
+        running.add(number, chunk)
+    assert len(looked) <= 1000
+    assert running.total().summary.moments.count.sum() == 4000
+
+
+def test_units_of_one_row_are_the_rows_themselves(monkeypatch):
+    unit = np.random.default_rng(0).permutation(ROWS)
+    by = {"site": SITE, "unit": unit}
+    fine = cf.summarize(X.astype(np.float32), by=by)
+    place = [int(np.flatnonzero(unit == key)[0]) for key in fine.keys.column("unit").to_pylist()]
+    np.testing.assert_array_equal(fine.moments.mean, X.astype(np.float32)[place])
+    assert not fine.moments.sumsq.any()
+    swapped = cf.summarize(X, by={"unit": unit, "site": SITE})
+    found, expected = swapped.cfd("site", units="unit", level=0.95), cf.cfd(X, labels=SITE, units=unit, level=0.95)
+    assert found.distance == pytest.approx(expected.distance, rel=1e-12)
+    assert found.interval == pytest.approx(expected.interval, rel=0.05)  # from units and from rows
+    monkeypatch.setattr("crossfusion.summary.moment_table.arrange_rows", None)  # not needed where nothing moves
+    np.testing.assert_allclose(fine.rollup("site").moments.mean, EXPECTED.moments.mean, rtol=1e-6)
+    with pytest.raises(cf.InputError, match=r"not finite|NaN"):
+        cf.summarize(np.where(np.arange(ROWS)[:, None] == 3, np.nan, X), by=by)

@@ -415,3 +415,14 @@ def test_bad_files_get_one_sentence(name, content, message, tmp_path, refuses):
         summarize(TABLE, "site", tmp_path / name, "slide")
     with refuses("does not exist", cf.FileError):
         summarize(TABLE, "site", tmp_path / "nothing.csv", "slide")
+
+
+def test_a_chunk_carries_no_more_of_a_manifest_than_it_needs(tmp_path):
+    for name, rows in zip(NAMES, np.split(X, SLIDES), strict=True):
+        np.save(tmp_path / f"{name}.npy", rows[:3])
+    joined = manifest.join(partial(open_rows, tmp_path, vectors=None), SLIDES_CSV, "slide", ["site"])
+    chunks = [chunk for source in joined.sources for partition in source.partitions for chunk in partition()]
+    assert len(chunks) == SLIDES
+    for found in chunks:
+        column = found.keys.column("site").chunk(0)
+        assert not pa.types.is_dictionary(column.type) or len(column.dictionary) <= len(column)

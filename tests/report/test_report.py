@@ -567,3 +567,18 @@ def test_the_command_writes_the_page_and_says_what_it_says(tmp_path):
 def test_an_array_without_labels_is_refused_by_the_factor_that_it_lacks(refuses):
     with refuses(r"^ndarray has no columns to find 'site' in: pass by=\{name: values\}, a file or a table$"):
         cf.Report(np.zeros((4, 2)), between="site")
+
+
+def test_the_shape_of_groups_is_looked_at_without_another_interval(monkeypatch):
+    draw = np.random.default_rng(0)
+    patient = np.repeat(np.arange(60), 5)
+    site = np.where(patient < 30, "A", "B")
+    x = draw.normal(size=(300, 2))
+    x[site == "B"] = np.sign(x[site == "B"]) + 0.05 * draw.normal(
+        size=(150, 2)
+    )  # the same means and spread, other shape
+    expected = cf.cfd(x, labels=site, units=patient, level=0.95).caution
+    assert "shape" in expected
+    monkeypatch.setattr("crossfusion.report.evidence.cfd", lambda *_, **__: pytest.fail("an interval of its own"))
+    report = cf.Report(x, by={"site": site, "patient": patient}, between="site", units="patient")
+    assert expected in str(report.to_dict())

@@ -23,6 +23,7 @@ CPU_DEVICES = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page
 
 def as_rows(values: Any, name: str) -> Any:
     """Return rows × features as a NumPy array, or as CSR if sparse, without a copy where that is possible."""
+    _check_no_anndata(values, name)
     sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
     if sparse is not None and sparse.issparse(values):
         rows = values.tocsr() if values.ndim == 2 else values
@@ -48,6 +49,17 @@ def as_rows(values: Any, name: str) -> Any:
             name, problem=f"has rows without features, shape {rows.shape}", remedy="pass at least one feature"
         )
     return rows
+
+
+def _check_no_anndata(values: Any, name: str) -> None:
+    """Reject an AnnData, which NumPy would walk cell by cell; who passes one has imported its library."""
+    library = sys.modules.get("anndata")
+    if library is not None and isinstance(values, library.AnnData):
+        raise InputError(
+            name,
+            problem="is an AnnData, which holds several matrices",
+            remedy="pass one, such as adata.obsm['X_pca'] or adata.X, or call crossfusion.anndata.cfd",
+        )
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:

@@ -197,6 +197,30 @@ def _compare_labels(
     min_units: int,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
+    sample, dropped = _label_rows(rows, labels, given, units, trim, nan, features)
+    if level is None and units is None:
+        return fuse(sample.design, weights=weights, dropped=dropped)
+    return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
+
+
+def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: str, min_units: int) -> str | None:
+    """Return the caution of `cfd` about the shape of groups, without the interval."""
+    sample, _ = _label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
+    design, chunks, number, of = sample.design, sample.chunks, sample.design.cells.count, "rows"
+    if sample.units is not None and not _has_one_row_each(sample.units):
+        entries = [_encode_entries(chunk, unit, design) for chunk, unit in zip(chunks, sample.units, strict=True)]
+        chunks, of = [entry.firsts for entry in entries], "units"
+        number = sum(np.bincount(entry.cell, minlength=len(design.cells)) for entry in entries)
+    kept, _ = leave_out_cells(design, number, min_units if of == "units" else max(min_units, MIN_CELL_ROWS), of=of)
+    cells, design = len(design.cells), design.select(kept)
+    sampled = sample_rows(_select_rows(chunks, kept, cells), design)
+    return caution_about_shape(sampled, measure_spread(design), design, design.weights(weights))
+
+
+def _label_rows(
+    rows: Any, labels: Any, given: Any, units: Any, trim: float, nan: str, features: Sequence[str] | None
+) -> tuple["Sample", int]:
+    """Make the design of the groups of one array, with its rows, and count the rows that were dropped."""
     by = {"labels": labels} if given is None else {"labels": labels, "given": given}
     keys = factors.as_table(by)
     check_length(keys.num_rows, rows.shape[0], "labels", "x")
@@ -212,13 +236,12 @@ def _compare_labels(
     if given is not None:
         stratum, strata = factors.encode(left.select(["given"]))
         design = replace(design, stratum=stratum, strata=factors.list_labels(strata))
-    if level is None and units is None:
-        return fuse(design, weights=weights, dropped=dropped)
-    place = np.full(len(moments), -1, np.int32)
-    place[kept] = np.arange(len(kept))
-    chunks = [LabeledRows(rows, _drop_nonfinite(place[cell], rows if dropped else None))]
-    sample = Sample(design, chunks, _encode_units(units, {"x": rows}))
-    return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
+    if len(kept) < len(moments):
+        place = np.full(len(moments), -1, np.int32)
+        place[kept] = np.arange(len(kept))
+        cell = place[cell]
+    chunks = [LabeledRows(rows, _drop_nonfinite(cell, rows if dropped else None))]
+    return Sample(design, chunks, _encode_units(units, {"x": rows})), dropped
 
 
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
@@ -293,26 +316,41 @@ def _has_one_row_each(units: Sequence[CodeArray]) -> bool:
     return len(codes) == int(codes.max()) + 1
 
 
+@dataclass(frozen=True)
+class Entries:
+    """Units in cells: the entry of each row, the cell and the unit of each entry, and one row of each."""
+
+    codes: CodeArray
+    cell: Codes
+    owner: Codes
+    firsts: LabeledRows
+
+
+def _encode_entries(chunk: LabeledRows, unit: CodeArray, design: Design) -> Entries:
+    """Encode the combinations of cell and unit, and select one row of each."""
+    width, kept = int(unit.max()) + 1, chunk.codes >= 0
+    key = chunk.codes[kept].astype(np.int64) * width + unit[kept]
+    codes = np.full(len(kept), -1, np.int32)
+    codes[kept], present = factors.renumber(key, len(design.cells) * width)
+    first = np.zeros(len(present), int)
+    first[codes[kept][::-1]] = np.flatnonzero(kept)[::-1]  # the last one written is the first one
+    firsts = LabeledRows(chunk.rows, np.full(len(kept), -1, np.int32))
+    firsts.codes[first] = present // width
+    return Entries(codes, present // width, present % width, firsts)
+
+
 def _reduce_units(
     chunks: Sequence[LabeledRows], units: Sequence[CodeArray], design: Design
 ) -> tuple[UnitMoments, list[LabeledRows]]:
     """Compute the moments of the units in each cell, and select one row of each unit and cell."""
-    moments, cells, owners, firsts = [], [], [], []
-    for chunk, unit in zip(chunks, units, strict=True):
-        width = int(unit.max()) + 1
-        kept = chunk.codes >= 0
-        key = chunk.codes[kept].astype(np.int64) * width + unit[kept]
-        codes = np.full(len(kept), -1, np.int32)
-        codes[kept], present = factors.renumber(key, len(design.cells) * width)
-        moments.append(reduce_groups(chunk.rows, codes, len(present), name="x")[0])
-        cells.append(present // width)
-        owners.append(present % width)
-        first = np.zeros(len(present), int)
-        first[codes[kept][::-1]] = np.flatnonzero(kept)[::-1]  # the last one written is the first one
-        firsts.append(LabeledRows(chunk.rows, np.full(len(kept), -1, np.int32)))
-        firsts[-1].codes[first] = cells[-1]
-    owner = np.unique(np.concatenate(owners), return_inverse=True)[1]
-    return UnitMoments(concat(moments), np.concatenate(cells), owner), firsts
+    entries = [_encode_entries(chunk, unit, design) for chunk, unit in zip(chunks, units, strict=True)]
+    moments = [
+        reduce_groups(chunk.rows, entry.codes, len(entry.cell), name="x")[0]
+        for chunk, entry in zip(chunks, entries, strict=True)
+    ]
+    owner = np.unique(np.concatenate([entry.owner for entry in entries]), return_inverse=True)[1]
+    cell = np.concatenate([entry.cell for entry in entries])
+    return UnitMoments(concat(moments), cell, owner), [entry.firsts for entry in entries]
 
 
 def _reduce_trimmed(

@@ -27,9 +27,7 @@ LABELS_SHOWN = 40  # rows of the table of labels
 )
 @options.names_option("--obsm", "Embeddings: entries of obsm, X, raw/X or layers/NAME.", required=True)
 @options.reference_option("The embedding")
-@options.number_option(
-    "--min-cells", 2, "Minimum number of cells per batch and label; smaller combinations are left out."
-)
+@options.number_option("--min-cells", 2, "Minimum number of cells per batch and label; fewer are left out.")
 @options.weights_option
 @options.level_option
 @options.plot_option("batches against biology")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -84,17 +84,21 @@ def _caution_about_reach(tests: Sequence[TestResult], permutations: int, adjust:
     return f"{REACH_CAUTION} {which} cannot be below {reach[stuck].min():.3g} because {why}"
 
 
-def ask_pairs(result: Pairwise, ask: Callable[[int, int], T], what: str) -> dict[tuple[int, int], T]:
-    """Call `ask` for each pair of groups that share a stratum; warn if it fails for some pairs."""
-    found: dict[tuple[int, int], T] = {}
-    problems: list[InputError] = []
-    for a, b in combinations(range(len(result.labels)), 2):
-        if not result.overlap[a, b] > 0:  # or NaN, if a group is left out
-            continue
+def ask_pairs(
+    result: Pairwise, ask: Callable[[int, int], T], what: str, each: Callable[..., Iterable[Any]] = map
+) -> dict[tuple[int, int], T]:
+    """Call `ask` for each pair of groups that share a stratum, by `each`; warn if it fails for some pairs."""
+    pairs = [pair for pair in combinations(range(len(result.labels)), 2) if result.overlap[pair] > 0]  # not NaN
+
+    def attempt(pair: tuple[int, int]) -> T | InputError:
         try:
-            found[a, b] = ask(a, b)
+            return ask(*pair)
         except InputError as problem:
-            problems.append(problem)
+            return problem
+
+    asked = dict(zip(pairs, each(attempt, pairs), strict=True))
+    found = {pair: answer for pair, answer in asked.items() if not isinstance(answer, InputError)}
+    problems = [answer for answer in asked.values() if isinstance(answer, InputError)]
     if not found:
         raise (
             problems[0]

@@ -9,6 +9,7 @@ units (a slide on two scanners) have correlated errors. A design may have both.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +17,9 @@ from crossfusion._base import FloatArray, InputError, arg, map_threads
 from crossfusion.fusion import Codes, Design, between_by_feature, compute_stratum_means, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
-from crossfusion.inference.row_errors import bound_quadratic
+from crossfusion.inference.row_errors import READ_BYTES, bound_quadratic
+from crossfusion.inference.unit_pairs import StratumErrors, UnitPairs
 from crossfusion.moments import Moments
-
-MAX_SAMPLED_ENTRIES = 2048  # entries (a unit's rows in one cell) whose products give the size of the quadratic term
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,25 @@ class UnitErrors:
         Of the distance.
     influence : array of shape (units,)
         First-order contribution of each unit to the distance; the sum of squares is the variance of the linear term.
-    kernel : array of shape (units, units), or smaller where units are sampled
-        Contribution of each pair of different units to the quadratic term, divided by the total variance; scaled so
-        that twice the sum of its squares is the variance of that term.
+    pairs : UnitPairs
+        Contributions of pairs of units to the quadratic term, divided by the variance within.
+    ratio : float
+        Plug-in variance within, divided by the total.
     """
 
     errors: Errors
     influence: FloatArray
-    kernel: FloatArray
+    pairs: UnitPairs
+    ratio: float
+
+    @property
+    def kernel(self) -> FloatArray:
+        """Contribution of each pair of different units, or of a sample of them, divided by the total variance.
+
+        It is scaled so that twice the sum of its squares is the variance of the quadratic term.
+        """
+        with map_threads(1):
+            return self.pairs.compute() * self.ratio
 
 
 def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray) -> UnitErrors:
@@ -81,10 +92,12 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             remedy="leave smaller groups out, or pass coarser strata",
         )
     share = moments.count / cells.count[cell]
-    error = (moments.mean - cells.mean[cell]) * share[:, None]  # e_uc
-    own = _estimate_mean_errors(units, error, share, cells)
+    direction = cells.mean - compute_stratum_means(cells.mean, weight, design.stratum)[design.stratum]
+    square, along = _measure_gaps(units, cells, direction)
+    scatter = moments.sumsq.sum(axis=1)
+    own = _estimate_mean_errors(units, share**2 * square, scatter, share, cells)
     strata = [
-        _estimate_covariances(members, units, error, share, weight, own) for members in split_by_stratum(design.stratum)
+        _estimate_covariances(members, units, cells, share, weight, own) for members in split_by_stratum(design.stratum)
     ]
     between = float(between_by_feature(cells.mean, weight, design.stratum).sum())
     within = float(np.sum(weight * cells.dispersion))
@@ -96,11 +109,14 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     total = within + between
-    influence = _compute_influence(units, design, weight, within, total)
+    excess = scatter + moments.count * (square - cells.dispersion[cell])
+    influence = (excess + 2 * moments.count * along) / total - excess / within
+    influence = np.bincount(units.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
     influence -= 2 * sum(_compute_self_influence(stratum, units, share) for stratum in strata) / total
     squared = influence**2 / (1 - _compute_leverage(units, weight, share))
+    pairs = UnitPairs.sample(strata, cell, units.unit, share, partial(_compute_errors, units, cells, share), within)
     with map_threads(1):
-        kernel = _compute_kernel(strata, units, error, share)
+        squares = pairs.sum_squares()
     return UnitErrors(
         errors=Errors(
             between=np.array((between - bias) / within),
@@ -108,25 +124,35 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             total=np.array(total / within),
             linear=np.array(float(squared.sum())),
             bias=np.array(bias / within),
-            quadratic=np.array(max(2 * np.sum((kernel / within) ** 2), bound_quadratic(bias / within, design))),
+            quadratic=np.array(max(2 * squares, bound_quadratic(bias / within, design))),
             freedom=np.array(_estimate_freedom(units, design, squared)),
         ),
         influence=np.sign(influence) * np.sqrt(squared),
-        kernel=kernel / total,
+        pairs=pairs,
+        ratio=within / total,
     )
 
 
-def _compute_influence(
-    units: UnitMoments, design: Design, weight: FloatArray, within: float, total: float
-) -> FloatArray:
-    """Sum the influence of each unit's rows on the distance."""
-    moments, cell, cells, stratum = units.moments, units.cell, design.cells, design.stratum
-    gap = moments.mean - cells.mean[cell]
-    direction = (cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum])[cell]
-    square = moments.sumsq.sum(axis=1) + moments.count * np.einsum("ij,ij->i", gap, gap)
-    excess = square - moments.count * cells.dispersion[cell]
-    influence = (excess + 2 * moments.count * np.einsum("ij,ij->i", gap, direction)) / total - excess / within
-    return np.bincount(units.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
+def _measure_gaps(
+    units: UnitMoments, cells: Moments, direction: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Compute ‖μ_uc − μ_c‖² and, in the direction of each cell, ⟨μ_uc − μ_c, direction_c⟩; some entries at a time."""
+    mean, cell = units.moments.mean, units.cell
+    square, along = np.zeros((2, len(cell)))
+    step = max(1, READ_BYTES // (8 * cells.dim))
+    for start in range(0, len(cell), step):
+        here = slice(start, start + step)
+        gap = mean[here] - cells.mean[cell[here]]
+        square[here] = np.einsum("ij,ij->i", gap, gap)
+        if direction is not None:
+            along[here] = np.einsum("ij,ij->i", gap, direction[cell[here]])
+    return square, along
+
+
+def _compute_errors(units: UnitMoments, cells: Moments, share: FloatArray, entries: Codes) -> FloatArray:
+    """Compute what some entries add to the errors of their cells' means, e_uc."""
+    gap = units.moments.mean[entries] - cells.mean[units.cell[entries]]
+    return np.asarray(gap * share[entries][:, None])
 
 
 def _compute_leverage(units: UnitMoments, weight: FloatArray, share: FloatArray) -> FloatArray:
@@ -145,33 +171,34 @@ def _estimate_freedom(units: UnitMoments, design: Design, squared: FloatArray) -
     return freedom
 
 
-def _estimate_mean_errors(units: UnitMoments, error: FloatArray, share: FloatArray, cells: Moments) -> FloatArray:
-    """Estimate the squared error of the mean of each cell, V_c.
+def _estimate_mean_errors(
+    units: UnitMoments, square: FloatArray, scatter: FloatArray, share: FloatArray, cells: Moments
+) -> FloatArray:
+    """Estimate the squared error of the mean of each cell, V_c, from ‖e_uc‖² and the scatter of rows within units.
 
     Units of variance τ², with rows of variance σ² around them, give the mean of n rows an error of S τ² + σ²/n, where S
     is the sum of the units' squared shares of the rows. In Σ ‖e_uc‖² centering leaves (S − 2 Σ share³ + S²) τ² of the
     first and (1 − S) σ²/n of the second, and σ² is known from the rows within units. Of equal units this makes
     U/(U − 1) Σ ‖e_uc‖².
     """
-    moments, cell = units.moments, units.cell
-    found, second, third = (
-        np.bincount(cell, weights=values) for values in (np.einsum("ij,ij->i", error, error), share**2, share**3)
-    )
+    cell = units.cell
+    found, second, third = (np.bincount(cell, weights=values) for values in (square, share**2, share**3))
     factor = second / (second - 2 * third + second**2)
-    freedom = np.bincount(cell, weights=moments.count - 1)
-    scatter = np.bincount(cell, weights=moments.sumsq.sum(axis=1))
-    noise = np.where(freedom > 0, scatter / np.maximum(freedom, 1) / cells.count, 0.0)  # σ²/n
+    freedom = np.bincount(cell, weights=units.moments.count - 1)
+    noise = np.where(
+        freedom > 0, np.bincount(cell, weights=scatter) / np.maximum(freedom, 1) / cells.count, 0.0
+    )  # σ²/n
     return np.asarray(np.maximum(factor * found - ((1 - second) * factor - 1) * noise, found))
 
 
 def estimate_cell_errors(units: UnitMoments, cells: Moments) -> tuple[FloatArray, FloatArray]:
     """Estimate the squared error of the mean of each cell, NaN for one unit, and the sum of squared unit shares."""
     share = units.moments.count / cells.count[units.cell]
-    error = (units.moments.mean - cells.mean[units.cell]) * share[:, None]
+    square, scatter = share**2 * _measure_gaps(units, cells)[0], units.moments.sumsq.sum(axis=1)
     second = np.asarray(np.bincount(units.cell, weights=share**2), float)
     single = np.bincount(units.cell) < 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = _estimate_mean_errors(units, error, share, cells)
+        own = _estimate_mean_errors(units, square, scatter, share, cells)
     return np.where(single, np.nan, own), second
 
 
@@ -180,35 +207,17 @@ def estimate_unit_bias(units: UnitMoments, design: Design, weight: FloatArray) -
     cells, cell = design.cells, units.cell
     share = units.moments.count / cells.count[cell]
     number = np.bincount(cell, minlength=len(cells))
-    error = ((units.moments.mean - cells.mean[cell]) * share[:, None]) ** 2
     of_cell = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
-    factor = weight * (1 - of_cell) * number / np.maximum(number - 1, 1)
-    return np.asarray(factor[cell] @ error)
-
-
-@dataclass(frozen=True)
-class StratumErrors:
-    """Cells of a stratum, the quadratic form of their means, and the covariance of the errors of the means.
-
-    `squares` holds the sums of products of the units' shares in two cells. `scale` converts the product of two units'
-    errors to the contribution of the pair to the quadratic term.
-    """
-
-    members: Codes
-    form: FloatArray
-    covariance: FloatArray
-    squares: FloatArray
-    scale: FloatArray
-
-    @property
-    def variance(self) -> FloatArray:
-        """Covariance of the units in two cells, from which that of the means follows."""
-        nothing = np.zeros_like(self.squares)
-        return np.divide(self.covariance, self.squares, out=nothing, where=self.squares > 0)
+    factor = (weight * (1 - of_cell) * number / np.maximum(number - 1, 1))[cell] * share**2
+    bias, step = np.zeros(cells.dim), max(1, READ_BYTES // (8 * cells.dim))
+    for start in range(0, len(cell), step):
+        here = slice(start, start + step)
+        bias += factor[here] @ (units.moments.mean[here] - cells.mean[cell[here]]) ** 2
+    return bias
 
 
 def _estimate_covariances(
-    members: Codes, units: UnitMoments, error: FloatArray, share: FloatArray, weight: FloatArray, own: FloatArray
+    members: Codes, units: UnitMoments, cells: Moments, share: FloatArray, weight: FloatArray, own: FloatArray
 ) -> StratumErrors:
     """Estimate the covariances of the errors of the means in one stratum, summed over features."""
     squares = np.diag(np.bincount(units.cell, weights=share**2).astype(np.float64)[members])
@@ -216,8 +225,9 @@ def _estimate_covariances(
     for a, b, here, there in _find_shared_units(members, units):
         both = share[here] * share[there]
         squares[a, b] = squares[b, a] = both.sum()
+        errors = (_compute_errors(units, cells, share, entries) for entries in (here, there))
         factor = 1 / (1 - np.sum(both * (share[here] + share[there])) / both.sum() + both.sum())
-        covariance[a, b] = covariance[b, a] = factor * np.einsum("ij,ij->", error[here], error[there])
+        covariance[a, b] = covariance[b, a] = factor * np.einsum("ij,ij->", *errors)
     form = np.diag(weight[members]) - np.outer(weight[members], weight[members]) / weight[members].sum()
     inflate = 1 / (1 - np.diagonal(squares))
     scale = form * np.sqrt(np.outer(inflate, inflate) / (1 - squares))
@@ -226,10 +236,10 @@ def _estimate_covariances(
 
 def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:
     """Find pairs of cells of a stratum that share units: their positions, and the shared units' entries in both."""
-    inside = np.flatnonzero(np.isin(units.cell, members))
-    if len(np.unique(units.unit[inside])) == len(inside):
+    inside, place = _locate_entries(members, units)
+    if np.bincount(units.unit[inside]).max() == 1:
         return  # every unit is in one cell only
-    positions = [inside[units.cell[inside] == cell] for cell in members]
+    positions = [inside[place == position] for position in range(len(members))]
     for b in range(len(members)):
         for a in range(b):
             left, right = units.unit[positions[a]], units.unit[positions[b]]
@@ -240,46 +250,20 @@ def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int
 
 def _compute_self_influence(stratum: StratumErrors, units: UnitMoments, share: FloatArray) -> FloatArray:
     """Compute the mean effect of each unit's own error on its influence; 0 if all units have equal shares."""
-    inside = np.flatnonzero(np.isin(units.cell, stratum.members))
+    inside, cell = _locate_entries(stratum.members, units)
+    unit, own = units.unit[inside], share[inside]
+    crossed, whole = stratum.form * stratum.variance, np.sum(stratum.form * stratum.covariance, axis=1)
+    if np.bincount(unit).max() == 1:
+        effect = own * (own * np.diagonal(crossed)[cell] - whole[cell])
+        return np.bincount(unit, weights=effect, minlength=units.unit_count).astype(np.float64)
     shares = np.zeros((units.unit_count, len(stratum.members)))
-    shares[units.unit[inside], np.searchsorted(stratum.members, units.cell[inside])] = share[inside]
-    crossed = np.sum(shares * (shares @ (stratum.form * stratum.variance)), axis=1)
-    return np.asarray(crossed - shares @ np.sum(stratum.form * stratum.covariance, axis=1))
+    shares[unit, cell] = own
+    return np.asarray(np.sum(shares * (shares @ crossed), axis=1) - shares @ whole)
 
 
-def _compute_kernel(
-    strata: list[StratumErrors], units: UnitMoments, error: FloatArray, share: FloatArray
-) -> FloatArray:
-    """Compute the contribution of pairs of different units to the quadratic term, for all units or a sample."""
-    total = units.unit_count
-    number = max(min(total, MAX_SAMPLED_ENTRIES * total // len(units.unit)), min(total, 32))
-    sampled = np.arange(total)
-    if number < total:
-        sampled = np.sort(np.random.default_rng(0).choice(total, number, replace=False))
-    place = np.full(total, -1)
-    place[sampled] = np.arange(number)
-    kernel = np.zeros((number, number))
-    for stratum in strata:
-        inside = np.flatnonzero(np.isin(units.cell, stratum.members) & (place[units.unit] >= 0))
-        cell = np.searchsorted(stratum.members, units.cell[inside])
-        where, back = np.unique(place[units.unit[inside]], return_inverse=True)
-        shares = np.zeros((len(where), len(stratum.members)))
-        shares[back, cell] = share[inside]
-        products = error[inside] @ error[inside].T + _correct_centering(stratum, shares, back, cell)
-        products *= stratum.scale[np.ix_(cell, cell)]
-        if len(where) < len(inside):
-            member = (np.arange(len(where))[:, None] == back).astype(np.float64)
-            products, back = member @ products @ member.T, np.arange(len(where))
-        kernel[np.ix_(where[back], where[back])] += products
-    np.fill_diagonal(kernel, 0)
-    if number < total:
-        kernel *= np.sqrt(total * (total - 1) / (number * (number - 1)))
-    return kernel
-
-
-def _correct_centering(stratum: StratumErrors, shares: FloatArray, unit: Codes, cell: Codes) -> FloatArray:
-    """Compute the mean effect of centering on the products of errors of different units."""
-    own = shares[unit, cell]
-    crossing = shares[unit][:, cell]  # the share that the first unit has in the second one's cell
-    apart = crossing + crossing.T - stratum.squares[np.ix_(cell, cell)]
-    return np.asarray(np.outer(own, own) * apart * stratum.variance[np.ix_(cell, cell)])
+def _locate_entries(members: Codes, units: UnitMoments) -> tuple[Codes, Codes]:
+    """Find the entries in some cells, and their cells among these."""
+    place = np.full(int(units.cell.max()) + 1, -1)
+    place[members] = np.arange(len(members))
+    inside = np.flatnonzero(place[units.cell] >= 0)
+    return inside, place[units.cell[inside]]

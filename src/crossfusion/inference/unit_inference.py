@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray
+from crossfusion._base import FloatArray, map_threads
 from crossfusion.fusion import (
     Design,
     Fusion,
@@ -58,7 +58,8 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
         pair, cells = design.pair(a, b)
         return estimate_unit_errors(units.select_cells(cells), pair, pair.weights(weights)).errors
 
-    found = ask_pairs(result, estimate, "an interval")
+    with map_threads(len(result.labels)) as each:
+        found = ask_pairs(result, estimate, "an interval", each)
     errors = stack_errors(list(found.values()))
 
     def fill(values: FloatArray) -> FloatArray:

@@ -15,12 +15,13 @@ from crossfusion._base import (
     check_same_dim,
     check_some_rows,
     factors,
+    find_finite_rows,
     warn_about_lost_groups,
 )
 from crossfusion.io.sources.chunk import Chunk, Partition
 from crossfusion.io.sources.manifest_match import Match, merge_matches
 from crossfusion.moments import reduce_groups
-from crossfusion.summary import Summary, combine
+from crossfusion.summary import Summary, arrange_rows, combine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,14 +74,20 @@ def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1) -> Reducti
     holder = chunk.file or name
     rows = as_rows(chunk.rows, holder)
     codes, keys = factors.encode(chunk.keys)
-    moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads)
+    if keys.num_rows == rows.shape[0] and isinstance(rows, np.ndarray) and find_finite_rows(rows).all():
+        moments, finite = arrange_rows(rows, codes), None
+    else:
+        moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads)
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where
+    seen, dtype = RowCounts(check.rows, check.bad, where), _name_type(rows.dtype)
+    if keys.num_rows and moments.count.all():
+        return Reduction(holder, Summary(keys, moments, dtype), seen, match=chunk.match)
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
-    summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], _name_type(rows.dtype)) if len(kept) else None
+    summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], dtype) if len(kept) else None
     gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
-    return Reduction(holder, summary, RowCounts(check.rows, check.bad, where), gone, chunk.match)
+    return Reduction(holder, summary, seen, gone, chunk.match)
 
 
 def _name_type(dtype: Any) -> str:
@@ -127,26 +134,29 @@ class RunningSum:
         self.seen = RowCounts()
         self._early: dict[int, Reduction] = {}
         self._pending: list[Reduction] = []
+        self._waiting = 0  # bytes of those that are pending, without the first
         self._name = name
 
     def start(self, number: int, reduction: Reduction) -> None:
         """Go on from the sum of all reductions before this number."""
-        self.number, self.seen, self._pending = number, reduction.seen, [reduction]
+        self.number, self.seen, self._pending, self._waiting = number, reduction.seen, [reduction], 0
 
     def add(self, number: int, reduction: Reduction) -> None:
         """Take the reduction of this number."""
         self._early[number] = reduction
         while self.number in self._early:
-            self._pending.append(self._early.pop(self.number))
-            self.seen += self._pending[-1].seen
+            following = self._early.pop(self.number)
+            self._waiting += following.size if self._pending else 0
+            self._pending.append(following)
+            self.seen += following.seen
             self.number += 1
-            done, *waiting = (entry.size for entry in self._pending)
-            if sum(waiting) > max(MAX_PENDING_BYTES, done):
-                self._pending = [merge_reductions(self._pending)]
+            if self._waiting > max(MAX_PENDING_BYTES, self._pending[0].size):
+                self.total()
 
     def total(self) -> Reduction:
         """The sum so far."""
         self._pending = [merge_reductions(self._pending)] if self._pending else [Reduction(self._name)]
+        self._waiting = 0
         return self._pending[0]
 
 

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, infer_pairs, leave_out_small_groups, permutation_test
+from crossfusion.arrays import cfd, find_shape_caution, infer_pairs, leave_out_small_groups, permutation_test
 from crossfusion.fusion import (
-    SHAPE_CAUTION,
     SPREAD_CAUTION,
     Exclusion,
     Fusion,
     Pairwise,
     join_cautions,
     leave_out_cells,
-    split_cautions,
 )
 from crossfusion.inference import MIN_CELL_ROWS, TestResult, count_pairs
 from crossfusion.io import Rows
@@ -133,22 +131,24 @@ class Evidence:
         else:
             self.missing["interval"] = self.why_not or ""
         found = found or plain
-        if self.rows is not None and SPREAD_CAUTION not in (found.caution or "") and not self.by_rows:
-            looked = self._try(None, lambda: self._compare_rows(between, given))
-            shape = [
-                text for text in split_cautions(looked.caution if looked else None) if text.startswith(SHAPE_CAUTION)
-            ]
-            return replace(found, caution=join_cautions(found.caution, *shape))
+        rows = self.rows
+        if rows is not None and SPREAD_CAUTION not in (found.caution or "") and not self.by_rows:
+            shape = self._try(None, lambda: find_shape_caution(rows.x, **self._describe_rows(between, given)))
+            return replace(found, caution=join_cautions(found.caution, shape))
         if found.excluded:
             return found
         return replace(plain, **{name: getattr(found, name) for name in ESTIMATE_FIELDS})
 
     def _compare_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> Fusion:
         assert self.rows is not None
-        units = self.rows.values(self.question.units)
-        options: dict[str, Any] = {"weights": self.question.weights, "level": self.question.level, "units": units}
-        options |= {"min_units": self.question.min_units}
-        return cfd(self.rows.x, labels=self.rows.values(between), given=self.rows.values(given), **options)
+        return cfd(self.rows.x, level=self.question.level, **self._describe_rows(between, given))
+
+    def _describe_rows(self, between: tuple[str, ...], given: tuple[str, ...]) -> dict[str, Any]:
+        """Labels and strata of the rows, and how they are compared."""
+        assert self.rows is not None
+        asked, values = self.question, self.rows.values
+        options = {"weights": asked.weights, "min_units": asked.min_units}
+        return {"labels": values(between), "given": values(given), "units": values(asked.units), **options}
 
     def _try(self, what: str | None, ask: Callable[[], T]) -> T | None:
         """An answer, or none, and then what is missing and why."""

@@ -14,7 +14,7 @@ from crossfusion.summary.drift.periods import list_periods, parse_reference
 from crossfusion.summary.drift.result import Drift
 from crossfusion.summary.label_effects import LabelEffect, LabelPairs, Loss
 from crossfusion.summary.merge import merge_summaries
-from crossfusion.summary.moment_table import Factors
+from crossfusion.summary.moment_table import Factors, arrange_rows
 from crossfusion.summary.standing import Standing
 from crossfusion.summary.storage import METADATA_KEY
 from crossfusion.summary.summary import Summary, combine, read_summary

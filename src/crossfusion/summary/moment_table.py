@@ -8,6 +8,7 @@ import numpy as np
 
 from crossfusion._base import (
     MAX_LISTED_GROUPS,
+    CodeArray,
     InputError,
     arg,
     arrow,
@@ -35,7 +36,7 @@ from crossfusion.fusion import (
     leave_out_cells,
 )
 from crossfusion.inference import UnitMoments
-from crossfusion.moments import Moments
+from crossfusion.moments import Moments, reduce_groups
 from crossfusion.summary import storage
 
 if TYPE_CHECKING:
@@ -240,4 +241,15 @@ def merge_cells(keys: "pa.Table", moments: Moments) -> tuple["pa.Table", Moments
     codes, distinct = factors.encode(keys)
     if np.array_equal(codes, np.arange(len(codes))):
         return keys, moments
-    return distinct, moments.merge(codes, distinct.num_rows)
+    if not (moments.count == 1).all():
+        return distinct, moments.merge(codes, distinct.num_rows)
+    if distinct.num_rows == len(codes):
+        return distinct, arrange_rows(moments.mean, codes)
+    return distinct, reduce_groups(moments.mean, codes, distinct.num_rows, name="the sum")[0]  # they are rows
+
+
+def arrange_rows(rows: Any, codes: CodeArray) -> Moments:
+    """Moments of groups of one row each, in the order of the codes."""
+    mean = np.empty(rows.shape)
+    mean[codes] = rows
+    return Moments(np.ones(len(codes)), mean, np.zeros(rows.shape))  # zeros that nobody writes to take no memory

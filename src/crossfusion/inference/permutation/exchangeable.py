@@ -54,6 +54,11 @@ def is_crossed(label: Codes, unit: Codes) -> bool:
     return len(_combine_codes(unit, label)[1]) > int(unit.max()) + 1
 
 
+def has_one_entry_each(item: Codes, stratum: Codes) -> bool:
+    """Return whether no item has two entries in a stratum."""
+    return len(item) == int(item.max()) + 1 or len(item) == len(_combine_codes(item, stratum)[1])
+
+
 def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
     if (label != label[first][unit]).any():
         raise InputError(
@@ -79,6 +84,11 @@ def encode_strata_sets(item: Codes, stratum: Codes) -> Codes:
     _, owner, lies_in = _combine_codes(item, stratum)
     if len(owner) == int(item.max()) + 1:
         return lies_in  # one stratum each
-    known: dict[bytes, int] = {}
-    sets = np.split(lies_in, np.flatnonzero(np.diff(owner)) + 1)
-    return np.array([known.setdefault(strata.tobytes(), len(known)) for strata in sets])
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    sizes, code, width = np.diff(starts, append=len(owner)), np.zeros(len(starts), np.int64), int(lies_in.max()) + 2
+    for position in range(int(sizes.max())):  # the strata of an item are sorted, so that equal sets agree one by one
+        inside = position < sizes
+        following = np.where(inside, lies_in[np.where(inside, starts + position, 0)], width - 1)
+        code = np.unique(code * width + following, return_inverse=True)[1]
+    first, back = np.unique(code, return_index=True, return_inverse=True)[1:]
+    return np.argsort(np.argsort(first))[back]  # numbered as they first occur

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from crossfusion.fusion import (
     fuse,
     join_cautions,
 )
-from crossfusion.inference.permutation.exchangeable import ExchangeableItems, count_rows_by_label, find_exchangeable
+from crossfusion.inference.permutation.exchangeable import (
+    ExchangeableItems,
+    count_rows_by_label,
+    find_exchangeable,
+    has_one_entry_each,
+)
+from crossfusion.inference.permutation.grouped_sums import GroupedSums
 from crossfusion.inference.permutation.orders import LabelOrders
 from crossfusion.inference.permutation.result import STATISTICS, TestResult, caution_about_number
 from crossfusion.inference.permutation.sums import Entries, PermutationSums
@@ -35,6 +41,7 @@ from crossfusion.inference.permutation.welch_sums import WelchSums
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_bias
 from crossfusion.moments import Moments
 
+T = TypeVar("T", bound=PermutationSums)
 TIE_TOLERANCE = {"welch": 1e-9, "pseudo-f": 1e-12}  # relative difference up to which two statistics count as equal
 MAX_PERMUTATIONS = 10**8  # the statistic of each is kept
 MAX_IMBALANCE = 1.2  # ratio of the expected to the assumed variance between groups from which pseudo-F has a caution
@@ -151,7 +158,7 @@ def _compute_welch(
         )
     scale = measure_scale(design, spread)
     statistic = compute_observed(design, spread, scale)
-    sums = WelchSums.make(entries.drop_equal_counts(), items.item, _find_centers(design), orders)
+    sums = _choose_sums(WelchSums, design, entries.drop_equal_counts(), items, orders)
     null, total = sums.welch(permute, number, scale), float(spread.items.sum())
     with np.errstate(divide="ignore"):
         share, shares = float(1 / (1 + total / np.float64(statistic))), 1 / (1 + total / null)
@@ -163,7 +170,7 @@ def _compute_pseudo_f(
 ) -> Statistics:
     rows, cells, strata = float(design.cells.count.sum()), len(design.cells), int(design.stratum.max()) + 1
     fusion = fuse(design, weights="pooled")
-    sums = PermutationSums.make(entries, items.item, _find_centers(design), orders)
+    sums = _choose_sums(PermutationSums, design, entries, items, orders)
     scatter = sums.scatter(permute, number)
     assert fusion.distance is not None  # some stratum holds two groups
     assert fusion.between is not None
@@ -178,6 +185,14 @@ def _compute_pseudo_f(
     statistic = float(freedom * divide(np.array(fusion.between), np.array(fusion.within)))
     null, share = freedom * divide(between, total - between), -math.expm1(-fusion.distance)
     return Statistics(statistic, null, share, shares, rows, _caution_about_spread(design, entries, items))
+
+
+def _choose_sums(
+    products: type[T], design: Design, entries: Entries, items: ExchangeableItems, orders: LabelOrders
+) -> T | GroupedSums:
+    """Sum groups by products with their members, or each permutation by itself if there are many groups."""
+    route: Any = GroupedSums if GroupedSums.pays(entries, np.bincount(design.stratum)) else products
+    return route.make(entries, items.item, _find_centers(design), orders)
 
 
 def _find_centers(design: Design) -> FloatArray:
@@ -197,8 +212,7 @@ def _measure_spread(design: Design, entries: Entries, items: ExchangeableItems) 
     cell = _find_cells(design, entries.stratum, items.label[items.item])
     if entries.count is not None:
         return measure_items(entries.mean, entries.count, cell, design)
-    one_each = len(np.unique(np.stack([items.item, entries.stratum]), axis=1).T) == len(cell)
-    return measure_rows(design) if one_each else None
+    return measure_rows(design) if has_one_entry_each(items.item, entries.stratum) else None
 
 
 def _caution_about_spread(design: Design, entries: Entries, items: ExchangeableItems) -> str | None:

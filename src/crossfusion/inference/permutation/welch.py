@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfusion._base import FloatArray
-from crossfusion.fusion import Codes, Design, compute_stratum_means, split_by_stratum
+from crossfusion.fusion import Codes, Design, compute_stratum_means
+
+Powers = tuple[FloatArray, FloatArray]  # vectors and scalars of entries, of which both statistics are made
 
 NEGLIGIBLE = 1e-10  # share of a stratum's variance below which items of a group count as equal
 
@@ -29,14 +31,63 @@ NEGLIGIBLE = 1e-10  # share of a stratum's variance below which items of a group
 class Group(NamedTuple):
     """Sums of a group under each permutation: of its rows, times their mean; the variance and squared shares of items.
 
-    The variance of a single item, which has no freedom, has no meaning.
+    Or those of several groups under one permutation. The variance of a single item, which has no freedom, has no
+    meaning.
     """
 
     sums: FloatArray
     rows: FloatArray
     variance: FloatArray
     shares: FloatArray
-    freedom: int
+    freedom: Any
+
+
+def raise_entries(gap: FloatArray, square: FloatArray, rows: FloatArray) -> Powers:
+    """Compute n x and n² x, and n, n² ‖x‖², n² and n³, of entries x of n rows each."""
+    scaled = gap * rows[:, None]
+    powers = np.stack([rows, rows**2 * square, rows**2, rows**3], axis=1)
+    return np.hstack([scaled, scaled * rows[:, None]]), powers
+
+
+def describe_groups(sums: FloatArray, powers: FloatArray, dim: int, freedom: Any) -> Group:
+    """Compute the variance of entries from the sums of `raise_entries`, or of x, 1 and ‖x‖² for one row each."""
+    rows, square = powers[:, 0], powers[:, 1]
+    first, second = sums[:, :dim], sums[:, dim:]
+    if powers.shape[1] == 2:
+        scatter = np.maximum(square - square_rows(first) / rows, 0.0)
+        return Group(first, rows, scatter / np.maximum(freedom, 1), 1 / rows, freedom)
+    shares, cubes = powers[:, 2] / rows**2, powers[:, 3] / rows**3
+    crossed = np.einsum("ij,ij->i", first, second) / rows
+    scatter = np.maximum(square - 2 * crossed + shares * square_rows(first), 0.0) / rows**2
+    return Group(first, rows, correct_centering(scatter, shares, cubes, freedom > 0), shares, freedom)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of strata with several groups, in the order of the strata, which keep their items in all permutations.
+
+    `freedom` is the number of items minus 1; `starts` holds the first cell of each stratum, and `rows` the number of
+    rows of each stratum.
+    """
+
+    stratum: Codes
+    label: Codes
+    freedom: Codes
+    rows: FloatArray
+
+    @property
+    def starts(self) -> Codes:
+        """First cell of each stratum."""
+        return np.flatnonzero(np.diff(self.stratum, prepend=-1))
+
+    def add(self, values: FloatArray) -> FloatArray:
+        """Sum over the cells of each stratum."""
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
+
+    def select(self, kept: Codes) -> "Cells":
+        """All cells of some strata."""
+        strata = np.isin(self.stratum[self.starts], self.stratum[kept])
+        return Cells(self.stratum[kept], self.label[kept], self.freedom[kept], self.rows[strata])
 
 
 class Pool:
@@ -156,23 +207,41 @@ def correct_centering(found: FloatArray, second: FloatArray, third: FloatArray, 
     return np.asarray(np.divide(found, second - 2 * third + second**2, out=single, where=several))
 
 
+def combine_cells(groups: Group, cells: Cells, size: FloatArray) -> float:
+    """Compute the statistic of all groups under one permutation, with variances of about `size` in each stratum."""
+    own, several = np.diff(cells.starts, append=len(cells.stratum)), cells.freedom > 0
+
+    def spread(of_strata: FloatArray) -> FloatArray:
+        return np.repeat(of_strata, own, axis=0)
+
+    scatter, freedom = cells.add(np.where(several, cells.freedom * groups.variance, 0.0)), cells.add(cells.freedom)
+    scatter, freedom = np.where(freedom > 0, scatter, scatter.sum()), np.where(freedom > 0, freedom, freedom.sum())
+    variance = np.where(several, groups.variance, spread(scatter / freedom))
+    chance = groups.rows * (1 - groups.rows / spread(cells.rows)) * groups.shares
+    raised = np.maximum(variance, NEGLIGIBLE * size[cells.stratum])
+    weight = size[cells.stratum] / raised / groups.shares  # in units of 1 / size, as powers of others may overflow
+    scaled, total = weight / groups.rows, cells.add(weight)
+    square = cells.add(scaled / groups.rows * square_rows(groups.sums))
+    apart = np.maximum(square - square_rows(cells.add(scaled[:, None] * groups.sums)) / total, 0.0)
+    h = cells.add((1 - weight / spread(total)) ** 2 / np.where(several, cells.freedom, spread(freedom)))
+    ratio = apart / size[cells.stratum[cells.starts]] / (own - 1) / (1 + 2 * (own - 2) / (own * own - 1) * h)
+    return float(divide(np.sum(cells.add(chance * raised) * ratio), np.sum(chance * variance)))
+
+
 def compute_observed(design: Design, spread: CellSpread, scale: FloatArray) -> float:
     """Compute the statistic of the observed labels, in strata of a given scale."""
-    welch, cells = Welch(), design.cells
+    cells = design.cells
     gap = cells.mean - compute_stratum_means(cells.mean, cells.count, design.stratum)[design.stratum]
-
-    def describe(cell: int) -> Group:
-        rows = cells.count[[cell]]
-        return Group(rows * gap[[cell]], rows, spread.variance[[cell]], spread.shares[[cell]], spread.items[cell] - 1)
-
-    shared = [members for members in split_by_stratum(design.stratum) if len(members) > 1]
-    for members in sorted(shared, key=lambda members: bool(spread.items[members].max() == 1)):
-        size = float(scale[design.stratum[members[0]]])
-        if size > 0:
-            order = members[np.argsort(spread.items[members] == 1, kind="stable")].tolist()
-            own = float(spread.borrowed[members].max()) or size
-            welch.add_stratum(map(describe, order), float(cells.count[members].sum()), own)
-    return float(welch.finish(1)[0])
+    rows = np.bincount(design.stratum, weights=cells.count)
+    compared = (np.bincount(design.stratum) > 1) & (scale > 0)
+    order = np.argsort(design.stratum, kind="stable")
+    order = order[compared[design.stratum[order]]]
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, design.stratum, spread.borrowed)
+    count, freedom = cells.count[order], spread.items[order] - 1
+    groups = Group(count[:, None] * gap[order], count, spread.variance[order], spread.shares[order], freedom)
+    members = Cells(design.stratum[order], design.group[order], freedom, rows[compared])
+    return combine_cells(groups, members, np.where(largest > 0, largest, scale))
 
 
 def measure_scale(design: Design, spread: CellSpread) -> FloatArray:

@@ -12,7 +12,14 @@ import numpy as np
 from crossfusion._base import FloatArray, multiply_matrices
 from crossfusion.inference.permutation.orders import Codes
 from crossfusion.inference.permutation.sums import Index, PermutationSums, Stratum
-from crossfusion.inference.permutation.welch import Group, Welch, correct_centering, square_rows
+from crossfusion.inference.permutation.welch import (
+    Group,
+    Powers,
+    Welch,
+    describe_groups,
+    raise_entries,
+    square_rows,
+)
 
 
 class WelchSums(PermutationSums):
@@ -44,7 +51,7 @@ class WelchSums(PermutationSums):
             else:
                 sums, powers = self._sum_powers(stratum, labels, label)
                 others = [others[0] + sums, others[1] + powers] if total is not None else others
-            yield _describe_group(sums, powers, self.entries.mean.shape[1], size - 1)
+            yield describe_groups(sums, powers, self.entries.mean.shape[1], size - 1)
 
     def _sum_all(self, stratum: Stratum) -> tuple[FloatArray, FloatArray] | None:
         """Sum what `_sum_powers` does over all groups of a stratum; None if that depends on the permutation."""
@@ -53,7 +60,7 @@ class WelchSums(PermutationSums):
         columns = [self._raise_entries(tile, stratum.center, stratum.labels[0]) for tile, _ in stratum.tiles]
         return sum(vectors.sum(axis=0)[None] for vectors, _ in columns), sum(p.sum(axis=0)[None] for _, p in columns)
 
-    def _sum_powers(self, stratum: Stratum, labels: Codes, label: int) -> tuple[FloatArray, FloatArray]:
+    def _sum_powers(self, stratum: Stratum, labels: Codes, label: int) -> Powers:
         """Sum the vectors and powers of a group's entries under each permutation."""
         sums: Any = 0.0
         powers: Any = 0.0
@@ -64,24 +71,12 @@ class WelchSums(PermutationSums):
             powers = powers + multiply_matrices(belongs, scalars)
         return sums, powers
 
-    def _raise_entries(self, tile: Index, center: FloatArray, label: int) -> tuple[FloatArray, FloatArray]:
-        """Compute n x and n² x, and n, n² ‖x‖², n² and n³ of each entry; x, 1 and ‖x‖² if all have one row."""
+    def _raise_entries(self, tile: Index, center: FloatArray, label: int) -> Powers:
+        """Raise the entries of a tile, which have one row each if their numbers are left out."""
         gap, rows = self.center(tile, center), self.entries.rows(tile, label)
         square = square_rows(gap)
-        if rows is None:
-            return gap, np.stack([np.ones_like(square), square], axis=1)
-        scaled = gap * rows[:, None]
-        return np.hstack([scaled, scaled * rows[:, None]]), np.stack([rows, rows**2 * square, rows**2, rows**3], axis=1)
-
-
-def _describe_group(sums: FloatArray, powers: FloatArray, dim: int, freedom: int) -> Group:
-    """Compute the variance of a group's entries from the sums of `_raise_entries`."""
-    rows, square = powers[:, 0], powers[:, 1]
-    first, second = sums[:, :dim], sums[:, dim:]
-    if powers.shape[1] == 2:
-        scatter = np.maximum(square - square_rows(first) / rows, 0.0)
-        return Group(first, rows, scatter / max(freedom, 1), 1 / rows, freedom)
-    shares, cubes = powers[:, 2] / rows**2, powers[:, 3] / rows**3
-    crossed = np.einsum("ij,ij->i", first, second) / rows
-    scatter = np.maximum(square - 2 * crossed + shares * square_rows(first), 0.0) / rows**2
-    return Group(first, rows, correct_centering(scatter, shares, cubes, freedom > 0), shares, freedom)
+        return (
+            raise_entries(gap, square, rows)
+            if rows is not None
+            else (gap, np.stack([np.ones_like(square), square], axis=1))
+        )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import InputError, LazyRows, Spelling, arg, as_names, count_text, factors, warn
+from crossfusion._base import InputError, LazyRows, Spelling, arg, arrow, as_names, count_text, factors, warn
 from crossfusion.io.sources import data_frames, sql
 from crossfusion.io.sources.chunk import Chunk, Partition, Source
 from crossfusion.io.sources.manifest_match import MAX_MISSING_KEYS, Match, list_some, merge_matches
@@ -154,18 +154,20 @@ def _add_factors(source: Source, how: Callable[..., Iterator[Chunk]], *details: 
     )
 
 
-def _merge_factors(chunk: Chunk, table: Manifest, names: Sequence[str], rows: "pa.Array", match: Match | None) -> Chunk:
-    """The same rows with the factors of these rows of the manifest, and their own."""
+def _merge_factors(
+    chunk: Chunk, known: "pa.Table", names: Sequence[str], rows: "pa.Array", match: Match | None
+) -> Chunk:
+    """The same rows with the factors of these rows of a table, and their own."""
     import pyarrow as pa
 
-    known = table.factors
-    columns = {
-        name: pa.DictionaryArray.from_arrays(rows, known.column(name).chunk(0))
-        if name in known.column_names
-        else chunk.keys.column(name)
-        for name in names
-    }
-    return replace(chunk, keys=pa.table(columns), match=match)
+    def find(name: str) -> Any:
+        if name not in known.column_names:
+            return chunk.keys.column(name)
+        levels = known.column(name).chunk(0)
+        # a chunk that is smaller than the table must not cost as much as the table
+        return levels.take(rows) if len(rows) < len(levels) else pa.DictionaryArray.from_arrays(rows, levels)
+
+    return replace(chunk, keys=pa.table({name: find(name) for name in names}), match=match)
 
 
 def _join_by_key(
@@ -183,7 +185,7 @@ def _join_by_key(
         match = Match(used, missing=frozenset(lacking[:MAX_MISSING_KEYS]), more=len(lacking) > MAX_MISSING_KEYS)
         if only_matched and lacking:
             chunk, rows = _select_rows(chunk, pc.is_valid(rows)), rows.drop_null()
-        yield _merge_factors(chunk, table, names, rows, match)
+        yield _merge_factors(chunk, table.factors, names, rows, match)
 
 
 def _select_rows(chunk: Chunk, kept: "pa.Array") -> Chunk:
@@ -219,9 +221,10 @@ def _add_file_factors(partition: Partition, table: Manifest, names: Sequence[str
     for chunk in partition():
         file = chunk.file or source
         row = table.find_row(file)
-        rows = pa.array([row], pa.int32()).take(np.zeros(chunk.rows.shape[0], np.int64))
+        number = chunk.rows.shape[0]
+        rows = pa.nulls(number, pa.int32()) if row is None else arrow.from_numbers(np.zeros(number, np.int32))
         match = Match(missing=frozenset([file])) if row is None else Match(np.array([row]), frozenset([(row, file)]))
-        yield _merge_factors(chunk, table, names, rows, match)
+        yield _merge_factors(chunk, table.factors.slice(row or 0, 1), names, rows, match)
 
 
 def _check_files(match: Match, manifest: Manifest) -> None:
@@ -257,8 +260,6 @@ def _add_ordered_factors(
     partition: Partition, table: Manifest, names: Sequence[str], before: int, source: str
 ) -> Iterator[Chunk]:
     """Chunks whose place among all rows is the key."""
-    import pyarrow as pa
-
     for chunk in partition():
         if chunk.before is None:
             raise InputError(
@@ -272,7 +273,7 @@ def _add_ordered_factors(
                 problem=f"{table.name} has {count_text(table.rows, 'row')}, but there are {stop:,} vectors or more",
                 remedy=f"they must be as many, or have a key in {arg('on')}",
             )
-        yield _merge_factors(chunk, table, names, pa.array(np.arange(start, stop, dtype=np.int64)), None)
+        yield _merge_factors(chunk, table.factors, names, arrow.from_numbers(np.arange(start, stop)), None)
 
 
 def _check_row_count(rows: int, manifest: Manifest) -> None:

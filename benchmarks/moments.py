@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def run(*, gigabytes: float = 1.6, dim: int = 256, repeats: int = 7) -> dict[str
     rows, codes = _data(number, dim)
     ratios: dict[str, dict[str, Any]] = {}
     _bandwidth(ratios, rows, codes, repeats)
+    _labels(ratios, rows.reshape(-1)[: rows.size // 64 * 64].reshape(-1, 64), repeats)
     _peers(ratios, rows, repeats)
     _memory(ratios, rows, codes)
     del rows
@@ -105,6 +107,25 @@ def _bandwidth(ratios: dict[str, Any], rows: Any, codes: Any, repeats: int) -> N
         "value": read / best["200 groups, labels"],
         "aim": "(with labels to codes)",
     }
+
+
+def _labels(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
+    """Rows of few features, whose labels take as long to read as they do."""
+    pandas = load_library("pandas", "pandas", "pandas", "labels in a Categorical")
+    codes = np.random.default_rng(0).integers(0, GROUPS, len(rows))
+    names = np.array([f"site_{k:03}" for k in range(GROUPS)])
+    texts = names[codes]
+    kinds = {
+        "200 string labels": {"group": texts},
+        "200 Python strings": {"group": names.astype(object)[codes]},
+        "200 categories": {"group": pandas.Categorical.from_codes(codes, names)},
+        "20 × 10 strings, two factors": {"a": names[codes // 10], "b": names[codes % 10]},
+    }
+    sides = {kind: partial(summarize, rows, by=by) for kind, by in kinds.items()}
+    sides["cfd, 200 string labels"] = partial(cfd, rows, labels=texts)
+    best = best_times(_readers(rows) | sides, repeats)
+    for kind in sides:
+        ratios[f"{kind} on 64 features, of the bandwidth"] = {"value": best["np.sum"] / best[kind], "aim": "≥ 0.4"}
 
 
 def _obvious(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -130,10 +130,10 @@ def test_labels_of_all_kinds_are_ranked_or_rejected_as_their_values_are(kind):
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 elements = {
-    "U": st.text(st.characters(codec="utf-8"), max_size=9),
-    "S": st.text(st.characters(codec="ascii"), max_size=9).map(str.encode),
-    "M": st.integers(0, 3000),
-    "m": st.integers(0, 3000),
+    "U": st.text(st.characters(codec="utf-8"), max_size=9).map(lambda text: text.rstrip("\0")),
+    "S": st.text(st.characters(codec="ascii"), max_size=9).map(lambda text: text.rstrip("\0").encode()),
+    "M": st.integers(0, 3000).map(lambda time: np.datetime64(time, "us")),
+    "m": st.integers(0, 3000).map(lambda time: np.timedelta64(time, "s")),
 }
 
 

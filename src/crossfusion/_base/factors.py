@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfusion._base import labels
 from crossfusion._base.arrow import from_numbers, to_numpy
 from crossfusion._base.errors import InputError, first_line
 from crossfusion._base.typing import CodeArray
@@ -22,8 +23,43 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 
 
+def as_factor(values: Any, name: str) -> "pa.Array":
+    """Convert the values of a factor to a dictionary array if few are distinct, and to a plain array otherwise."""
+    found = labels.find_distinct(values)
+    if found is None:
+        array = _as_arrow(values, name)
+        return array if _is_simple_dictionary(array.type) else as_plain(array, name)
+    rank, levels = _rank_values(as_column(labels.take(values, found.positions), name))
+    return _make_dictionary(found.rank(rank), levels)
+
+
+def _is_simple_dictionary(kind: "pa.DataType") -> bool:
+    """Whether a dictionary holds text, integers or booleans, of which every level is a value of a factor."""
+    import pyarrow as pa
+
+    simple = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
+    return pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in simple)
+
+
+def _make_dictionary(codes: CodeArray, levels: "pa.Array") -> "pa.Array":
+    """A dictionary array of levels in ascending order; a missing one, which is last, is missing in the array too."""
+    import pyarrow as pa
+
+    if pa.types.is_null(levels.type):
+        return pa.nulls(len(codes))
+    size = len(levels) - levels.null_count
+    valid = pa.py_buffer(np.packbits(codes < size, bitorder="little")) if levels.null_count else None
+    places = pa.Array.from_buffers(pa.int32(), len(codes), [valid, pa.py_buffer(codes)])
+    return pa.DictionaryArray.from_arrays(places, levels[:size], safe=False)
+
+
 def as_column(values: Any, name: str) -> "pa.Array":
     """Convert the values of a factor to an Arrow array of a plain type; NaN is a missing value."""
+    return as_plain(_as_arrow(values, name), name)
+
+
+def _as_arrow(values: Any, name: str) -> "pa.Array | pa.ChunkedArray":
+    """Convert the values of a factor to Arrow as they are."""
     import pyarrow as pa
 
     if isinstance(values, str | bytes | Set) or not hasattr(values, "__len__"):
@@ -43,13 +79,12 @@ def as_column(values: Any, name: str) -> "pa.Array":
             values = _to_known_unit(values)
         if isinstance(values, np.ndarray) and values.dtype.kind == "T":
             values = values.astype(object)  # text of NumPy 2, of which not all PyArrows know
-        array = to_arrow(values)
+        return to_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         raise InputError(
             problem=f"{name} must hold one plain value per row, all strings, all numbers, all booleans or all"
             f" dates ({problem})"
         ) from problem
-    return as_plain(array, name)
 
 
 def _to_known_unit(times: NDArray[Any]) -> NDArray[Any]:
@@ -157,7 +192,7 @@ def as_table(by: Mapping[str, Any]) -> "pa.Table":
     import pyarrow as pa
 
     as_names([*by], "by", needed=True)
-    columns = {name: as_column(values, name) for name, values in by.items()}
+    columns = {name: as_factor(values, name) for name, values in by.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(problem=f"the factors differ in length ({lengths})", remedy="pass one value per row for each")
@@ -168,6 +203,8 @@ def concat_tables(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
     """Concatenate tables of the same factors."""
     import pyarrow as pa
 
+    if any(table.schema != tables[0].schema for table in tables):  # dictionaries of different types do not mix
+        tables = [_decode(table) for table in tables]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as problem:
@@ -175,6 +212,15 @@ def concat_tables(tables: "Sequence[pa.Table]", holder: str) -> "pa.Table":
         raise InputError(
             problem=f"a factor has values of different types in {holder} ({said})", remedy="convert it"
         ) from problem
+
+
+def _decode(table: "pa.Table") -> "pa.Table":
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, as_plain(table.column(place), field.name))
+    return table
 
 
 def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
@@ -211,13 +257,32 @@ def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
         return _rank_values(as_plain(column, name))
     array = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
-    known = as_plain(array.dictionary, name)
+    known, places = as_plain(array.dictionary, name), array.indices
     if len(known) == 1 and not array.null_count:
         return np.zeros(len(array), np.int32), known
-    rank, levels = _rank_values(pa.concat_arrays([known, pa.nulls(1, known.type)]))
-    places = to_numpy(array.indices.fill_null(len(rank) - 1) if array.indices.null_count else array.indices)
-    codes, present = renumber(rank[places].astype(np.int64), len(levels))
-    return codes, levels.take(from_numbers(present))
+    if places.null_count:
+        known, places = _append_missing(known), places.cast(pa.int64()).fill_null(len(known))
+    rank, levels = _rank_values(known)
+    codes = _narrow(to_numpy(places))
+    if not np.array_equal(rank, np.arange(len(rank))):
+        codes = labels.relabel(codes, rank)
+    return _drop_absent(codes, levels)
+
+
+def _append_missing(values: "pa.Array") -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.concat_arrays([values, pa.nulls(1, values.type)])
+
+
+def _narrow(codes: NDArray[Any]) -> CodeArray:
+    return codes.astype(np.int32, copy=False)
+
+
+def _drop_absent(codes: CodeArray, levels: "pa.Array") -> "tuple[CodeArray, pa.Array]":
+    """Leave out the levels that do not occur."""
+    codes, present = renumber(codes, len(levels))
+    return codes, levels if len(present) == len(levels) else levels.take(from_numbers(present))
 
 
 def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[Codes]]:
@@ -225,23 +290,45 @@ def _combine(rank: list[CodeArray], sizes: list[int]) -> tuple[CodeArray, list[C
     combined = rank[0]
     members: list[Codes] = [np.arange(sizes[0])]
     for codes, size in zip(rank[1:], sizes[1:], strict=True):
-        mixed = combined.astype(np.int64) * size + codes
-        combined, present = renumber(mixed, len(members[0]) * size)
+        number = len(members[0]) * size
+        mixed = np.multiply(combined, size, dtype=np.int32 if number < 2**31 else np.int64)
+        mixed += codes
+        combined, present = renumber(mixed, number)
         members = [member[present // size] for member in members] + [present % size]
     return combined, members
 
 
-def renumber(codes: Codes, size: int) -> tuple[CodeArray, Codes]:
+def renumber(codes: Codes | CodeArray, size: int) -> tuple[CodeArray, Codes]:
     """Renumber the codes below `size` that occur as 0, 1, 2, ..., and list them."""
     if size <= 4 * len(codes) + 1024:
-        occurs = np.bincount(codes, minlength=size) > 0
-        return (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[codes], np.flatnonzero(occurs)
+        narrow = _narrow(codes)
+        occurs = labels.find_occurring(narrow, size)
+        present = np.flatnonzero(occurs)
+        return (narrow if occurs.all() else labels.relabel(narrow, np.cumsum(occurs, dtype=np.int32) - 1)), present
     present, renumbered = np.unique(codes, return_inverse=True)
     return renumbered.astype(np.int32), present
 
 
 def _rank_values(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
     """Rank values, and list the distinct values in ascending order, missing last."""
+    import pyarrow as pa
+
+    bare = array
+    if array.null_count and (pa.types.is_primitive(array.type) or pa.types.is_string(array.type)):
+        bare = pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], 0, array.offset)
+    found = labels.find_distinct_values(bare)
+    if found is None:
+        return _rank_all(array)
+    rank, levels = _rank_all(bare.take(from_numbers(found.positions)))
+    codes = found.rank(rank)
+    if not array.null_count:
+        return codes, levels
+    codes[~to_numpy(array.is_valid())] = len(levels)  # whatever is written where a value is missing
+    return _drop_absent(codes, _append_missing(levels))
+
+
+def _rank_all(array: "pa.Array") -> tuple[CodeArray, "pa.Array"]:
+    """Rank values by a look at each of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -276,6 +363,8 @@ def to_array(column: "pa.ChunkedArray") -> Any:
     """Values of a factor as an array of their type; of objects where NumPy has none for them."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(column.type):
+        column = as_plain(column, "")
     if column.null_count or pa.types.is_date(column.type):
         return np.array([*column.to_pylist(), None], object)[:-1]
     return column.to_numpy(zero_copy_only=False)

@@ -153,7 +153,8 @@ def _cut_column(column: Any, sizes: Sequence[int]) -> list[Any]:
     """Chunks of a column, each with the few values that occur in it, since an Arrow slice travels as a whole."""
     starts = [0, *accumulate(sizes)]
     whole = column.combine_chunks()
-    return [whole.slice(start, size).dictionary_encode() for start, size in zip(starts, sizes, strict=False)]
+    chunks = (whole.slice(start, size) for start, size in zip(starts, sizes, strict=False))
+    return [factors.as_plain(chunk, "").dictionary_encode() for chunk in chunks]
 
 
 def _rechunk(values: Any, name: str, sizes: Sequence[Any]) -> Any:

@@ -4,13 +4,11 @@ RUNTIME := .venv/.runtime
 STAMP := .venv/.installed
 DIST := .venv-dist/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check
-CORE = tests/_base tests/moments/test_moments.py tests/moments/test_lazy_rows.py tests/fusion/test_mathematics.py \
-	tests/arrays tests/inference $(SLOW) tests/summary/test_summary.py tests/summary/test_queries.py tests/summary/test_golden.py \
-	tests/test_imports.py tests/test_public_api.py tests/test_architecture.py
-
-SLOW := $(addprefix --ignore=tests/inference/,test_exclusion.py test_levels.py test_welch.py) \
-	$(addprefix --deselect=tests/summary/test_summary.py::,test_a_hundred_thousand_groups \
-	test_flipped_bits_are_noticed_or_harmless_but_never_a_crash)
+CORE := tests/_base tests/moments/test_moments.py tests/moments/test_lazy_rows.py tests/fusion/test_mathematics.py \
+	tests/arrays tests/inference/test_intervals.py tests/inference/test_permutation.py tests/summary/test_summary.py \
+	tests/summary/test_queries.py tests/summary/test_golden.py tests/test_imports.py tests/test_public_api.py \
+	tests/test_architecture.py --deselect=tests/summary/test_summary.py::test_a_hundred_thousand_groups \
+	--deselect=tests/summary/test_summary.py::test_flipped_bits_are_noticed_or_harmless_but_never_a_crash
 
 .PHONY: demo test quick lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
 	example-report example-plots example-readme test-min test-new golden sbom dist check-dist clean

@@ -104,7 +104,7 @@ def from_lists(column: "pa.ChunkedArray", name: str, holder: str, first: int) ->
             f" {int(np.flatnonzero(odd)[0]) + first}",
             remedy="pad or drop them",
         )
-    entries = _slice_entries(filled, dim)
+    entries = filled.flatten()
     if pa.types.is_boolean(entries.type) and entries.null_count:
         entries = entries.cast(pa.int8())
     values = arrow.to_numpy(entries)
@@ -127,15 +127,6 @@ def _find_dim(lists: "pa.Array") -> int | None:
     lengths = np.diff(offsets)
     dim = int(lengths[0])
     return dim if np.all(lengths == dim) else None
-
-
-def _slice_entries(lists: "pa.Array", dim: int) -> "pa.Array":
-    """Entries of lists of one length, none of them missing; `flatten` would copy them."""
-    import pyarrow as pa
-
-    if pa.types.is_fixed_size_list(lists.type):
-        return lists.flatten()
-    return lists.values.slice(lists.offsets[0].as_py() if len(lists) else 0, len(lists) * dim)
 
 
 def _make_plain(column: "pa.ChunkedArray", name: str, holder: str, first: int) -> "pa.Array":

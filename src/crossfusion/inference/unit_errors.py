@@ -17,9 +17,9 @@ from crossfusion._base import FloatArray, InputError, arg, map_threads
 from crossfusion.fusion import Codes, Design, between_by_feature, compute_stratum_means, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
-from crossfusion.inference.row_errors import READ_BYTES, bound_quadratic
+from crossfusion.inference.row_errors import bound_quadratic
 from crossfusion.inference.unit_pairs import StratumErrors, UnitPairs
-from crossfusion.moments import Moments
+from crossfusion.moments import READ_BYTES, Moments
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ entries once per permutation, as groups are reduced everywhere else.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from crossfusion.inference.permutation.welch import (
 )
 from crossfusion.moments import kernel
 
-FULL: dict[str, Any] = {"threads": 1, "wide": True, "large": True}  # float64, and compiled, as there is much to read
 MAX_PRODUCTS = 12  # groups per stratum, on average over entries, up to which products are cheaper
 MIN_NUMBERS = 2**24  # entries × features × groups from which on the fixed cost of a permutation does not matter
 
@@ -120,7 +118,7 @@ class GroupedSums:
 
             def sum_rows(labels: Codes) -> tuple[FloatArray, FloatArray]:
                 codes = self.cell[entries.stratum, labels[self.place]]
-                count, mean, sumsq = kernel.reduce_rows(entries.mean, codes, number, **FULL)
+                count, mean, sumsq = kernel.reduce_rows(entries.mean, codes, number, threads=1)
                 gap = mean - center
                 return gap * count[:, None], np.stack([count, sumsq.sum(axis=1) + count * square_rows(gap)], axis=1)
 
@@ -133,7 +131,7 @@ class GroupedSums:
             label = labels[self.place]
             codes = self.cell[entries.stratum, label]
             vectors, powers = known or raise_to(gap, square, entries.count_by_label[np.arange(len(label)), label])
-            count, mean, _ = kernel.reduce_rows(vectors, codes, number, **FULL)
+            count, mean, _ = kernel.reduce_rows(vectors, codes, number, threads=1)
             inside = codes >= 0
             totals = [np.bincount(codes[inside], weights=power[inside], minlength=number) for power in powers.T]
             return mean * count[:, None], np.stack(totals, axis=1)

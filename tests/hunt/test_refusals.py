@@ -79,6 +79,10 @@ def append_twice(data: Messy, folder: Path) -> None:
 
 REFUSALS: dict[str, tuple[str, Call]] = {
     "mixed labels": ("^labels must hold one plain value per row", of_labels(lambda site: [1, *site[1:]])),
+    "long numbers as floats": (
+        "^labels holds floats of 9,007,199,254,740,992 or more",
+        of_labels(lambda site: pd.Series([2**53 + k % 2 for k in range(len(site) - 1)] + [None])),
+    ),
     "too few labels": ("^labels has 39 entries for 40 rows", of_labels(lambda site: site[:-1])),
     "labels in two columns": (
         r"^labels must hold one value per row, but has shape",

@@ -6,11 +6,13 @@ import pickle
 import resource
 import shutil
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
 import anndata as ad
 import h5py
+import numcodecs
 import numpy as np
 import pandas as pd
 import pytest
@@ -464,6 +466,34 @@ def test_zarr_that_was_only_declared_is_refused(tmp_path, refuses):
     for name, message in (("x", "never written"), ("wide", "never written"), ("huge", "chunks of more than 1 GB")):
         with refuses(message, cf.FileError):
             cf.summarize(tmp_path / "x.zarr", by="x", vectors=name)
+
+
+def inflate_zeros(size):
+    """Deflated zeros."""
+    coder = zlib.compressobj(9)
+    return b"".join(coder.compress(bytes(2**20)) for _ in range(size // 2**20)) + coder.flush()
+
+
+@pytest.mark.parametrize("codec", ["zstd", "blosc", "lz4", "zlib"])
+def test_zarr_chunks_that_decode_to_more_than_was_declared_are_refused(tmp_path, refuses, codec):
+    codec = numcodecs.get_codec({"id": codec})
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    group.create_array("x", shape=(10, DIM), chunks=(10, DIM), dtype="f8", compressors=codec)[:] = 1
+    group.create_array("site", shape=(10,), dtype="i8")[:] = np.arange(10) % 2
+    assert cf.summarize(tmp_path / "x.zarr", by="site", vectors="x").moments.count.sum() == 10
+    bomb = inflate_zeros(2**31) if codec.codec_id == "zlib" else codec.encode(bytes(2**26))
+    (tmp_path / "x.zarr" / "x" / "0.0").write_bytes(bomb)
+    with refuses("decodes to more than was declared", cf.FileError):
+        cf.summarize(tmp_path / "x.zarr", by="site", vectors="x")
+
+
+def test_hdf5_chunks_that_decode_to_more_than_was_declared_are_refused(tmp_path, refuses):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["site"] = np.arange(10) % 2
+        rows = file.create_dataset("x", (10, DIM), "f8", chunks=(10, DIM), compression="gzip")
+        rows.id.write_direct_chunk((0, 0), inflate_zeros(2**31))
+    with refuses("decodes to more than was declared", cf.FileError):
+        cf.summarize(tmp_path / "x.h5", by="site", vectors="x")
 
 
 def test_zarr_never_unpickles(tmp_path, refuses):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Codes = NDArray[np.int64]
+MAX_WHOLE_FLOAT = 2**53  # from which on a float64 stands for several whole numbers
 
 
 def as_factor(values: Any, name: str) -> "pa.Array":
@@ -162,11 +163,24 @@ def as_plain(array: Any, name: str) -> "pa.Array":
     if pa.types.is_floating(kind):
         import pyarrow.compute as pc
 
+        _check_whole_floats(array, name)
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
         coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
         return _cast(array, coarser, f"{name} holds times finer than a microsecond", "round them")
     return array
+
+
+def _check_whole_floats(array: "pa.Array", name: str) -> None:
+    """Reject whole numbers that floats cannot tell apart, as of integers that pandas made floats for a missing one."""
+    import pyarrow.compute as pc
+
+    largest = pc.max(pc.abs(array)).as_py()
+    if largest is not None and MAX_WHOLE_FLOAT <= largest < float("inf"):
+        raise InputError(
+            problem=f"{name} holds floats of {MAX_WHOLE_FLOAT:,} or more, which different whole numbers share",
+            remedy="make them integers or text before they become floats",
+        )
 
 
 def _is_bytes(kind: "pa.DataType") -> bool:

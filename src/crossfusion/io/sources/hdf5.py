@@ -13,6 +13,7 @@ from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
+from crossfusion.io.sources.decoded_size import DEFLATE_RATIO, exceeds_by_inflating
 from crossfusion.io.sources.factor_columns import read_encoding
 from crossfusion.io.sources.h5ad import from_anndata
 from crossfusion.io.sources.hdf5_mapping import is_mappable, map_rows
@@ -51,6 +52,8 @@ class Hdf5(Store):
                 holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
             )
         self.check_written(array, holder)
+        if compressed and array.compression == "gzip" and _has_bomb(array):
+            raise FileError(holder, "has a chunk that decodes to more than was declared", "write it again")
 
     def _is_linked(self, array: Any) -> bool:
         """Whether an external link has led to another file, whose offsets mean nothing in this one."""
@@ -96,6 +99,14 @@ class Hdf5(Store):
         values = np.asarray(array[start:stop])
         names = h5py.check_enum_dtype(array.dtype)
         return values if names is None or values.dtype.kind == "b" else _name_members(values, names)
+
+
+def _has_bomb(array: Any) -> bool:
+    """Whether a chunk that could decode to more than fits in memory decodes to more than was declared."""
+    declared, large = math.prod(array.chunks) * array.dtype.itemsize, []
+    most = max(declared, MAX_DECODED_BYTES) // DEFLATE_RATIO
+    array.id.chunk_iter(lambda stored: large.append(stored.chunk_offset) if stored.size > most else None)
+    return any(exceeds_by_inflating(array.id.read_direct_chunk(place)[1], declared) for place in large)
 
 
 def _is_filtered(array: Any) -> bool:

@@ -3,8 +3,9 @@
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
@@ -15,6 +16,7 @@ from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
+from crossfusion.io.sources.decoded_size import DEFLATE_RATIO, HEADER_BYTES, exceeds_by_header, exceeds_by_inflating
 from crossfusion.io.sources.factor_columns import read_encoding
 from crossfusion.io.sources.h5ad import from_anndata
 
@@ -66,6 +68,7 @@ class Zarr(Store):
             raise FileError(
                 holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
             )
+        _check_decoded_size(array, holder)
 
     def check_written(self, array: Any, holder: str) -> None:
         """Refuse an array of which almost nothing is stored; some chunks may be missing, being zero throughout."""
@@ -87,6 +90,42 @@ class Zarr(Store):
     def entries(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Values of a chunk."""
         return np.asarray(array[start:stop])
+
+
+def _check_decoded_size(array: Any, holder: str) -> None:
+    """Refuse chunks on this machine that decode to more than was declared; those of shards are not looked at."""
+    names = [str(getattr(codec, "codec_id", type(codec).__name__)).lower() for codec in array.compressors]
+    found = [codec for codec in ("zstd", "blosc", "lz4", "zlib", "gzip") for name in names if codec in name]
+    if not found or getattr(array, "shards", None) is not None:
+        return
+    declared = math.prod(array.chunks) * array.dtype.itemsize
+    limit = MAX_DECODED_BYTES if array.dtype.kind in "OT" else declared  # of text, the length is not declared
+    for size, read in _open_stored(array):
+        bomb = exceeds_by_header(found[0], read(HEADER_BYTES), limit)
+        if found[0] in ("zlib", "gzip") and size * DEFLATE_RATIO > max(limit, MAX_DECODED_BYTES):
+            bomb = exceeds_by_inflating(read(size), limit)
+        if bomb:
+            raise FileError(holder, "has a chunk that decodes to more than was declared", "write it again")
+
+
+def _open_stored(array: Any) -> Iterator[tuple[int, Callable[[int], bytes]]]:
+    """Size of each stored chunk on this machine, and a function that reads its first bytes."""
+    kind, inside = type(array.store).__name__, array.path.strip("/")
+    if kind == "LocalStore":
+        for folder, _, files in os.walk(os.path.join(str(array.store.root), inside)):
+            for name in set(files).difference(METADATA_FILES):
+                path = os.path.join(folder, name)
+                yield os.path.getsize(path), partial(_read_start, open, path)
+    elif kind == "ZipStore":
+        with zipfile.ZipFile(array.store.path) as archive:
+            for entry in archive.infolist():
+                if entry.filename.startswith(inside) and not entry.filename.endswith(METADATA_FILES):
+                    yield entry.file_size, partial(_read_start, lambda name, _: archive.open(name), entry.filename)
+
+
+def _read_start(opener: Callable[..., Any], path: str, size: int) -> bytes:
+    with opener(path, "rb") as file:
+        return bytes(file.read(size))
 
 
 def _list_filters(array: Any) -> list[Any]:

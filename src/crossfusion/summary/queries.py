@@ -152,8 +152,8 @@ class Queries(MomentTable):
         -----
         A group with one row in a stratum borrows the variance pooled over all groups and strata, not of the pair alone.
 
-        Limits and tests are computed pair by pair, and the limits of a pair take one or two milliseconds: with hundreds
-        of groups, select some first. The limits hold for each distance separately, not for all of them jointly.
+        Limits and tests are computed pair by pair, and the limits of a pair take some milliseconds: with hundreds of
+        groups, select some first. The limits hold for each distance separately, not for all of them jointly.
         """
         check_level(level)
         check_option(adjust, ADJUSTMENTS, "adjust")

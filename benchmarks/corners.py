@@ -121,7 +121,7 @@ def _cells_as_donors(part: int, repeats: int) -> list[list[str]]:
     obs = pandas.DataFrame({"batch": draw.integers(0, 4, number), "label": draw.integers(0, 6, number)})
     x = draw.standard_normal((number, dim), np.float32) + 0.3 * obs[["label"]].to_numpy(np.float32)
     adata = anndata.AnnData(x, obs=obs.set_index(obs.index.astype(str)))
-    keys = {"batch_key": "batch", "label_key": "label", "donor_key": "index"}
+    keys: dict[str, Any] = {"batch_key": "batch", "label_key": "label", "donor_key": "index"}
     best = best_times({"board": lambda: rank(adata, **keys, use_rep="X")}, repeats)
     return [['anndata.cfd, donor_key="index"', f"{number:,} cells × {dim}", f"{best['board']:.2f}", "seconds", "≤ 10"]]
 

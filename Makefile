@@ -42,7 +42,7 @@ docs: $(STAMP) ## the site, with tutorials run and links checked; fails on any w
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python tools/check_links.py docs/_build/html
 
-bench: bench-moments bench-distances bench-permutations bench-intervals bench-scale bench-drift bench-report bench-integration bench-startup ## measure speed, as ratios, and keep what the docs show
+bench: bench-moments bench-distances bench-permutations bench-intervals bench-corners bench-scale bench-drift bench-report bench-integration bench-startup ## measure speed, as ratios, and keep what the docs show
 
 bench-%: $(STAMP)
 	$(BIN)/python -m benchmarks $* > docs/bench_$*.tmp

@@ -53,10 +53,10 @@ def bench_moments(gigabytes: float, dim: int, repeats: int, as_json: bool) -> No
 
     found = moments.run(gigabytes=gigabytes, dim=dim, repeats=repeats)
     if as_json:
-        show_json(found)
+        _show(found, as_json, left=())
     else:
         rows = [[name, f"{entry['value']:.3g}", entry["aim"]] for name, entry in found["ratios"].items()]
-        show_table(found["title"], ["measured in this run", "value", "aim"], rows, left=(0, 2))
+        _show({**found, "header": ["measured in this run", "value", "aim"], "rows": rows}, as_json, left=(0, 2))
 
 
 @benchmarks.command("distances")
@@ -106,6 +106,27 @@ def bench_intervals(repeats: int, as_json: bool) -> None:
 
     found = intervals.run(repeats=repeats)
     _show(found, as_json, left=(0,))
+
+
+@benchmarks.command("corners")
+@number_option("--repeats", 3, "Rounds, in which the sides alternate.")
+@quick_option("a tenth of the sizes")
+@json_option
+def bench_corners(repeats: int, quick: bool, as_json: bool) -> None:
+    """Measure what was slow once, each with its aim.
+
+    Many groups, many units, units of one row, many files.
+
+    \b
+    Examples:
+      python -m benchmarks corners
+      python -m benchmarks corners --quick
+    """
+    from benchmarks import corners
+
+    with show_steps("measuring") as tell:
+        found = corners.run(repeats=repeats, quick=quick, tell=tell)
+    _show(found, as_json, left=(0, 3))
 
 
 @benchmarks.command("scale")
@@ -229,7 +250,7 @@ def bench_coverage(quick: bool, draws: int | None, workers: int | None, out: Pat
         show_json(found)
         return
     title = f"{found['draws']:,} draws a point; {'all promises hold' if found['all_hold'] else 'not all promises hold'}"
-    show_table(title, coverage.SUMMARY, coverage.summary(found), left=(0, 1))
+    _show({"title": title, "header": coverage.SUMMARY, "rows": coverage.summary(found)}, as_json, left=(0, 1))
     written = sorted(path for path in out.glob("*.*") if path.stem in ("coverage", "tests"))
     show_files(written)
 
@@ -281,7 +302,7 @@ def bench_drift(
 def _show_part(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
     """One table of several, as soon as it is there; JSON has to wait for all of them."""
     if not as_json:
-        show_table(found["title"], found["header"], found["rows"], left=left)
+        _show(found, as_json, left)
         click.echo("\n".join([*found.get("missing", []), ""]))
 
 
@@ -320,8 +341,11 @@ def bench_startup(repeats: int, as_json: bool) -> None:
 
 
 def _show(found: dict[str, Any], as_json: bool, left: Collection[int]) -> None:
-    """What was measured, as a table or as JSON."""
+    """What was measured, as a table or as JSON, with the machine it was measured on."""
+    from benchmarks.machine import describe_machine
+
     if as_json:
-        show_json(found)
+        show_json({"machine": describe_machine(), **found})
     else:
+        click.echo(describe_machine())
         show_table(found["title"], found["header"], found["rows"], left=left)

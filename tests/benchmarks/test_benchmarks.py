@@ -1,8 +1,12 @@
 """The benchmarks run and say what they measured; how fast it was is not for a test."""
 
-import numpy as np
+import json
 
-from benchmarks import intervals, permutations, scale, startup
+import numpy as np
+from click.testing import CliRunner
+
+from benchmarks import corners, intervals, machine, permutations, scale, startup
+from benchmarks.commands import benchmarks
 from benchmarks.scale import model
 
 
@@ -60,3 +64,25 @@ def test_a_start_is_timed_beyond_numpy():
     assert found["numpy"] > 0
     assert found["modules"] >= 1
     assert found["seconds"]["crossfusion compare"] > 0
+
+
+def test_corners_have_a_value_and_an_aim_each(monkeypatch):
+    monkeypatch.setattr(corners, "DIM", 4)
+    monkeypatch.setattr(corners, "PERMUTATIONS", 2)
+    parts = {"_many_groups": 50, "_many_units": 100, "_units_of_one_row": 1000, "_cells_as_donors": 100}
+    rows = [row for name, part in parts.items() for row in getattr(corners, name)(part, 1)]
+    rows += corners._small_files(500, 1)
+    assert len(rows) == 9
+    assert all(len(row) == len(corners.HEADER) and float(row[2]) >= 0 and row[4].startswith("≤") for row in rows)
+
+
+def test_the_machine_is_named_above_every_table(monkeypatch):
+    monkeypatch.setattr(machine, "READ_BYTES", 2**20)
+    machine.describe_machine.cache_clear()
+    machine.measure_bandwidth.cache_clear()
+    monkeypatch.setattr(startup, "run", lambda **_: {"title": "made up", "header": ["a"], "rows": [["b"]]})
+    shown = CliRunner().invoke(benchmarks, ["startup"]).output.splitlines()
+    assert "cores" in shown[0]
+    assert "GB/s" in shown[0]
+    assert shown[1] == "made up"
+    assert json.loads(CliRunner().invoke(benchmarks, ["startup", "--json"]).output)["machine"] == shown[0]

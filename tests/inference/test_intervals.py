@@ -286,7 +286,12 @@ def test_contributions_of_pairs_of_units_need_not_be_computed_one_by_one(monkeyp
     summary = cf.summarize(x, by=by)
     one_by_one = []
     compute = UnitPairs.compute
-    monkeypatch.setattr(UnitPairs, "compute", lambda pairs: one_by_one.append(pairs.number) or compute(pairs))
+
+    def count(pairs):
+        one_by_one.append(pairs.number)
+        return compute(pairs)
+
+    monkeypatch.setattr(UnitPairs, "compute", count)
     fast = summary.cfd("g", **ask)
     assert not one_by_one
     monkeypatch.setattr(UnitPairs, "sum_squares", lambda pairs: float(np.sum(pairs.compute() ** 2)))

@@ -229,7 +229,7 @@ print(kernel.describe_kernel(), repr(cf.cfd(x[:900], x[900:], level=0.95).interv
 def test_differences_whose_squares_are_lost_are_refused(route, refuses):
     rows = np.random.default_rng(0).normal(size=(50, 3))
     for scale in (1e-158, 1e-162, 1e-200):
-        with refuses("scale it up"):
+        with refuses("scale the rows up"):
             cf.cfd(rows * scale, labels=np.arange(50) % 2)
     assert cf.Moments.of(np.full((5, 2), 1e-200)).sumsq.tolist() == [0, 0]
     usual, mixed = cf.Moments.of(rows), cf.Moments.of(rows * [1, 1, 1e-200])

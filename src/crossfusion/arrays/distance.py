@@ -210,7 +210,8 @@ def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: 
     if sample.units is not None and not _has_one_row_each(sample.units):
         entries = [_encode_entries(chunk, unit, design) for chunk, unit in zip(chunks, sample.units, strict=True)]
         chunks, of = [entry.firsts for entry in entries], "units"
-        number = sum(np.bincount(entry.cell, minlength=len(design.cells)) for entry in entries)
+        owned = np.concatenate([entry.cell for entry in entries])
+        number = np.bincount(owned, minlength=len(design.cells)).astype(np.float64)
     kept, _ = leave_out_cells(design, number, min_units if of == "units" else max(min_units, MIN_CELL_ROWS), of=of)
     cells, design = len(design.cells), design.select(kept)
     sampled = sample_rows(_select_rows(chunks, kept, cells), design)

@@ -113,7 +113,8 @@ def permutation_test(
     often. Pass independent units as `pairs`: the slide rather than positions on it, if its positions are dependent.
 
     The cost is one matrix product of permutations × rows × dim × (groups − 1) multiplications, with units instead of
-    rows if units are given; "welch" takes two if units differ in their number of rows. Memory beyond the data is 64 MB,
+    rows if units are given; "welch" takes two if units differ in their number of rows. With many groups, the rows are
+    reduced once per permutation instead, whatever the number of groups. Memory beyond the data is 64 MB,
     or about 40 bytes per row and thread if that is more; no distances between rows are computed. Units take the memory
     of their moments.
 

@@ -22,8 +22,6 @@ from crossfusion._base import (
 )
 from crossfusion.moments import kernel
 
-MIN_SQUARES = 1e-313  # mean square below which float64 loses digits
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
@@ -226,8 +224,6 @@ def reduce_groups(
         codes = np.where(finite, 0 if codes is None else codes, -1).astype(np.int32)
         total = Moments(*kernel.reduce_rows(rows, codes, groups, threads=threads))
     _check_range(total, name)
-    if 0 < total.sumsq.sum() < MIN_SQUARES * total.count.sum():
-        raise InputError(name, problem="has differences whose squares are lost in float64", remedy="scale it up")
     return total, None if finite is None or finite.all() else finite
 
 

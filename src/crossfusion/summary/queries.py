@@ -153,7 +153,7 @@ class Queries(MomentTable):
         -----
         A group with one row in a stratum borrows the variance pooled over all groups and strata, not of the pair alone.
 
-        Limits and tests are computed pair by pair, and the limits of a pair take one or two milliseconds: with hundreds
+        Limits and tests are computed pair by pair, and the limits of a pair take some milliseconds: with hundreds
         of groups, select some first. The limits hold for each CFD separately, not for all of them jointly.
         """
         check_level(level)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossfusion._base import FloatArray, map_threads, thread_count
+from crossfusion._base import CodeArray, FloatArray, map_threads, thread_count
 from crossfusion.inference.permutation.orders import STREAM_SIZE, Codes, LabelOrders
 from crossfusion.inference.permutation.sums import MAX_BATCH, MAX_BYTES, Entries
 from crossfusion.inference.permutation.welch import (
@@ -34,7 +34,7 @@ class GroupedSums:
     place: Codes
     orders: LabelOrders
     center: FloatArray  # of each stratum
-    cell: Codes  # of each stratum and label; -1 if there is none, or if nothing is compared in the stratum
+    cell: CodeArray  # of each stratum and label; -1 if there is none, or if nothing is compared in the stratum
     cells: Cells
 
     @classmethod
@@ -53,7 +53,7 @@ class GroupedSums:
         return cls(entries, place, orders, center, cell, cells)
 
     @staticmethod
-    def pays(entries: Entries, groups: FloatArray) -> bool:
+    def pays(entries: Entries, groups: Codes) -> bool:
         """Return whether this is cheaper than a product for each group; `groups` holds their number by stratum."""
         number = float(groups[entries.stratum].mean())
         return number > MAX_PRODUCTS and number * entries.mean.shape[0] * entries.mean.shape[1] >= MIN_NUMBERS
@@ -125,12 +125,13 @@ class GroupedSums:
             return sum_rows
         gap = entries.mean - self.center[entries.stratum]
         square = square_rows(gap)
-        known = raise_to(gap, square, entries.count) if entries.count_by_label is None else None
+        by_label = entries.count_by_label
+        known = raise_to(gap, square, entries.count) if by_label is None else None
 
         def sum_weighted(labels: Codes) -> tuple[FloatArray, FloatArray]:
             label = labels[self.place]
             codes = self.cell[entries.stratum, label]
-            vectors, powers = known or raise_to(gap, square, entries.count_by_label[np.arange(len(label)), label])
+            vectors, powers = known or raise_to(gap, square, by_label[np.arange(len(label)), label])
             count, mean, _ = kernel.reduce_rows(vectors, codes, number, threads=1)
             inside = codes >= 0
             totals = [np.bincount(codes[inside], weights=power[inside], minlength=number) for power in powers.T]

@@ -192,7 +192,8 @@ def _choose_sums(
 ) -> T | GroupedSums:
     """Sum groups by products with their members, or each permutation by itself if there are many groups."""
     route: Any = GroupedSums if GroupedSums.pays(entries, np.bincount(design.stratum)) else products
-    return route.make(entries, items.item, _find_centers(design), orders)
+    sums: T | GroupedSums = route.make(entries, items.item, _find_centers(design), orders)
+    return sums
 
 
 def _find_centers(design: Design) -> FloatArray:

@@ -232,7 +232,7 @@ def compute_observed(design: Design, spread: CellSpread, scale: FloatArray) -> f
     """Compute the statistic of the observed labels, in strata of a given scale."""
     cells = design.cells
     gap = cells.mean - compute_stratum_means(cells.mean, cells.count, design.stratum)[design.stratum]
-    rows = np.bincount(design.stratum, weights=cells.count)
+    rows = np.bincount(design.stratum, weights=cells.count).astype(np.float64)
     compared = (np.bincount(design.stratum) > 1) & (scale > 0)
     order = np.argsort(design.stratum, kind="stable")
     order = order[compared[design.stratum[order]]]

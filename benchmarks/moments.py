@@ -141,7 +141,7 @@ def _labels(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
         "200 categories": {"group": pandas.Categorical.from_codes(codes, names)},
         "20 × 10 strings, two factors": {"a": names[codes // 10], "b": names[codes % 10]},
     }
-    sides: dict[str, Any] = {kind: partial(summarize, rows, by=by) for kind, by in kinds.items()}
+    sides: dict[str, Callable[[], Any]] = {kind: partial(summarize, rows, by=by) for kind, by in kinds.items()}
     sides["cfd, 200 string labels"] = partial(cfd, rows, labels=texts)
     best = best_times({"read": lambda: _read(rows), **sides}, repeats)
     for kind in sides:

@@ -229,3 +229,16 @@ def test_a_file_that_another_one_took_the_place_of(tmp_path):
         save(tmp_path / "y.parquet", X[:2000])[0].replace(path)
         with pytest.raises(cf.FileError, match=r"x\.parquet has changed since it was opened: start again"):
             concatenate_chunks(list(source.chunks()))
+
+
+def test_long_texts_take_their_memory_once(tmp_path):
+    """Two labels of a megabyte each, over rows that would take 4 GB if each row held its own."""
+    number = 4000
+    texts = pa.DictionaryArray.from_arrays(np.arange(number, dtype=np.int32) % 2, pa.array(["a" * 10**6, "b" * 10**6]))
+    pq.write_table(
+        pa.table({"site": texts, "vector": listed(np.zeros((number, 1)))}), tmp_path / "x.parquet", store_schema=False
+    )
+    before = pa.default_memory_pool().max_memory()
+    summary = cf.summarize(tmp_path / "x.parquet", by="site", vectors="vector")
+    np.testing.assert_array_equal(summary.moments.count, number / 2)
+    assert pa.default_memory_pool().max_memory() < max(before, 10**9)

@@ -146,7 +146,8 @@ def find_occurring(codes: CodeArray, size: int) -> NDArray[np.bool_]:
         compiled.mark(codes[slice(*rows)], seen)
         return seen
 
-    return np.logical_or.reduce(_map_rows(work, len(codes)))
+    occurs: NDArray[np.bool_] = np.any(_map_rows(work, len(codes)), axis=0)
+    return occurs
 
 
 def _map_rows(work: Callable[[Rows, Any], Any], number: int, extra: Iterator[Any] | None = None) -> list[Any]:

@@ -39,7 +39,7 @@ MAX_BATCH_ROWS = 2**24  # rows of a batch, whatever a file says of their size
 def from_parquet(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     """A Parquet file with one list column of vectors, or many numeric columns."""
     name = paths.show_path(path)
-    opened = ParquetFile(path)
+    opened = ParquetFile(path, by)
     with paths.translate_errors(path, UNREADABLE), opened.file() as file:
         schema, about = file.schema_arrow, file.metadata
         if METADATA_KEY in (schema.metadata or {}):

@@ -22,11 +22,12 @@ MAX_SENT_FOOTER_BYTES = (
 class ParquetFile:
     """A file whose partitions share its footer and, where it is local, its map in memory, until all of them are read.
 
-    Readers are not for several threads at once: who reads has one alone, which the next one takes over.
+    Readers are not for several threads at once: who reads has one alone, which the next one takes over. Texts of the
+    factors `by` stay encoded, so that a long one takes its memory once and not for each row.
     """
 
-    def __init__(self, path: str, footer: "pq.FileMetaData | None" = None) -> None:
-        self.path, self._footer = path, footer
+    def __init__(self, path: str, by: Sequence[str] = (), footer: "pq.FileMetaData | None" = None) -> None:
+        self.path, self.by, self._footer = path, by, footer
         self._mapped: Any = None
         self._idle: list[pq.ParquetFile] = []  # readers of the map
         self._partitions = self._users = 0  # partitions to come, and who reads now
@@ -35,7 +36,7 @@ class ParquetFile:
 
     def __reduce__(self) -> tuple[Any, ...]:
         small = self._footer is not None and self._footer.serialized_size <= MAX_SENT_FOOTER_BYTES
-        return ParquetFile, (self.path, self._footer if small else None)
+        return ParquetFile, (self.path, self.by, self._footer if small else None)
 
     @contextmanager
     def file(self) -> "Iterator[pq.ParquetFile]":
@@ -57,7 +58,7 @@ class ParquetFile:
 
         with ExitStack() as stack:
             source = self._mapped or stack.enter_context(paths.open_arrow(self.path, mapped=True))
-            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False)
+            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False, read_dictionary=list(self.by))
             self._footer = reader.metadata
             if isinstance(source, pa.MemoryMappedFile):
                 self._check_unchanged()

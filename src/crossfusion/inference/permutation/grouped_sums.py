@@ -131,14 +131,9 @@ class GroupedSums:
         def sum_weighted(labels: Codes) -> tuple[FloatArray, FloatArray]:
             label = labels[self.place]
             codes = self.cell[entries.stratum, label]
-<<<<<<< HEAD
-            vectors, powers = known or raise_to(gap, square, by_label[np.arange(len(label)), label])
-            count, mean, _ = kernel.reduce_rows(vectors, codes, number, threads=1)
-=======
             rows = entries.count if by_label is None else by_label[np.arange(len(label)), label]
             vectors, powers = known or raise_to(gap, square, rows)
-            count, mean, _ = kernel.reduce_rows(vectors, codes, number, **FULL)
->>>>>>> corners
+            count, mean, _ = kernel.reduce_rows(vectors, codes, number, threads=1)
             inside = codes >= 0
             totals = [np.bincount(codes[inside], weights=power[inside], minlength=number) for power in powers.T]
             return mean * count[:, None], np.stack(totals, axis=1)

@@ -180,7 +180,7 @@ def _encode_labels(xp: Any, x: Any, values: Any, name: str) -> tuple[Any, int]:
     keys = factors.as_table({name: values})
     check_length(keys.num_rows, x.shape[0], name, "X")
     numbers, present = factors.encode(keys)
-    return xp.asarray(numbers, **_make_device_option(x)), present.num_rows
+    return xp.asarray(numbers.copy(), **_make_device_option(x)), present.num_rows
 
 
 def _find_device(values: Any) -> Any:

@@ -4,19 +4,20 @@ RUNTIME := .venv/.runtime
 STAMP := .venv/.installed
 DIST := .venv-dist/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check
+NATIVE := $(wildcard src/crossfusion/*/*.[ch])
 CORE := tests/_base tests/moments/test_moments.py tests/moments/test_lazy_rows.py tests/fusion/test_mathematics.py \
 	tests/arrays tests/inference/test_intervals.py tests/inference/test_permutation.py tests/summary/test_summary.py \
 	tests/summary/test_queries.py tests/summary/test_golden.py tests/test_imports.py tests/test_public_api.py \
 	tests/test_architecture.py --deselect=tests/summary/test_summary.py::test_a_hundred_thousand_groups \
 	--deselect=tests/summary/test_summary.py::test_flipped_bits_are_noticed_or_harmless_but_never_a_crash
 
-.PHONY: demo test quick lint types layers tests stress docs bench coverage reproduce real-study training-study example-scanners \
+.PHONY: demo test quick lint types layers tests test-native stress docs bench coverage reproduce real-study training-study example-scanners \
 	example-report example-plots example-readme test-min test-new golden sbom dist check-dist clean
 
 demo: $(RUNTIME) ## run the main job on built-in data and leave a report
 	$(BIN)/crossfusion demo --out demo
 
-test: lint types layers tests ## everything that must hold
+test: lint types layers test-native tests ## everything that must hold
 
 quick: lint types layers ## lint, types, layers and the tests of the core, in about two minutes
 	$(BIN)/pytest -n 2 $(CORE)
@@ -33,6 +34,9 @@ layers: $(STAMP)
 
 tests: $(STAMP) .venv/.browser
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+test-native: $(STAMP) ## the C extensions with sanitizers: their tests, the laws of moments, and a fuzz of arguments
+	$(BIN)/python -m tools.native
 
 stress: $(STAMP) ## bad input and faults, drawn anew, for ten minutes
 	$(BIN)/python -m tests.stress --minutes 10
@@ -87,7 +91,7 @@ training-study: $(STAMP) ## training against distances; tables of embeddings too
 	cp reproduction/training/reading.md reproduction/training/tables/*.md reproduction/training/*.png docs/training
 
 test-min test-new: test-%: .venv-%/.installed .venv/.browser ## all tests with the lowest, or the newest, versions allowed
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/pytest -n 2 --dist loadgroup -W default $(TESTS)
+	.venv-$*/bin/pytest -n 2 --dist loadgroup -W default $(TESTS)
 
 golden: $(STAMP) ## keep what this version writes, for all later ones to read; never changes what is there
 	$(BIN)/python -m tests.helpers.golden_files
@@ -98,9 +102,9 @@ sbom: $(STAMP) ## licences of everything that is needed
 dist: .venv-dist/.installed ## sdist and wheel of the last commit
 	$(DIST)/python -m tools.dist dist
 
-check-dist: dist ## the same bytes elsewhere, nothing missing, and the wheel works where there is no network
+check-dist: dist ## the same bytes elsewhere, nothing missing, and the wheel works without a compiler and a network
 	$(DIST)/python -m tools.check_dist dist
-	$(DIST)/python -m tools.check_offline dist/*.whl .venv-dist/wheels
+	$(DIST)/python -m tools.check_offline dist/*.whl dist/*.tar.gz .venv-dist/wheels
 
 example-report: demo .venv/.browser ## pictures of the demo's report for the docs
 	$(BIN)/python examples/report_picture.py demo/report.html --out docs/report
@@ -116,7 +120,7 @@ example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, s
 	mkdir -p docs/examples
 	cp examples/out/scanners_table.md examples/out/staingan_table.md examples/out/scanners.png docs/examples
 
-$(RUNTIME): pyproject.toml constraints.txt # what the package needs, without optional libraries
+$(RUNTIME): pyproject.toml constraints.txt $(NATIVE) # what the package needs, without optional libraries
 	$(PYTHON) -m venv .venv
 	$(BIN)/python $(INSTALL) -c constraints.txt -e .
 	touch $@

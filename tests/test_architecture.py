@@ -7,7 +7,7 @@ import tomllib
 from tests.helpers import ROOT
 
 SOURCE = ROOT / "src/crossfusion"
-NOT_PACKAGES = {"__init__", "__main__", "_version"}  # files that every package has
+NOT_PACKAGES = {"__init__", "__main__", "_environment", "_version"}  # about the package itself
 MODULES = {path.stem for path in SOURCE.glob("*.py")} | {path.parent.name for path in SOURCE.glob("*/__init__.py")}
 PACKAGES = MODULES - NOT_PACKAGES
 

@@ -1,21 +1,31 @@
 """What a release says of itself agrees: version, date, citation, licences of what it needs."""
 
+import io
 import json
+import os
+import platform
 import re
+import tarfile
 import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import crossfusion as cf
+from crossfusion import _environment
+from crossfusion.moments import kernel
 from crossfusion.report.methods_text import BIBTEX, CITATION
 from tools import licences
-from tools.dist import released
+from tools.dist import PLATFORM, TAG, normalize, released
 
 ROOT = Path(__file__).parents[1]
+MANIFEST = (ROOT / "MANIFEST.in").read_text("utf-8")
 CITED = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 BILL = json.loads((ROOT / "docs" / "sbom.json").read_text("utf-8"))
 PINNED = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
@@ -34,9 +44,63 @@ def test_version_and_date_are_the_same_everywhere():
 
 def test_paper_and_benchmarks_are_in_the_sdist_and_not_in_the_wheel():
     """As configured; tools/check_dist.py looks into the files."""
-    targets = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
-    assert {"/paper", "/benchmarks", "/src", "/tests"} <= set(targets["sdist"]["include"])
-    assert targets.keys() == {"sdist"}  # without a target, a wheel holds src/crossfusion alone
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    assert settings["packages"] == {"find": {"where": ["src"]}}
+    assert {"paper", "benchmarks", "src", "tests"} <= set(re.findall(r"^graft (\S+)$", MANIFEST, re.MULTILINE))
+
+
+def test_the_extension_is_optional_and_of_the_stable_abi():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    lowest = project["project"]["requires-python"].removeprefix(">=").replace(".", "")
+    assert project["tool"]["distutils"]["bdist_wheel"]["py_limited_api"] == f"cp{lowest}"
+    assert f"cp{lowest}-abi3-{PLATFORM}" == TAG
+    for extension in project["tool"]["setuptools"]["ext-modules"]:
+        assert extension["optional"]
+        assert extension["py-limited-api"]
+        assert "-g0" in extension["extra-compile-args"]  # paths of the machine that builds it stay out of the wheel
+        for source in extension["sources"]:
+            version = re.search(r"^#define Py_LIMITED_API 0x03([0-9A-F]{2})0000$", (ROOT / source).read_text(), re.M)
+            assert f"3{int(version[1], 16)}" == lowest
+
+
+def test_an_sdist_is_normalized(tmp_path):
+    made = []
+    for umask, moment in ((0o022, 1e9), (0o077, 1.5e9)):
+        folder = tmp_path / f"{umask}"
+        folder.mkdir()
+        for name, mode in (("run", 0o755), ("b.txt", 0o644), ("a.txt", 0o644)):
+            (folder / name).write_text(name)
+            (folder / name).chmod(mode & ~umask)
+            os.utime(folder / name, (moment, moment))
+        sdist = tmp_path / f"{umask}.tar.gz"
+        with tarfile.open(sdist, "w:gz") as archive:
+            archive.add(folder, "x-1")
+        normalize(sdist, 1_700_000_000)
+        made.append(sdist.read_bytes())
+        with tarfile.open(sdist) as archive:
+            facts = [(one.name, one.mode, one.mtime, one.uid, one.uname) for one in archive]
+        assert facts == [
+            (f"x-1/{n}", m, 1_700_000_000, 0, "") for n, m in (("a.txt", 420), ("b.txt", 420), ("run", 493))
+        ]
+    assert made[0] == made[1]
+
+
+def test_what_runs_here_is_shown():
+    out = io.StringIO()
+    cf.show_versions(file=out)
+    shown = dict(line.split(maxsplit=1) for line in out.getvalue().splitlines())
+    assert (shown["crossfusion"], shown["kernel"]) == (cf.__version__, kernel.describe_kernel())
+    assert (shown["numpy"], shown["pyarrow"]) == (np.__version__, pa.__version__)
+    assert shown["Python"] == platform.python_version()
+    assert shown["CPUs"] == str(os.cpu_count())
+    assert shown["pandas"] == distribution("pandas").version
+
+
+def test_every_library_that_users_may_have_is_shown():
+    users = {extra: names for extra, names in declared().items() if extra not in ("", *licences.TOOLS)}
+    assert set(map(canonicalize_name, _environment.REQUIRED)) == declared()[""]
+    optional = set(map(canonicalize_name, _environment.OPTIONAL))
+    assert optional == set().union(*users.values()) | {"harmonypy"}  # which belongs to no extra
 
 
 def test_the_report_cites_what_the_citation_file_does():

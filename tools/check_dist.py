@@ -3,7 +3,9 @@
 python -m tools.check_dist [FOLDER]
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -13,7 +15,8 @@ from email.parser import HeaderParser
 from hashlib import sha256
 from pathlib import Path
 
-from tools.dist import ROOT, build, export, released, tracked
+from tools.dist import ROOT, TAG, build, export, released, tracked
+from tools.native import extensions
 
 ELSEWHERE = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7", "HOME": "/nowhere"}
 LONG_AGO = 1_000_000_000  # seconds, as a time of change
@@ -47,17 +50,21 @@ def digests(files: list[Path]) -> dict[str, str]:
 
 
 def check_sdist(path: Path, version: str) -> None:
-    """An sdist holds the files of the commit, so that it can be built and tested, and its metadata."""
+    """An sdist holds the files of the commit, so that it can be built and tested, and what setuptools adds."""
     with tarfile.open(path) as archive:
         names = {name.removeprefix(f"crossfusion-{version}/") for name in archive.getnames()}
-    expect(names == tracked() | {"PKG-INFO"}, f"{path.name} holds the {len(names) - 1} files of the commit")
+    names -= {name for name in names if name.startswith("src/crossfusion.egg-info/")}
+    expect(
+        names == tracked() | {"PKG-INFO", "setup.cfg"}, f"{path.name} holds the {len(names) - 2} files of the commit"
+    )
 
 
 def check_wheel(path: Path, version: str) -> None:
-    """A wheel holds the package and its metadata, the licence among them."""
+    """A wheel holds the package, its extensions and its metadata, the licence among them."""
     about = f"crossfusion-{version}.dist-info"
-    written = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+    written = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
     package = {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+    package |= {f"{extension['name'].replace('.', '/')}.abi3.so" for extension in extensions()}
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         facts = HeaderParser().parsestr(archive.read(f"{about}/METADATA").decode())
@@ -68,14 +75,31 @@ def check_wheel(path: Path, version: str) -> None:
     said = (facts["Version"], facts["License-Expression"], facts["Description-Content-Type"])
     expect(said == (version, "Apache-2.0", "text/markdown"), f"its metadata say {', '.join(said)}")
     expect("Project-URL" not in facts, "it names no address that is not there")
+    expect(path.name == f"crossfusion-{version}-{TAG}.whl", f"it is for {TAG}")
+    check_platform(path)
+
+
+def check_platform(path: Path) -> None:
+    """A manylinux wheel runs on any Linux with the C library of its tag, as auditwheel sees it."""
+    audit = [sys.executable, "-m", "auditwheel", "show", "--json", str(path)]
+    found = json.loads(subprocess.run(audit, check=True, capture_output=True, text=True).stdout)
+    older = [int(number) for number in re.findall(r"manylinux_2_(\d+)_x86_64", found["overall_tag"])]
+    claimed = int(TAG.split("_")[2])
+    expect(bool(older) and older[0] <= claimed, f"auditwheel finds it fit for {found['overall_tag']}")
+    expect(not found["external_libs"], f"it needs no library but {found['versioned_symbols']}")
 
 
 def main() -> None:
     """Check all files of a folder."""
     files = sorted((ROOT / (sys.argv[1] if len(sys.argv) > 1 else "dist")).iterdir())
-    version = released()[0]
+    version = files[-1].name.removeprefix("crossfusion-").removesuffix(".tar.gz")
+    expect(
+        version == released()[0] or "dev" in version, f"{version} is the newest release of the changelog, or none yet"
+    )
     expect([file.suffix for file in files] == [".whl", ".gz"], "there are a wheel and an sdist, no more")
-    expect(digests(files) == rebuilt(), "another folder, umask, time, zone and locale make the same bytes")
+    other = rebuilt()
+    for name, digest in digests(files).items():
+        expect(other[name] == digest, f"another folder, umask, time, zone and locale make the same {name}")
     check_wheel(files[0], version)
     check_sdist(files[1], version)
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], check=True)

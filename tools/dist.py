@@ -4,8 +4,10 @@ python -m tools.dist [FOLDER]
 """
 
 import datetime as dt
+import gzip
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,9 @@ from io import BytesIO
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PLATFORM = "manylinux_2_17_x86_64"  # Linux since 2014
+TAG = f"cp311-abi3-{PLATFORM}"
+COMPILER = f"{shlex.quote(sys.executable)} -m ziglang cc -target x86_64-linux-gnu.2.17"
 
 
 def released() -> tuple[str, dt.date]:
@@ -44,13 +49,43 @@ def export(folder: Path) -> None:
 
 def build(tree: Path, out: Path, **environment: str) -> list[Path]:
     """Build the sdist from a tree and the wheel from the sdist; every file is dated as the newest release."""
-    noon = dt.datetime.combine(released()[1], dt.time(12), dt.UTC)
-    settings = os.environ | {"SOURCE_DATE_EPOCH": str(int(noon.timestamp()))} | environment
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)]
-    done = subprocess.run(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        sys.exit(done.stdout)
+    noon = int(dt.datetime.combine(released()[1], dt.time(12), dt.UTC).timestamp())
+    for file in tree.rglob("*"):
+        file.chmod(0o755 if file.is_dir() or file.stat().st_mode & 0o100 else 0o644)
+    with tempfile.TemporaryDirectory() as cache:
+        settings = {"SOURCE_DATE_EPOCH": str(noon), "CC": COMPILER, "LDSHARED": f"{COMPILER} -shared"}
+        settings |= {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)]
+        command += [f"--config-setting=--build-option=--plat-name={PLATFORM}"]
+        done = subprocess.run(
+            command,
+            env=os.environ | settings | environment,
+            umask=0o022,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    if done.returncode or not list(out.glob(f"*-{TAG}.whl")):
+        sys.exit(f"{done.stdout}\nno wheel of {TAG} was built")
+    for sdist in out.glob("*.tar.gz"):
+        normalize(sdist, noon)
     return sorted(out.iterdir())
+
+
+def normalize(sdist: Path, time: int) -> None:
+    """Write an sdist again in the order of its names, without times, owners and modes of the machine that built it."""
+    with tarfile.open(sdist) as archive:
+        files = [(member, archive.extractfile(member)) for member in archive.getmembers() if member.isfile()]
+        contents = {member.name: (member, file.read()) for member, file in files if file is not None}
+    with (
+        sdist.open("wb") as raw,
+        gzip.GzipFile("", "wb", mtime=time, fileobj=raw) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, (member, content) in sorted(contents.items()):
+            plain = tarfile.TarInfo(name)
+            plain.size, plain.mtime, plain.mode = len(content), time, 0o755 if member.mode & 0o100 else 0o644
+            archive.addfile(plain, BytesIO(content))
 
 
 def main() -> None:

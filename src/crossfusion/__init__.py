@@ -19,6 +19,7 @@ _NAMES = {
         "MissingDependencyError",
         "NonFiniteError",
     ),
+    "_environment": ("show_versions",),
     "arrays": ("cfd", "dispersion_test", "permutation_test"),
     "evaluation": (
         "Cddr",

@@ -7,6 +7,7 @@ from crossfusion._base import (
     MissingDependencyError,
     NonFiniteError,
 )
+from crossfusion._environment import show_versions
 from crossfusion._version import __version__
 from crossfusion.arrays import cfd, dispersion_test, permutation_test
 from crossfusion.evaluation import (
@@ -81,6 +82,7 @@ __all__ = [
     "permutation_test",
     "rdr",
     "read_summary",
+    "show_versions",
     "summarize",
     "wasserstein_decomposition",
 ]

@@ -18,6 +18,7 @@ import pytest
 import crossfusion as cf
 from crossfusion._base.text import number_text
 from crossfusion.cli import NO_COMMAND
+from crossfusion.moments import kernel
 from tests.helpers import PATIENCE
 from tests.helpers.command_line import COMMAND, fails, on_terminal, run, run_json
 
@@ -410,7 +411,7 @@ def test_module_runs_as_the_command_does():
         [sys.executable, "-m", "crossfusion", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout == run("--version").stdout
-    assert done.stdout.strip().endswith(cf.__version__)
+    assert done.stdout == f"crossfusion {cf.__version__}, kernel {kernel.describe_kernel()}\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

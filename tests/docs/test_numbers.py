@@ -9,7 +9,7 @@ from benchmarks.coverage import promises
 from benchmarks.scale.model import Cost
 from crossfusion.io.engines import dask, local, resume, spark
 from crossfusion.io.sources import chunk, parquet_wide
-from crossfusion.moments import columnwise, kernel
+from crossfusion.moments import columnwise
 from crossfusion.summary.drift.detection import MAX_PAST_PERIODS, MIN_PERIODS
 from paper.synthetic import settings, tasks
 from paper.training import loop
@@ -19,6 +19,9 @@ from tests.helpers import ROOT
 DOCS = ROOT / "docs"
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SYNTHETIC, TRAINING, MODEL = settings.Settings(), Training(), Cost(10**9, 1024, 10)
+
+
+RUN_ROWS = re.search(r"#define RUN (\d+)", (ROOT / "src/crossfusion/moments/_kernel.c").read_text())[1]
 
 
 def listed(values):
@@ -61,7 +64,6 @@ STATED = {
         f"at distance {SYNTHETIC.radius:g}; K = 1 at the origin | `--radius {SYNTHETIC.radius:g}`",
         f"| {100 * SYNTHETIC.trim:g} % of each group | `--trim {SYNTHETIC.trim:g}`",
         f"pieces of {WORDS[tasks.BLOCK]} trials",
-        f"at {megabytes(kernel.NUMPY_MAX_BYTES)} of rows",
     ],
     "training_study.md": [
         f"a probability of {TRAINING.confidence:g}",
@@ -85,7 +87,7 @@ STATED = {
     "sources.md": [f"{WORDS[parquet_wide.COLUMNS_PER_CALL]} columns at a time"],
     "speed.md": [f"At 200,000 rows the matrix would take {8 * 200_000**2 / 1e9:.0f} GB"],
     "how_it_works.md": [
-        f"Inputs of up to {megabytes(kernel.NUMPY_MAX_BYTES)}",
+        f"in runs of at most {RUN_ROWS} rows",
         f"chunks* of about {megabytes(chunk.CHUNK_BYTES)}",
     ],
 }

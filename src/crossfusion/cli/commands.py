@@ -107,12 +107,27 @@ class Commands(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
+def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from crossfusion.moments import kernel
+
+        click.echo(f"crossfusion {__version__}, kernel {kernel.describe_kernel()}")
+        ctx.exit()
+
+
 @click.group(
     cls=Commands,
     commands=LazyCommands(MODULES),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, package_name="crossfusion")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and the kernel in use, and exit.",
+)
 def cli() -> None:
     """Measure how far groups of embeddings are fused or separated.
 

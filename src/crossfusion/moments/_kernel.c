@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #define RUN 128       /* rows summed around one center */
 #define FEATURES 1024 /* features whose accumulators, three float64 each, fit in the first-level cache */
@@ -126,18 +129,22 @@ static const struct loops known[] = {
 #define KNOWN (int)(sizeof known / sizeof *known)
 static const struct loops *loops = &known[KNOWN - 1];
 
+/* Whether processor and system have an instruction set; asked directly, since not every compiler's library knows. */
 static int can_run(const struct loops *set)
 {
+    if (!strcmp(set->name, "baseline"))
+        return 1;
 #ifdef __x86_64__
-    __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (!strcmp(set->name, "avx512"))
-        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq");
-    if (!strcmp(set->name, "avx2"))
-        return avx2;
+    unsigned a, b, c, d, saved, high, avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512VL;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX) || !(c & bit_FMA))
+        return 0;
+    __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0)); /* registers that survive a switch of threads */
+    if ((saved & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2))
+        return 0;
+    return !strcmp(set->name, "avx2") || ((saved & 0xe6) == 0xe6 && (b & avx512) == avx512);
+#else
+    return 0;
 #endif
-    return !strcmp(set->name, "baseline");
 }
 
 /* ---- arguments ---- */
@@ -162,10 +169,11 @@ static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const 
     if (PyObject_GetBuffer(object, view, flags) < 0)
         return NULL;
     arrays->number++;
-    if (view->ndim == axes && view->format && strlen(view->format) == 1 && strchr(formats, *view->format))
+    if (view->ndim == axes && view->format && strlen(view->format) == 1 && strchr(formats, *view->format) &&
+        (!view->len || (uintptr_t)view->buf % view->itemsize == 0))
         return view;
-    PyErr_Format(PyExc_ValueError, "expected an array of %d axes and of type %s, got %d axes and type %s", axes,
-                 formats, view->ndim, view->format ? view->format : "B");
+    PyErr_Format(PyExc_ValueError, "expected an aligned array of %d axes and of type %s, got %d axes and type %s",
+                 axes, formats, view->ndim, view->format ? view->format : "B");
     return NULL;
 }
 
@@ -213,7 +221,7 @@ static PyObject *accumulate(PyObject *self, PyObject *arguments)
         return finish(&arrays);
     struct moments m = {x->shape[0], x->shape[1], counts->shape[0], origins->buf, counts->buf, means->buf, sums->buf};
     Py_buffer *tables[] = {origins, means, sums};
-    int wrong = m.groups < 1 || tile < 1 || tile > INT32_MAX / 2 || (labels && labels->shape[0] != m.rows);
+    int wrong = m.dim < 1 || tile < 1 || tile > INT32_MAX / 2 || (labels ? labels->shape[0] != m.rows : m.groups < 1);
     for (int k = 0; k < 3; k++)
         wrong |= tables[k]->shape[0] != m.groups || tables[k]->shape[1] != m.dim;
     const int32_t *group = labels ? labels->buf : NULL;
@@ -222,8 +230,8 @@ static PyObject *accumulate(PyObject *self, PyObject *arguments)
         return finish(&arrays);
     struct scratch s = {tile < m.rows ? tile : m.rows, rows_ahead(m.dim * x->itemsize), NULL, NULL, NULL};
     s.order = malloc((s.tile + s.ahead) * sizeof *s.order);
-    s.starts = malloc(m.groups * sizeof *s.starts);
-    s.sums = malloc((3 * m.dim + 1) * sizeof *s.sums);
+    s.starts = malloc((m.groups + 1) * sizeof *s.starts);
+    s.sums = malloc(3 * m.dim * sizeof *s.sums);
     if (s.order && s.starts && s.sums) {
         Py_BEGIN_ALLOW_THREADS
         loops->accumulate[*x->format == 'd'](x->buf, group, m, s);
@@ -254,7 +262,7 @@ static PyObject *influence(PyObject *self, PyObject *arguments)
         !(dispersions = take(&arrays, dispersion, 1, "d", 0)) || !(out = take(&arrays, sums, 2, "d", 1)))
         return finish(&arrays);
     int64_t number = x->shape[0], dim = x->shape[1], groups = out->shape[0];
-    int wrong = labels->shape[0] != number || means->shape[0] != groups || means->shape[1] != dim ||
+    int wrong = dim < 1 || labels->shape[0] != number || means->shape[0] != groups || means->shape[1] != dim ||
                 directions->shape[0] != groups || directions->shape[1] != dim || dispersions->shape[0] != groups ||
                 out->shape[1] != PRODUCTS;
     if (refuse(wrong, "the shapes of rows, codes, means and sums do not fit") ||
@@ -305,8 +313,8 @@ static PyObject *interleave(PyObject *self, PyObject *arguments)
         return NULL;
     if (!(columns = take(&arrays, addresses, 1, "LQ", 0)) || !(to = take(&arrays, out, 2, "fd", 1)))
         return finish(&arrays);
-    int wrong = columns->itemsize != sizeof(void *) || columns->shape[0] != to->shape[1] || start < 0 ||
-                start > length || to->shape[0] > length - start;
+    int wrong = columns->itemsize != sizeof(void *) || columns->shape[0] != to->shape[1] || to->shape[1] < 1 ||
+                start < 0 || start > length || to->shape[0] > length - start;
     if (refuse(wrong, "the rows do not fit the columns"))
         return finish(&arrays);
     Py_BEGIN_ALLOW_THREADS

@@ -21,6 +21,7 @@ def sum_influences(
 
     s = (‖z − mean‖² − dispersion) / unit and a = ⟨z − mean, direction⟩ / unit.
     """
+    codes = kernel.check_codes(codes, rows, len(mean))
     if kernel.compiled is None or not isinstance(rows, np.ndarray):
         return _sum_by_numpy(rows, codes, mean, direction, dispersion, unit)
     centers, along = np.ascontiguousarray(mean), np.ascontiguousarray(direction)

@@ -180,6 +180,10 @@ def reduce_rows(rows: Any, codes: CodeArray | None, groups: int, *, threads: int
 
     Values that overflow or are not finite show up as non-finite moments; the caller decides what that means.
     """
+    if codes is not None:
+        codes = check_codes(codes, rows, groups)
+    elif groups < 1 or rows.shape[1] < 1:
+        raise ValueError(f"{groups} groups of rows of shape {rows.shape}")
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(rows, ReducibleRows):
             return rows.reduce(codes, groups)
@@ -188,6 +192,15 @@ def reduce_rows(rows: Any, codes: CodeArray | None, groups: int, *, threads: int
         if not isinstance(rows, np.ndarray):
             return _reduce_sparse(rows, codes, groups)
         return _reduce_on_threads(rows, codes, groups, threads or thread_count())
+
+
+def check_codes(codes: NDArray[Any], rows: Any, groups: int) -> CodeArray:
+    """Return codes as the loops take them; refuse codes and rows that no loop can take."""
+    if codes.dtype.kind not in "iu" or codes.shape != (rows.shape[0],) or rows.shape[1] < 1:
+        raise ValueError(f"codes of type {codes.dtype} and shape {codes.shape} for rows of shape {rows.shape}")
+    if codes.size and codes.max() >= groups:
+        raise ValueError(f"code {codes.max()} for {groups} groups")
+    return codes if codes.dtype == np.int32 else np.maximum(codes.astype(np.int64), -1).astype(np.int32)
 
 
 def _reduce_on_threads(rows: NDArray[Any], codes: CodeArray | None, groups: int, threads: int) -> Triple:

@@ -55,6 +55,8 @@ class GroupedSums:
     @staticmethod
     def pays(entries: Entries, groups: Codes) -> bool:
         """Return whether this is cheaper than a product for each group; `groups` holds their number by stratum."""
+        if kernel.compiled is None:
+            return False
         number = float(groups[entries.stratum].mean())
         return number > MAX_PRODUCTS and number * entries.mean.shape[0] * entries.mean.shape[1] >= MIN_NUMBERS
 

@@ -177,7 +177,7 @@ def test_matrix_of_files_and_summaries(data, file):
 
 def test_hierarchy_and_attribution(data):
     summary = cf.read_summary(data / "s.parquet")
-    levels = run_json("hierarchy", data / "s.parquet", "--levels", "site,scanner")
+    levels = run_json("hierarchy", data / "s.parquet", "--factors", "site,scanner")
     assert levels == json.loads(json.dumps(summary.hierarchy(["site", "scanner"]).to_dict()))
     for over in ("features", "patient"):
         found = run_json("attribution", data / "s.parquet", "--between", "site", "--over", over)
@@ -222,7 +222,7 @@ def test_numbers_are_never_cut_on_a_terminal(tmp_path):
     site = np.array(["Hamamatsu NanoZoomer XR", "Leica Aperio CS2 (north)", "Philips Ultra Fast Scanner"])
     where = np.repeat(site, 40)
     np.savez(tmp_path / "x.npz", x=draw.normal(size=(120, 3)), site=where, week=np.tile(np.arange(10), 12))
-    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--level", "0.95", "--test", "99"]
+    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--level", "0.95", "--permutations", "99"]
     text = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*call))
     found = run_json(*call)
     for i, j in ((0, 1), (0, 2), (1, 2)):
@@ -323,8 +323,8 @@ BAD_CALLS = {
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth=0"],
         "bandwidth=0",
     ),
-    "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
-    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--levels", "site"], r"(\x1b[31m\u202e\xff)"),
+    "level": (["hierarchy", "s.parquet", "--factors", "site,site"], "twice"),
+    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--factors", "site"], r"(\x1b[31m\u202e\xff)"),
     "cells of a summary": (
         ["integration", "s.parquet", "--batch", "site", "--obsm", "a"],
         "s.parquet is a summary, without embeddings to choose from",
@@ -453,7 +453,7 @@ def test_a_reader_that_is_gone_is_no_alarm_and_hides_none(alarm, code, buffered,
 def test_a_terminal_of_another_encoding_shows_what_it_can(data):
     leader, follower = pty.openpty()
     environment = os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm", "COLUMNS": "100"}
-    words = ["hierarchy", "s.parquet", "--levels", "site,scanner"]
+    words = ["hierarchy", "s.parquet", "--factors", "site,scanner"]
     done = subprocess.run([*COMMAND, *words], stdout=follower, stderr=follower, cwd=data, env=environment, check=False)
     os.close(follower)
     shown = os.read(leader, 65536).decode("latin-1")

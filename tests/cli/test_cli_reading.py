@@ -234,7 +234,7 @@ REFUSED = {
     ),
     "rows from another engine": (
         ["matrix", "x.parquet", "--between", "site", "--level", "0.9", "--engine", "dask"],
-        "--engine goes with what needs no rows: name --units, or leave out --level and --test",
+        "--engine goes with what needs no rows: name --units, or leave out --level and --permutations",
     ),
     "nothing to summarize": (["summarize", *BY], "there is nothing to read: name a file, or give a query with --sql"),
     "nothing for a matrix": (["matrix", "--between", "site"], "there is nothing to read"),
@@ -270,12 +270,12 @@ REFUSED = {
     ),
     "adjusted for nothing": (
         ["matrix", "x.parquet", "--between", "site", "--adjust", "bh"],
-        "--adjust goes with --test: give both, or leave it out",
+        "--adjust goes with --permutations: give both, or leave it out",
     ),
-    "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --test"),
+    "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --permutations"),
     "a seed of a distance": (
         ["compare", "x.npy", "x.npy", "--distance", "sliced_wasserstein", "--seed", "3"],
-        "--seed goes with --test, and is an --option of distances",
+        "--seed goes with --permutations, and is an --option of distances",
     ),
     "a level without units": (
         ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--level", "0.9"],
@@ -283,7 +283,7 @@ REFUSED = {
     ),
     "trimmed and with an interval": (
         ["compare", "x.npy", "x.npy", "--trim", "0.1", "--level", "0.9"],
-        "--trim does not go with --level or --test",
+        "--trim does not go with --level or --permutations",
     ),
     "all distances and one that is none": (
         ["compare", "x.npy", "x.npy", "--distance", "all,nosuch"],

@@ -14,10 +14,10 @@ from tests.helpers.command_line import on_terminal, run
 LONG = ["University Hospital Aarhus", "Bonn", "Cork Regional Medical Center"]
 COMMANDS = {
     "matrix": "matrix s.parquet --between site --given label",
-    "matrix of pairs": "matrix s.parquet --between site --given label --units patient --level 0.95 --test 99",
+    "matrix of pairs": "matrix s.parquet --between site --given label --units patient --level 0.95 --permutations 99",
     "test": "test x.npz --between site --given label",
-    "compare": "compare a.npy b.npy --level 0.95 --test 99",
-    "hierarchy": "hierarchy s.parquet --levels label,site,patient",
+    "compare": "compare a.npy b.npy --level 0.95 --permutations 99",
+    "hierarchy": "hierarchy s.parquet --factors label,site,patient",
     "attribution": "attribution s.parquet --between site --over patient",
     "projection": "projection s.parquet --between site",
     "drift": "drift x.npz --time week --reference first:4 --given label --level 0.95 --units patient",

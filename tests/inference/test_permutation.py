@@ -303,9 +303,9 @@ def test_any_type_of_rows(dtype):
 def test_sparse_rows_and_offsets():
     x, by = example()
     x[x < 0.5] = 0
-    expected = cf.permutation_test(x, by["site"], strata=by["tissue"])
-    same(cf.permutation_test(sparse.csr_array(x), by["site"], strata=by["tissue"]), expected)
-    far = cf.permutation_test(x + 1e6, by["site"], strata=by["tissue"])
+    expected = cf.permutation_test(x, by["site"], given=by["tissue"])
+    same(cf.permutation_test(sparse.csr_array(x), by["site"], given=by["tissue"]), expected)
+    far = cf.permutation_test(x + 1e6, by["site"], given=by["tissue"])
     assert far.pvalue == expected.pvalue
     assert far.null == pytest.approx(expected.null, rel=1e-6)
 
@@ -316,9 +316,9 @@ def test_a_summary_answers_as_the_rows_do(wide):
     summary = cf.summarize(x, by=by)
     same(summary.test("site", units="unit"), cf.permutation_test(x, by["site"], units=by["unit"]))
     found = summary.test("site", given="tissue", units="unit", permutations=99, seed=5)
-    same(found, cf.permutation_test(x, by["site"], units=by["unit"], strata=by["tissue"], permutations=99, seed=5))
+    same(found, cf.permutation_test(x, by["site"], units=by["unit"], given=by["tissue"], permutations=99, seed=5))
     same(summary.test("scanner", units=["unit"]), cf.permutation_test(x, by["scanner"], pairs=by["unit"]))
-    paired = cf.permutation_test(x, by["scanner"], pairs=by["unit"], strata=by["tissue"])
+    paired = cf.permutation_test(x, by["scanner"], pairs=by["unit"], given=by["tissue"])
     same(summary.test("scanner", given="tissue", units="unit"), paired)
     assert found.distance == pytest.approx(summary.cfd("site", given="tissue").distance, rel=1e-12)
     both = [f"{a}{b}" for a, b in zip(by["scanner"], by["tissue"], strict=True)]
@@ -443,9 +443,9 @@ def test_the_command_answers_as_python_does(files):
     summary = cf.summarize(x, by=by)
     for options, expected in {
         "--between site": cf.permutation_test(x, by["site"]),
-        "--between site --given tissue --seed 3": cf.permutation_test(x, by["site"], strata=by["tissue"], seed=3),
+        "--between site --given tissue --seed 3": cf.permutation_test(x, by["site"], given=by["tissue"], seed=3),
         "--between site --given tissue --units unit": summary.test("site", given="tissue", units="unit"),
-        "--between scanner --paired unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
+        "--between scanner --pairs unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
     }.items():
         for name in ("x.parquet", "s.parquet"):
             if "unit" in options or name == "x.parquet":
@@ -464,9 +464,9 @@ def test_bad_calls_are_one_line(files, tmp_path):
     assert "there is only one group to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
     assert "exclude each other" in fails(
-        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--paired", "unit"]
+        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--pairs", "unit"]
     )
-    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--paired", "unit"])
+    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--pairs", "unit"])
     assert "--nan drop" in fails("test", files / "bad.npz", "--between", "site")
     assert "--permutations 0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")

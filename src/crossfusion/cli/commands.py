@@ -49,6 +49,13 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     ),
 }
 HIDDEN = {"bench": "moved", "methods": "corrections", "reproduce": "moved"}  # names of 0.1
+RENAMED = {  # options by the names of 0.1, which are still accepted
+    "hierarchy": {"--levels": "--factors"},
+    "report": {"--levels": "--factors"},
+    "test": {"--paired": "--pairs"},
+    "compare": {"--test": "--permutations"},
+    "matrix": {"--test": "--permutations"},
+}
 LISTED = {name: line for section in SECTIONS.values() for name, _, line in section}
 MODULES = {name: module for section in SECTIONS.values() for name, module, _ in section} | HIDDEN
 
@@ -59,6 +66,20 @@ class LazyCommands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> click.Command:
         command: click.Command = getattr(import_module(f"crossfusion.cli.{self.data[name]}"), name)
         return command
+
+
+def _rename_options(words: list[str]) -> list[str]:
+    """Replace options by their present names, and say so."""
+    earlier = RENAMED.get(next((word for word in words if not word.startswith("-")), ""), {})
+    end = words.index("--") if "--" in words else len(words)
+    found = []
+    for word in words[:end]:
+        name, equals, value = word.partition("=")
+        if name in earlier:
+            click.echo(f"crossfusion: {name} is now called {earlier[name]}", err=True)
+            name = earlier[name]
+        found.append(f"{name}{equals}{value}")
+    return found + words[end:]
 
 
 @contextmanager
@@ -80,6 +101,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, which a page names as the command that made it."""
+        args = _rename_options(args)
         ctx.meta[ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 

@@ -64,7 +64,7 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --level 0.95 --permutations 999
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """

@@ -65,7 +65,7 @@ def matrix(
     Examples:
       crossfusion matrix summary.parquet --between scanner --given label
       crossfusion matrix embeddings.parquet --between site,scanner --csv > pairs.csv
-      crossfusion matrix summary.parquet --between site --units patient --level 0.95 --test 999
+      crossfusion matrix summary.parquet --between site --units patient --level 0.95 --permutations 999
       crossfusion matrix 'features/*.h5' --manifest slides.csv --on file --between scanner
       crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """

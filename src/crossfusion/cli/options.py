@@ -191,9 +191,7 @@ level_option = click.option(
     "--level", default=0.95, show_default=True, metavar="LEVEL", help="Confidence level of intervals."
 )
 test_option = click.option(
-    "--test",
     "--permutations",
-    "permutations",
     type=int,
     metavar="N",
     help="Number of random permutations, such as 999; omit for no test.",

@@ -40,7 +40,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.given_option
 @options.units_option("labels are permuted between units, or within units that are in several groups")
 @options.names_option(
-    "--paired", "Factors that identify units measured in several groups: labels are permuted within units only."
+    "--pairs", "Factors that identify units measured in several groups: labels are permuted within units only."
 )
 @options.min_units_option
 @options.level_option
@@ -55,7 +55,7 @@ def test(
     between: list[str],
     given: list[str],
     units: list[str],
-    paired: list[str],
+    pairs: list[str],
     min_units: int,
     permutations: int,
     statistic: str,
@@ -67,31 +67,31 @@ def test(
 ) -> None:
     """Test whether groups differ by more than chance.
 
-    Without --units or --paired, the labels of single rows are permuted, which is valid only if rows are independent:
+    Without --units or --pairs, the labels of single rows are permuted, which is valid only if rows are independent:
     tiles of one slide are not.
 
     \b
     Examples:
       crossfusion test embeddings.parquet --between scanner --given label --units slide
-      crossfusion test summary.parquet --between scanner --paired slide --json
+      crossfusion test summary.parquet --between scanner --pairs slide --json
     """
     check_level(level)
-    if units and paired:
+    if units and pairs:
         raise InputError(
-            problem=f"{arg('units')} and {arg('paired')} exclude each other",
-            remedy=f"pass as {arg('paired')} what is independent, such as the slide",
+            problem=f"{arg('units')} and {arg('pairs')} exclude each other",
+            remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
         )
-    check_typed(["min_units"], f"{arg('units')} or {arg('paired')}", bool(units or paired))
+    check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-    if units or paired:
-        summary = read.read_summary(file, [*between, *given, *units, *paired])
-        _check_pairs(summary, between, paired)
-        result, fusion, said = _test_units(summary, between, given, units or paired, min_units, level, chance)
+    if units or pairs:
+        summary = read.read_summary(file, [*between, *given, *units, *pairs])
+        _check_pairs(summary, between, pairs)
+        result, fusion, said = _test_units(summary, between, given, units or pairs, min_units, level, chance)
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to exchange",
-            remedy=f"name the units with {arg('units')} or {arg('paired')}",
+            remedy=f"name the units with {arg('units')} or {arg('pairs')}",
         )
     else:
         result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
@@ -128,7 +128,7 @@ def _test_rows(
 ) -> tuple[TestResult, Fusion, str]:
     """The same of single rows."""
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
-    result = permutation_test(rows.x, labels, strata=strata, **chance)
+    result = permutation_test(rows.x, labels, given=strata, **chance)
     fusion = _choose_estimate(
         lambda: cfd(rows.x, labels=labels, given=strata, level=level), lambda: cfd(rows.x, labels=labels, given=strata)
     )
@@ -140,7 +140,7 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
     if pairs and not has_crossed_units(summary, between, pairs):
         raise InputError(
             problem="no pair has two of the compared groups",
-            remedy=f"name in {arg('paired')} what was measured in several groups",
+            remedy=f"name in {arg('pairs')} what was measured in several groups",
         )
 
 

@@ -250,7 +250,6 @@ SAID = [
     ("drift", InputError(problem=f"pass {REFERENCE_FORMS}"), "pass first:N, previous, A,B,... or A..B"),
     ("compare", InputError("level", 2, "must be below 1"), "--level 2 must be below 1"),
     ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),
-    ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),
     ("summarize -o x", InputError("target", "x", "is read"), "-o x is read"),
     ("matrix", InputError("x", problem="is bad", remedy=f"use {arg('nan', 'drop')}"), "x is bad: use --nan drop"),
     ("matrix", InputError("nan", "a b", "is not known", "choose 'raise'"), "--nan 'a b' is not known: choose 'raise'"),

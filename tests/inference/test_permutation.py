@@ -106,11 +106,11 @@ ROW = np.arange(12)
 
 DESIGNS: dict[str, tuple[Any, ...]] = {
     "rows": (SITE[3:10], {}, ROW[3:10], np.zeros(7, int)),
-    "rows in strata": (THREE[2:10], {"strata": BLOCK[2:10]}, ROW[2:10], BLOCK[2:10]),
+    "rows in strata": (THREE[2:10], {"given": BLOCK[2:10]}, ROW[2:10], BLOCK[2:10]),
     "units": (SITE[:10], {"units": UNIT[:10]}, UNIT[:10], np.zeros(10, int)),
-    "units in strata": (SITE, {"units": UNIT, "strata": DAY}, UNIT, np.array([0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2])),
+    "units in strata": (SITE, {"units": UNIT, "given": DAY}, UNIT, np.array([0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2])),
     "pairs": (SCANNER, {"pairs": SLIDE}, 3 * SLIDE + SCANNER, SLIDE),
-    "pairs in strata": (SCANNER, {"pairs": SLIDE, "strata": BLOCK, "min_units": 1}, 3 * SLIDE + SCANNER, SLIDE),
+    "pairs in strata": (SCANNER, {"pairs": SLIDE, "given": BLOCK, "min_units": 1}, 3 * SLIDE + SCANNER, SLIDE),
 }
 
 
@@ -188,7 +188,7 @@ def brute_force(x, labels, item, block, strata, paired, unit=None):
 def test_every_rearrangement_is_looked_at_where_they_are_few(design, statistic):
     labels, options, item, block = DESIGNS[design]
     x = np.random.default_rng(7).normal(size=(len(labels), 3)) + labels[:, None]
-    strata = options.get("strata", np.zeros(len(labels), int))
+    strata = options.get("given", np.zeros(len(labels), int))
     unit = options.get("units", options.get("pairs", np.arange(len(labels)))) if statistic == "welch" else None
     expected = brute_force(x, labels, item, block, strata, "pairs" in options, unit)
     options = options | {"statistic": statistic}
@@ -256,7 +256,7 @@ def test_seeds_reproduce():
     assert len(np.unique(first.null)) == 999
 
 
-@pytest.mark.parametrize("options", [{}, {"strata": "tissue"}, {"units": "unit"}, {"pairs": "unit"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"given": "tissue"}, {"units": "unit"}, {"pairs": "unit"}], ids=str)
 def test_how_work_is_cut_changes_nothing(options, monkeypatch):
     x, by = example()
     labels = by["scanner" if "pairs" in options else "site"]
@@ -363,8 +363,8 @@ STRATA = np.where(TWO == 0, np.arange(12) // 2 % 2, 0)
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one label": ({"labels": np.zeros(12)}, "only one group"),
     "one row each": ({"labels": np.arange(12)}, "every group has one row"),
-    "one row each in strata": ({"labels": TWO, "strata": np.arange(12) // 2}, "every group has one row"),
-    "confounded": ({"labels": TWO, "strata": TWO}, "no stratum holds two"),
+    "one row each in strata": ({"labels": TWO, "given": np.arange(12) // 2}, "every group has one row"),
+    "confounded": ({"labels": TWO, "given": TWO}, "no stratum holds two"),
     "lengths": ({"labels": TWO[1:]}, "labels has 11 entries for 12 rows"),
     "lengths of units": ({"labels": TWO, "units": TWO[1:]}, "differ in length"),
     "crossed units": ({"labels": TWO, "units": np.arange(12) // 2}, "pass them as pairs of permutation_test"),
@@ -373,7 +373,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "pairs without a value": ({"labels": TWO, "pairs": [None, *UNITS[1:]]}, "pairs has missing values"),
     "short pairs": ({"labels": TWO, "pairs": UNITS[1:]}, "differ in length .*'pairs': 11"),
     "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "exclude each other"),
-    "no freedom": ({"labels": TWO, "units": UNITS, "strata": STRATA}, "only one way to arrange"),
+    "no freedom": ({"labels": TWO, "units": UNITS, "given": STRATA}, "only one way to arrange"),
     "no permutations": ({"labels": TWO, "permutations": 0}, "permutations=0"),
     "endless permutations": ({"labels": TWO, "permutations": 2**70}, "would never end"),
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
@@ -489,9 +489,9 @@ def many_groups(case):
         "rows": (x, labels, {}),
         "float32": ((x - 1e6).astype(np.float32), labels, {}),
         "sparse": (sparse.csr_array(np.maximum(x - 1e6, 0)), labels, {}),
-        "strata": (x, labels, {"strata": strata}),
+        "strata": (x, labels, {"given": strata}),
         "units": (x, label_of_unit[unit], {"units": unit}),
-        "units in strata": (x, label_of_unit[unit], {"units": unit, "strata": np.arange(400) % 2}),
+        "units in strata": (x, label_of_unit[unit], {"units": unit, "given": np.arange(400) % 2}),
         "pairs": (x, labels, {"pairs": unit % 20}),
     }[case]
 

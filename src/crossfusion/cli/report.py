@@ -20,9 +20,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @options.time_option(required=False)
 @click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
 @options.reference_option("The version", "the one called none or raw")
-@options.names_option(
-    "--factors", "Factors of the levels, from the outermost to the innermost.  [default: --between, then --units]"
-)
+@options.names_option("--factors", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @options.balanced_option
 @options.level_option
 @options.permutations_option

@@ -1,6 +1,7 @@
 """Distances and tests computed from arrays directly."""
 
 from crossfusion.arrays import distance
+from crossfusion.arrays.all_pairs import pairwise
 from crossfusion.arrays.dispersion import dispersion_test
 from crossfusion.arrays.distance import cfd, find_shape_caution
 from crossfusion.arrays.pair_inference import infer_pairs, leave_out_small_groups

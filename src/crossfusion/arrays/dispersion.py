@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, align_index, as_rows, factors, renamed
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.permutation import (
     drop_units,
     leave_out_units,
@@ -43,7 +44,8 @@ def dispersion_test(
     x : array of shape (rows, dim)
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `units` and `given`. Named columns are not features.
     units : array of shape (rows,), optional
         The unit of each row, such as the patient. All rows of a unit are relabeled together. Each unit must have one
         label.
@@ -90,6 +92,7 @@ def dispersion_test(
     """
     check_test_options(permutations, seed, "pseudo-f")
     check_min_units(min_units)
+    x, labels, units, given = take_columns(x, labels=labels, units=units, given=given)
     rows = as_rows(x, "x")
     labels, units, given = align_index("x", x, labels=labels, units=units, given=given)
     keys = make_keys(rows, labels=labels, given=given, units=units)

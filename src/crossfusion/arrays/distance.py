@@ -28,6 +28,7 @@ from crossfusion._base import (
     match_columns,
     warn_about_lost_groups,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
     SPREAD_CAUTION,
@@ -78,7 +79,8 @@ def cfd(
     b : array of shape (rows, dim), optional
         Rows of the second group.
     labels : array of shape (rows,), optional
-        The group of each row of `a`.
+        The group of each row of `a`, or the name of a column if `a` is a pandas, Polars or PyArrow table; the same goes
+        for `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row of `a`, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
@@ -148,6 +150,7 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
+        a, labels, given, units = take_columns(a, labels=labels, given=given, units=units)
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
             as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units

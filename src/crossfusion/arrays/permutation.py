@@ -18,6 +18,7 @@ from crossfusion._base import (
     factors,
     renamed,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
 from crossfusion.inference import (
     Entries,
@@ -62,7 +63,8 @@ def permutation_test(
     x : array of shape (rows, dim)
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `units`, `given` and `pairs`. Named columns are not features.
     units : array of shape (rows,), optional
         The unit of each row, such as the patient, if rows of the same unit are dependent. All rows of a unit are
         relabeled together. Each unit must have one label.
@@ -149,6 +151,7 @@ def permutation_test(
             problem=f"{arg('units')} and {arg('pairs')} exclude each other",
             remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
         )
+    x, labels, units, given, pairs = take_columns(x, labels=labels, units=units, given=given, pairs=pairs)
     rows = as_rows(x, "x")
     labels, units, given, pairs = align_index("x", x, labels=labels, units=units, given=given, pairs=pairs)
     keys = make_keys(rows, labels=labels, given=given, units=units, pairs=pairs)

@@ -294,7 +294,7 @@ BAD_CALLS = {
     "missing factor": (["matrix", "s.parquet", "--between", "sites"], "did you mean 'site'"),
     "single group": (["matrix", "x.parquet", "--between", "one"], "only one group"),
     "factor twice": (["matrix", "s.parquet", "--between", "site", "--given", "site"], "in --between and in --given"),
-    "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "exclude each other"),
+    "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "cannot be combined"),
     "not Parquet": (["matrix", "bad.parquet", "--between", "site"], "not a readable Parquet"),
     "not writable": (["summarize", "x.parquet", "--by", "site", "-o", "no/such/folder/s.parquet"], "cannot be written"),
     "no --by": (["summarize", "x.parquet", "-o", "y.parquet"], "Missing option '--by'"),
@@ -308,7 +308,7 @@ BAD_CALLS = {
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
     "distance and trim": (
         ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
-        "do not go with --distance",
+        "cannot be combined with --distance",
     ),
     "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
     "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),
@@ -538,7 +538,7 @@ main([])
         ("raise MemoryError", 2, "there is not enough memory for this: summarize to fewer groups, or select some"),
         ('raise RuntimeError("can\'t start new thread")', 2, "there is not enough memory for this: summarize to fewer"),
         ("raise RuntimeError('FT_Open_Face failed with error 0x40: out of memory')", 2, "there is not enough memory"),
-        ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; files are whole or not there"),
+        ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; no partial files are left behind"),
         ("raise ImportError('no')", 2, "a library cannot be loaded (no): there is too little memory, or it must be"),
     ],
 )
@@ -559,4 +559,4 @@ def test_what_a_library_had_to_ignore_is_not_shown_or_raised_again():
     assert "ValueError" in failed(dropped.format("ValueError")).stderr
     interrupted = failed(dropped.format("KeyboardInterrupt") + "\n    import time; time.sleep(60)")
     assert interrupted.returncode == 130
-    assert interrupted.stderr == "crossfusion: interrupted; files are whole or not there\n"
+    assert interrupted.stderr == "crossfusion: interrupted; no partial files are left behind\n"

@@ -384,7 +384,7 @@ def test_what_has_no_interval_is_refused(refuses):
     for level in (0, 1, 1.5, 0.2, "high", True):
         with refuses("level="):
             cf.cfd(x, labels=labels, level=level)
-    with refuses("trim does not go with level"):
+    with refuses("trim cannot be combined with level"):
         cf.cfd(x, labels=labels, level=0.95, trim=0.1)
     for few in (1, 2):
         with refuses("fewer than two groups remain .* fewer than 3 rows"):
@@ -529,7 +529,7 @@ def test_compare_with_interval_and_test(files):
     assert "--trim does not go" in fails(
         "compare", files / "a.npy", files / "b.npy", "--permutations", 9, "--trim", 0.1
     )
-    assert "do not go with --distance" in fails(
+    assert "cannot be combined with --distance" in fails(
         "compare", files / "a.npy", files / "b.npy", "--distance", "mmd", "--level", 0.9
     )
 

@@ -372,8 +372,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "nested pairs": ({"labels": TWO, "pairs": np.arange(12)}, "no pair has two labels"),
     "pairs without a value": ({"labels": TWO, "pairs": [None, *UNITS[1:]]}, "pairs has missing values"),
     "short pairs": ({"labels": TWO, "pairs": UNITS[1:]}, "differ in length .*'pairs': 11"),
-    "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "exclude each other"),
-    "no freedom": ({"labels": TWO, "units": UNITS, "given": STRATA}, "only one way to arrange"),
+    "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "cannot be combined"),
+    "no freedom": ({"labels": TWO, "units": UNITS, "given": STRATA}, "arranged in only one way"),
     "no permutations": ({"labels": TWO, "permutations": 0}, "permutations=0"),
     "endless permutations": ({"labels": TWO, "permutations": 2**70}, "would never end"),
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
@@ -455,7 +455,7 @@ def test_the_command_answers_as_python_does(files):
                 assert found["pvalue"] == expected.pvalue
                 assert found["statistic"] == pytest.approx(expected.statistic, rel=1e-10)
     shown = run("test", files / "s.parquet", "--between", "site", "--units", "unit").stdout
-    assert "exchanging unit" in shown
+    assert "permuting unit" in shown
     assert "random permutations" in shown
 
 
@@ -463,10 +463,12 @@ def test_bad_calls_are_one_line(files, tmp_path):
     np.savez(tmp_path / "single.npz", x=np.eye(4), site=["A"] * 4)
     assert "there is only one group to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
-    assert "exclude each other" in fails(
+    assert "cannot be combined" in fails(
         "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--pairs", "unit"]
     )
-    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--pairs", "unit"])
+    assert "no unit was measured in two" in fails(
+        "test", files / "x.parquet", *["--between", "site", "--pairs", "unit"]
+    )
     assert "--nan drop" in fails("test", files / "bad.npz", "--between", "site")
     assert "--permutations 0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")

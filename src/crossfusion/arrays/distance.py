@@ -141,7 +141,7 @@ def cfd(
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('units')}, as it hides how far the means err",
+            problem=f"cannot be combined with {arg('level')} or {arg('units')}, as it hides how far the means err",
             remedy="leave it out",
         )
     if (b is None) == (labels is None):

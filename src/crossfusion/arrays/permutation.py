@@ -148,8 +148,8 @@ def permutation_test(
     check_min_units(min_units, least=1)
     if units is not None and pairs is not None:
         raise InputError(
-            problem=f"{arg('units')} and {arg('pairs')} exclude each other",
-            remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
+            problem=f"{arg('units')} and {arg('pairs')} cannot be combined",
+            remedy=f"pass independent units, such as the slide, as {arg('pairs')}",
         )
     x, labels, units, given, pairs = take_columns(x, labels=labels, units=units, given=given, pairs=pairs)
     rows = as_rows(x, "x")

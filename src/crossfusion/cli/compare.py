@@ -72,9 +72,9 @@ def compare(
     if distance:
         if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')} do"
-                f" not go with {arg('distance')}",
-                remedy="leave it out, or them",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')}"
+                f" cannot be combined with {arg('distance')}",
+                remedy="leave out one or the other",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
         return
@@ -98,7 +98,8 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     number = len(files) + len(read.sql)
     if number != 2:
         raise InputError(
-            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+            problem=f"compare takes two files or queries, not {number}",
+            remedy="put the files of each group into a folder",
         )
     sources, _ = read.open_sources(files, [])
     return sources
@@ -118,7 +119,7 @@ def _compare_rows(
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('permutations')}, which take all rows",
+            problem=f"cannot be combined with {arg('level')} or {arg('permutations')}, which take all rows",
             remedy="leave one out",
         )
     a, b = (read_rows(source) for source in sources)

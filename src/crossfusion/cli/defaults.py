@@ -24,7 +24,7 @@ def read_defaults() -> Values:
         return tomllib.loads(FILE.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (IsADirectoryError, PermissionError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InputError(
             problem=f"{FILE} cannot be read ({first_line(problem)})", remedy="fix it, or pass --no-config"
         ) from problem

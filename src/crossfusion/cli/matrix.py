@@ -70,7 +70,7 @@ def matrix(
       crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """
     if as_json and as_csv:
-        raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
+        raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} cannot be combined", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
     check_option(statistic, STATISTICS, "statistic")
     check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)

@@ -96,7 +96,7 @@ def parse_named_files(entries: Sequence[str]) -> dict[str, str]:
         if not (name and equals and path):
             raise InputError(problem=f"{entry!r} is not NAME=FILE", remedy="write raw=raw.parquet")
         if name in named:
-            raise InputError(problem=f"the name {name!r} is there twice", remedy="name each once")
+            raise InputError(problem=f"the name {name!r} is used twice", remedy="name each once")
         named[name] = path
     return named
 

@@ -141,7 +141,7 @@ class RowReader:
         if self._check() != "local":
             raise InputError(
                 "engine",
-                problem="goes with what needs no rows",
+                problem="cannot be used where all rows are needed at once",
                 remedy=f"name {arg('units')}, or leave out {arg('level')} and {arg('permutations')}",
             )
         sources, joined = self.open_sources([] if file is None else [file], list(dict.fromkeys(by)))

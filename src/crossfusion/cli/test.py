@@ -78,8 +78,8 @@ def test(
     check_level(level)
     if units and pairs:
         raise InputError(
-            problem=f"{arg('units')} and {arg('pairs')} exclude each other",
-            remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
+            problem=f"{arg('units')} and {arg('pairs')} cannot be combined",
+            remedy=f"pass independent units, such as the slide, as {arg('pairs')}",
         )
     check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
@@ -90,7 +90,7 @@ def test(
         result, fusion, said = _test_units(summary, between, given, units or pairs, min_units, level, chance)
     elif read.is_summary(file):
         raise InputError(
-            problem=f"{file} is a summary, which has no rows to exchange",
+            problem=f"{file} is a summary, which has no rows to permute",
             remedy=f"name the units with {arg('units')} or {arg('pairs')}",
         )
     else:
@@ -139,8 +139,8 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
     """Refuse pairs of one group each, which would be exchanged as units are."""
     if pairs and not has_crossed_units(summary, between, pairs):
         raise InputError(
-            problem="no pair has two of the compared groups",
-            remedy=f"name in {arg('pairs')} what was measured in several groups",
+            problem="no unit was measured in two of the compared groups",
+            remedy=f"pass units that were measured in several groups as {arg('pairs')}",
         )
 
 
@@ -165,15 +165,13 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     asked = result_tables.format_question(between, given)
     kind = "all that exist" if result.exact else "random permutations"
     rows = [
-        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
-        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
-        *result_tables.make_interval_rows(fusion),
+        *result_tables.make_estimate_rows(fusion),
         *result_tables.make_overlap_rows(fusion, given),
         ["statistic", number_text(result.statistic), STATISTIC_NAMES[result.statistic_name]],
         ["pvalue", pvalue_text(result.pvalue), "share of permutations that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
-    title = f"Test of the separation of {asked}, exchanging {exchanged}"
+    title = f"Test of the separation of {asked}, permuting {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

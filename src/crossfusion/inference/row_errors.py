@@ -57,7 +57,7 @@ def estimate_row_errors(
         raise InputError(
             "level",
             problem="needs rows that differ within the groups, and strata that groups share",
-            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
+            remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
     dispersion = design.cells.dispersion

@@ -82,14 +82,13 @@ def estimate_row_errors(
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, cells.dim * design.rank)),
         freedom=np.array(freedom),
     )
 
 
-def bound_quadratic(bias: float, design: Design) -> float:
-    """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
-    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
+def bound_quadratic(bias: float, rank: int) -> float:
+    """Compute the least variance of a quadratic form with this mean and at most this rank."""
     return 2 * bias**2 / rank
 
 

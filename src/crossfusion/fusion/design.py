@@ -87,14 +87,20 @@ class Design:
         center = compute_stratum_means(mean, weight, stratum)[stratum]
         within = float(np.sum(weight * self.cells.dispersion))
         if self.side is None:
-            own, between = mean, float(between_by_feature(mean, weight, stratum).sum())
-            return Sides(own, center, within, between, np.ones(len(weight)))
+            between = float(between_by_feature(mean, weight, stratum).sum())
+            return Sides(mean, center, within, between, self.compute_share(weight))
         means = compute_stratum_means(mean, weight, self.side)
         whole = np.bincount(self.side, weights=weight).astype(np.float64)
         first = np.unique(self.side, return_index=True)[1]
         between = float(between_by_feature(means, whole, stratum[first]).sum())
         within += float(between_by_feature(mean, weight, self.side).sum())
-        return Sides(means[self.side], center, within, between, weight / whole[self.side])
+        return Sides(means[self.side], center, within, between, self.compute_share(weight))
+
+    def compute_share(self, weight: FloatArray) -> FloatArray:
+        """Compute the share of each cell in the weight of its side."""
+        if self.side is None:
+            return np.ones(len(weight))
+        return np.asarray(weight / np.bincount(self.side, weights=weight)[self.side])
 
     def name_stratum(self, cell: int) -> Hashable | None:
         """Name of the stratum of a cell; None without strata."""

@@ -98,7 +98,8 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
     scatter = moments.sumsq.sum(axis=1)
     own = _estimate_mean_errors(units, share**2 * square, scatter, share, cells)
     strata = [
-        _estimate_covariances(members, units, design, share, weight, own) for members in split_by_stratum(design.stratum)
+        _estimate_covariances(members, units, design, share, weight, own)
+        for members in split_by_stratum(design.stratum)
     ]
     bias = sum(float(np.sum(stratum.form * stratum.covariance)) for stratum in strata)
     mixed = sum(float(np.sum(stratum.mixture * stratum.covariance)) for stratum in strata)
@@ -207,7 +208,7 @@ def estimate_unit_bias(units: UnitMoments, design: Design, weight: FloatArray) -
     cells, cell = design.cells, units.cell
     share = units.moments.count / cells.count[cell]
     number = np.bincount(cell, minlength=len(cells))
-    of_side = design.compute_sides(weight).share
+    of_side = design.compute_share(weight)
     of_cell = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
     factor = (weight * (of_side - of_cell) * number / np.maximum(number - 1, 1))[cell] * share**2
     bias, step = np.zeros(cells.dim), max(1, READ_BYTES // (8 * cells.dim))

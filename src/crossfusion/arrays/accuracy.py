@@ -48,8 +48,8 @@ def estimate_share(
 ) -> Share:
     """Estimate Σ_c ω_c mean_e v_e from the values of the rows of cells.
 
-    It is unknown if values of a cell are NaN for all of its units but one. `effect` is how much more a unit of a cell changes the estimate than its own value does: twice for an AUC, whose
-    rows are compared with each other.
+    It is unknown if values of a cell are NaN for all of its units but one. `effect` is how much more a unit of a cell
+    changes the estimate than its own value does: twice for an AUC, whose rows are compared with each other.
     """
     found, variances, freedoms, least, most, unit, influence = 0.0, [], [], 0.0, 0.0, [], []
     for cell, own in weight.items():

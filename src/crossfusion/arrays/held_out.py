@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, load
+from crossfusion._base import FloatArray, InputError, load, map_threads
 from crossfusion.arrays.discriminant import fit_discriminants
 from crossfusion.fusion import MIN_UNITS, Codes, Design
 
@@ -76,7 +76,7 @@ class HeldOut:
         known = ~np.isnan(values)
         sums = np.add.reduceat(np.where(known, values, 0.0), starts)
         number = np.add.reduceat(known.astype(float), starts)
-        return np.divide(sums, number, out=np.full(len(starts), np.nan), where=number > 0)
+        return np.asarray(np.divide(sums, number, out=np.full(len(starts), np.nan), where=number > 0))
 
     def weigh(self, cell: int, rows: Codes) -> FloatArray:
         """Weigh some rows of a cell, so that their entries weigh the same; the weights sum to 1."""
@@ -102,14 +102,17 @@ def hold_out(rows: Any, cell: Codes, unit: Codes, design: Design, seed: int) -> 
 def score_held_out(held: HeldOut) -> FloatArray:
     """Score each row for each group of its stratum, by a classifier fitted to the other folds; NaN elsewhere."""
     scores = np.full((len(held.rows), int(held.group.max()) + 1), np.nan)
-    for fold in np.unique(held.fold):
+
+    def score(fold: int) -> None:
         out = held.fold == fold
         fitted = fit_discriminants(held.rows[~out], held.cell[~out], len(held.group))
         for stratum in np.unique(held.stratum):
             cells = np.flatnonzero(held.stratum == stratum)
             here = np.flatnonzero(out & (held.stratum[held.cell] == stratum))
-            if len(here):
-                scores[np.ix_(here, held.group[cells])] = fitted.score(held.rows[here], cells)
+            scores[np.ix_(here, held.group[cells])] = fitted.score(held.rows[here], cells)
+
+    with map_threads(held.folds) as each:
+        list(each(score, range(held.folds)))
     return scores
 
 
@@ -125,14 +128,14 @@ def _sample(cell: Codes, unit: Codes, design: Design, rng: np.random.Generator) 
     order = order[np.lexsort((rng.random(len(order)), turn, own))]
     own = cell[order]
     position = np.arange(len(order)) - np.searchsorted(own, own)
-    return order[position < _find_quota(np.bincount(own, minlength=cells), most)]
+    return np.asarray(order[position < _find_quota(np.bincount(own, minlength=cells), most)])
 
 
 def _count_up(*keys: Codes) -> Codes:
     """Count the entries of each run of equal keys from 0."""
     new = np.any([np.diff(key, prepend=-1) != 0 for key in keys], axis=0)
     starts = np.flatnonzero(new)
-    return np.arange(len(new)) - starts[np.cumsum(new) - 1]
+    return np.asarray(np.arange(len(new)) - starts[np.cumsum(new) - 1])
 
 
 def _find_quota(count: Codes, most: int) -> int:

@@ -157,10 +157,7 @@ class Separability(Result):
         """
         if self.accuracy is None or self.interval is None or self.chance is None:
             return f"there is no separability, because {self.reason}"
-        if self.by == "rows":
-            of = "an unseen row"
-        else:
-            of = f"a row of an unseen {unit or 'unit'}"
+        of = "an unseen row" if self.by == "rows" else f"a row of an unseen {unit or 'unit'}"
         low, high = (_percent(end) for end in self.interval)
         return (
             f"a linear classifier recognizes the {group} of {of} in {_percent(self.accuracy)}% ({low}–{high}%);"

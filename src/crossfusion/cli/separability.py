@@ -8,7 +8,8 @@ import click
 import numpy as np
 
 from crossfusion._base import InputError, check_level, factors, label_text
-from crossfusion.arrays import Recognition, Separability, separability as measure_separability
+from crossfusion.arrays import Recognition, Separability
+from crossfusion.arrays import separability as measure_separability
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options, rows_argument

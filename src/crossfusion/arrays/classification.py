@@ -109,11 +109,8 @@ def separability(
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
-    if sample.units is None:
-        unit, number = np.arange(len(chunk.codes)), design.cells.count
-    else:
-        unit = sample.units[0]
-        number = _count_units(chunk.codes, unit, len(design.cells))
+    unit: Codes = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]
+    number = design.cells.count if sample.units is None else _count_units(chunk.codes, unit, len(design.cells))
     settings: dict[str, Any] = {"level": level, "seed": seed, "by": "rows" if sample.units is None else "units"}
     kept, excluded = leave_out_cells(design, number, min_units, of=settings["by"])
     place = np.full(len(design.cells), -1)
@@ -157,7 +154,7 @@ def _separate(
 
 def _report_nothing(found: dict[str, Any]) -> Separability:
     warn(f"the design is fully confounded: {CONFOUNDED}, so nothing is classified")
-    nothing = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
+    nothing: dict[str, Any] = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
     return Separability(**nothing, one_vs_rest=(), pairs=(), units=0, rows=0, folds=0, reason=CONFOUNDED, **found)
 
 

@@ -62,7 +62,7 @@ def estimate_share(
         gap = (entries - entries.mean()) * (own * effect / np.sqrt(number * (number - 1)))
         variances.append(float(gap @ gap))
         freedoms.append(number - 1)
-        least += (own * effect) ** 2 / number
+        least += own**2 / number
         most += own**2 / len(values[cell])
         unit.append(held.units_of(cell)[known])
         influence.append(gap)

@@ -186,7 +186,14 @@ class Separability(Result):
             np.array([getattr(each, name) for each in entries], float) for name in ("accuracy", "lower", "upper")
         ]
         what = f"balanced accuracy, {level_text(self.level)} interval"
-        return plots.forest(names, *columns, what=what, title="One group against the others", null=0.5, axes=axes)
+        return plots.forest(
+            names,
+            *columns,
+            what=what,
+            title="" if len(self.groups) == 2 else "One group against the others",
+            null=0.5,
+            axes=axes,
+        )
 
     def _contents(self) -> list[Content]:
         sentence = self.describe()

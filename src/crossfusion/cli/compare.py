@@ -119,10 +119,10 @@ def _describe_margin(fusion: Fusion, margin: float) -> str:
     found, limits = fusion.fused_within(margin), fusion.limits(MARGIN_LEVEL)
     if found is None or limits is None:
         reason = fusion.reason or "the group means are equal by construction"
-        return f"fused within {number_text(margin)}: no answer, because {reason}"
+        return f"fused within {margin:g}: no answer, because {reason}"
     side = "below" if found else "not below"
     return (
-        f"fused within {number_text(margin)}: {'yes' if found else 'not shown'}, the upper limit"
+        f"fused within {margin:g}: {'yes' if found else 'not shown'}, the upper limit"
         f" {number_text(limits[1])} at {level_text(MARGIN_LEVEL)} confidence is {side} the margin (alpha 0.05)"
     )
 

@@ -33,6 +33,7 @@ RESULTS = {
     "Pairwise",
     "Projection",
     "Rdr",
+    "Separability",
     "Study",
     "TestResult",
 }
@@ -50,6 +51,7 @@ MADE = {
     "decomposition": lambda: cf.Decomposition(3.0, 1.0),
     "rdr": lambda: drawn.protocol("rdr"),
     "cddr": lambda: drawn.protocol("cddr"),
+    "separability": lambda: drawn.separability(),
 }
 
 

@@ -1,10 +1,9 @@
 """A caution where a few features of large variance hide a difference in the others."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
-
-import re
 
 import numpy as np
 import pyarrow.parquet as pq

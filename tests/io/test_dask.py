@@ -371,9 +371,9 @@ def test_workers_that_stay_dead_are_an_error(long_work, refuses, monkeypatch):
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # it starts no worker again
         cluster.scheduler.allowed_failures = 0
-        with refuses("workers died again and again over a part of .*x.npy", cf.EngineError):
+        with refuses("workers died repeatedly while they read a part of .*x.npy", cf.EngineError):
             reduce_sources([source], engine=client, progress=Killer(cluster, 1))
         cluster.scheduler.allowed_failures = 9
         assert_same(reduce_sources([source], engine=client), expected)  # the other one does it
-        with refuses("there is no Dask worker", cf.EngineError):
+        with refuses("there has been no Dask worker", cf.EngineError):
             reduce_sources([source], engine=client, progress=Killer(cluster, 2))

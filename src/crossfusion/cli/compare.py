@@ -77,7 +77,7 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --level 0.95 --permutations 999
       crossfusion compare A.npy B.npy --fused-within 0.01
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
@@ -88,8 +88,8 @@ def compare(
         if weights != "pooled" or trim or any(value is not None for value in asked):
             raise InputError(
                 problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')} and"
-                f" {arg('plot')} do not go with {arg('distance')}",
-                remedy="leave it out, or them",
+                f" {arg('plot')} cannot be combined with {arg('distance')}",
+                remedy="leave out one or the other",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
         return
@@ -132,7 +132,8 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     number = len(files) + len(read.sql)
     if number != 2:
         raise InputError(
-            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+            problem=f"compare takes two files or queries, not {number}",
+            remedy="put the files of each group into a folder",
         )
     sources, _ = read.open_sources(files, [])
     return sources
@@ -152,7 +153,7 @@ def _compare_rows(
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all rows",
+            problem=f"cannot be combined with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all rows",
             remedy="leave one out",
         )
     a, b = (read_rows(source) for source in sources)

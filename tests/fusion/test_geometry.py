@@ -46,6 +46,34 @@ def test_a_dominating_feature_is_named_with_the_remedy_in_every_answer(rows):
         assert result.to_dict()["caution"] == result.caution
 
 
+def test_a_hierarchy_names_the_level_whose_difference_is_hidden():
+    x, labels = dominated()
+    by = {"site": labels, "scanner": np.arange(1000) % 2}
+    found = cf.summarize(x, by=by).with_features([f"f{k}" for k in range(64)]).hierarchy(["scanner", "site"])
+    assert found.caution.startswith("site: feature f63 holds 98% of the variance within groups")
+    assert found.caution.endswith(REMEDY)
+    assert f"caution: {found.caution}" in repr(found)
+    assert found.to_dict()["caution"] == found.caution
+    assert cf.summarize(x, by=by).hierarchy(["scanner"]).caution is None
+
+
+def test_a_series_names_the_windows_whose_change_is_hidden():
+    x, _ = dominated()
+    week = np.r_[np.arange(500) % 5, np.full(500, 5)]
+    names = [f"f{k}" for k in range(64)]
+    summary = cf.summarize(x, by={"week": week, "unit": np.arange(1000) // 10}).with_features(names)
+    for units in (None, "unit"):
+        found = summary.drift("week", reference="first:4", units=units)
+        assert not found.alarm.any()
+        assert found.caution.startswith("5: feature f63 holds 98% of the variance within groups")
+        assert found.caution.endswith(REMEDY)
+        assert f"caution: {found.caution}" in repr(found)
+    centered = x - np.array([x[week == k].mean(axis=0) for k in range(6)])[week]
+    found = cf.summarize(centered, by={"week": week}).drift("week", reference="first:4")
+    assert found.caution.startswith("4, 5: the group means agree far more closely than sampling error allows")
+    assert cf.summarize(x[:500], by={"week": week[:500]}).drift("week", reference="first:4").caution is None
+
+
 def test_the_remedy_removes_the_caution_and_shows_the_difference():
     x, labels = dominated()
     spread = np.sqrt(sum(x[labels == k].var(axis=0) for k in (0, 1)) / 2)

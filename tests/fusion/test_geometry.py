@@ -1,16 +1,18 @@
 """A caution where a few features of large variance hide a difference in the others."""
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
-import re
-
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
+from tests.hunt.routes import run_command
 
 DATA = Path(os.environ.get("CROSSFUSION_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REMEDY = ": standardize the features"
@@ -46,6 +48,23 @@ def test_a_dominating_feature_is_named_with_the_remedy_in_every_answer(rows):
         assert result.caution.endswith(REMEDY)
         assert result.caution in repr(result)
         assert result.to_dict()["caution"] == result.caution
+
+
+def test_commands_that_read_rows_name_the_feature(tmp_path):
+    x, labels = dominated()
+    frame = pd.DataFrame(x, columns=[f"f{k}" for k in range(64)]).assign(site=labels)
+    for k, part in frame.groupby("site"):
+        part.to_parquet(tmp_path / f"{k}.parquet")
+    both, read = (tmp_path / "0.parquet", tmp_path / "1.parquet"), ("--vectors", "f*")
+    for typed in (
+        ("test", tmp_path, "--between", "site", "--permutations", 99),
+        ("compare", *both),
+        ("compare", *both, "--level", 0.9),
+        ("compare", *both, "--permutations", 99),
+    ):
+        code, printed, _ = run_command(*typed, *read, "--json")
+        assert code == 0
+        assert json.loads(printed)["caution"].startswith("feature f63 holds")
 
 
 def test_a_hierarchy_names_the_level_whose_difference_is_hidden():

@@ -252,7 +252,7 @@ class Queries(MomentTable):
         chosen = self._check_names(names if balance is None else balance, "balance")
         check_known(chosen, names, "factor", f"{arg('factors')}")
         groups = _encode_groups(leaves, chosen)
-        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups)
+        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups, features=self.features)
 
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"

@@ -22,6 +22,7 @@
 #define FEATURES 1024 /* features whose accumulators, three float64 each, fit in the first-level cache */
 #define ABREAST 4     /* rows that share a visit to the accumulators */
 #define AHEAD 4096    /* bytes that are prefetched, in the order in which rows are visited */
+#define TOGETHER 16   /* rows whose features are read a part at a time where they are wide */
 #define PRODUCTS 8    /* sums per group in `influence` */
 
 struct moments {

@@ -94,12 +94,12 @@ def _merge_relative(
     """
     total = empty(groups, mean.shape[1])
     order, codes = _sort_by_code(count, codes, len(mean))
-    group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    group_starts = _find_starts(codes)
     origin = np.zeros_like(total[1])
     origin[codes[group_starts]] = mean[order[group_starts]]
     for batch in _split_segments(codes, max(16, min(4096, SEGMENT_NUMBERS // mean.shape[1]))):
         entries = order[batch]
-        starts = np.flatnonzero(np.diff(codes[batch], prepend=-1))
+        starts = _find_starts(codes[batch])
         here = codes[batch][starts]
         added = _merge_segments(
             None if count is None else count[entries].astype(np.float64)[:, None],
@@ -152,13 +152,20 @@ def _sort_by_code(
     return order, codes[order]
 
 
+def _find_starts(codes: NDArray[Any]) -> NDArray[np.intp]:
+    """Indices at which a new code begins."""
+    changes = np.ones(len(codes), bool)
+    np.not_equal(codes[1:], codes[:-1], out=changes[1:])
+    return np.flatnonzero(changes)
+
+
 def _split_segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
     """Split sorted codes into batches in which no group occurs in two segments.
 
     A segment is a run of entries of one group, counted from the group's start. A long segment is its own batch, short
     segments share one; which it is depends on the segment alone.
     """
-    group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    group_starts = _find_starts(codes)
     position = np.arange(len(codes)) - np.repeat(group_starts, np.diff(group_starts, append=len(codes)))
     starts = np.flatnonzero(position % limit == 0)
     edges = np.append(starts, len(codes))

@@ -18,7 +18,7 @@ Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
 CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
 CALL_BYTES = 64 * 2**20  # bytes of rows reduced by one call, after which an interrupt is noticed
-THREAD_BYTES = 2 * 2**20  # bytes of rows that are worth a thread
+THREAD_BYTES = 16 * 2**20  # bytes of rows that are worth a thread, whose start costs as much as reading some of them
 SEGMENT_NUMBERS = 2**16  # numbers in a segment of the NumPy route, which stay in the cache as float64
 MAX_TILE_ROWS = 2**26  # rows that are put in the order of their groups together
 

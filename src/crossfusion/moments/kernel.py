@@ -237,7 +237,10 @@ def split_for_conversion(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """C-ordered float32 or float64 rows of a plain array."""
-    return np.require(rows, choose_float_type(rows.dtype), ["C", "A"]).view(np.ndarray)
+    dtype = choose_float_type(rows.dtype)
+    if type(rows) is np.ndarray and rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned:
+        return rows
+    return np.require(rows, dtype, ["C", "A"]).view(np.ndarray)
 
 
 def choose_float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
-from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
+from crossfusion.fusion import Design, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
-from crossfusion.moments import PRODUCTS, sum_influences
+from crossfusion.moments import PRODUCTS, Moments, sum_influences
 
 MAX_SAMPLED_ROWS = 512  # in all cells together, to estimate traces of squared covariances
 MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
@@ -50,7 +50,8 @@ def estimate_row_errors(
             remedy="leave smaller ones out, or pass coarser strata",
         )
     share = weight / np.bincount(stratum, weights=weight)[stratum]
-    between = float(between_by_feature(cells.mean, weight, stratum).sum())
+    around = Moments(weight, cells.mean, np.zeros_like(cells.mean)).merge(stratum, int(stratum.max()) + 1)
+    between = float(around.sumsq.sum())
     within = float(np.sum(weight * cells.dispersion))
     bias = float(np.sum(weight * (1 - share) * error))
     total = within + between
@@ -60,7 +61,7 @@ def estimate_row_errors(
             problem="needs rows that differ within the groups, and strata that groups share",
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
-    direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
+    direction = cells.mean - around.mean[stratum]
     dispersion = design.cells.dispersion
     sums = np.sum(
         [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0

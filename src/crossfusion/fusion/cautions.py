@@ -159,7 +159,8 @@ def caution_about_shape(
         if not left > MIN_SHARE * scale:
             return None
         whole = sum(
-            _compute_energy(_compute_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata
+            _compute_energy(_compute_distances(_center(rows + mean[cell])), cell, own)
+            for rows, mean, cell, own in strata
         )
         if not left > whole / 2:
             return None
@@ -172,10 +173,13 @@ def caution_about_shape(
 
 
 def _compute_distances(rows: NDArray[Any]) -> NDArray[Any]:
-    """Compute the distances between all rows."""
-    around = rows - rows.mean(axis=0)
-    square = np.einsum("ij,ij->i", around, around)
-    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
+    """Compute the distances between all rows, which are not far from the origin."""
+    square = np.einsum("ij,ij->i", rows, rows)
+    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (rows @ rows.T), 0.0)))
+
+
+def _center(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(rows - rows.mean(axis=0))
 
 
 def _compute_energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:

@@ -6,6 +6,7 @@ their covariance, are all that is needed from the rows, apart from a sample of t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -63,18 +64,16 @@ def estimate_row_errors(
         )
     direction = cells.mean - around.mean[stratum]
     dispersion = design.cells.dispersion
-    sums = np.sum(
-        [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
-    )
-    second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
-    share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
-    linear = share_of_row * second
-    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
-    with map_threads(1):
-        scale = measure_spread(design) ** 2
+    scale = measure_spread(design) ** 2
+    with ThreadPoolExecutor(1) as beside, map_threads(1):  # products meanwhile: reading all rows waits for memory
+        sums = beside.submit(_sum_chunks, chunks, cells.mean, direction, dispersion, within)
         quadratic = (scale / within) ** 2 * _estimate_quadratic(
             sampled, design, weight, share, error * cells.count / scale
         )
+    second, fourth = _combine_sums(sums.result(), within / total - 1, 2 * within / total)
+    share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
+    linear = share_of_row * second
+    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
     freedom = float(np.sum(cells.count - 1))
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
@@ -86,6 +85,14 @@ def estimate_row_errors(
         bias=np.array(bias / within),
         quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
         freedom=np.array(freedom),
+    )
+
+
+def _sum_chunks(
+    chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
+) -> FloatArray:
+    return np.sum(
+        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
     )
 
 

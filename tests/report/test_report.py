@@ -386,6 +386,18 @@ def test_what_could_mislead_is_named_with_what_to_do():
         assert entry["advice"]
 
 
+def test_the_headline_names_groups_that_are_hardly_compared():
+    x, by = study(rows=600)
+    x = x + np.where(by["site"] == "S2", 50.0, 0.0)[:, None]
+    by = {**by, "label": np.where(by["site"] == "S2", "fish", by["label"])}
+    report = cf.Report(x, by=by, between="site", given="label", units="patient")
+    said = "the comparison rests on few rows: only 0 of 223 rows of S2 are in strata with another group"
+    assert f"Caution: {said}." in report.to_dict()["headline"]
+    assert "few rows" in kinds(report)
+    by["label"] = by["site"]  # which has a sentence of its own
+    assert "few rows" not in kinds(cf.Report(x, by=by, between="site", given="label", units="patient"))
+
+
 def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
     report, summary = whole
     view = report.to_dict()["projection"]

@@ -7,6 +7,7 @@ import numpy as np
 CALLS = {
     "compare": "compare ../a.npy ../b.npy",
     "compare, interval": "compare ../a.npy ../b.npy --level 0.9 --permutations 99 --weights balanced --seed 3",
+    "compare, margin": "compare ../a.npy ../b.npy --fused-within 0.1 --json",
     "compare, distances": "compare ../a.npy ../b.npy --distance cfd,mmd,energy --option bandwidth=2.0",
     "compare, picture": "compare ../a.npy ../b.npy --trim 0.1 --plot own.svg",
     "summarize": "summarize ../x.parquet --by site,label -o own.parquet",
@@ -22,6 +23,7 @@ CALLS = {
     "hierarchy": "hierarchy ../s.parquet --factors site,scanner --weights balanced",
     "attribution": "attribution ../s.parquet --between site --given label --over patient --top 3",
     "attribution, features": "attribution ../x.parquet --between site",
+    "separability": "separability ../x.parquet --between site --given label --units patient --level 0.9 --seed 1",
     "test": "test ../s.parquet --between site --units patient --permutations 99 --level 0.9 --seed 2",
     "test, rows": "test ../x.parquet --between scanner --given label --permutations 49",
     "test, paired": "test ../s.parquet --between scanner --pairs patient --permutations 49",

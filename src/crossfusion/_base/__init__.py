@@ -19,6 +19,7 @@ from crossfusion._base.errors import (
 )
 from crossfusion._base.factors import python_value
 from crossfusion._base.feature_names import (
+    NamedRows,
     as_features,
     check_distinct,
     column_names,

@@ -294,7 +294,8 @@ def _append_missing(values: "pa.Array") -> "pa.Array":
 
 
 def _narrow(codes: NDArray[Any]) -> CodeArray:
-    return codes.astype(np.int32, copy=False)
+    """Codes as aligned 32-bit integers."""
+    return np.require(codes, np.int32, "A")
 
 
 def _drop_absent(codes: CodeArray, levels: "pa.Array") -> "tuple[CodeArray, pa.Array]":

@@ -9,6 +9,7 @@ import click
 
 from crossfusion._base import (
     InputError,
+    NamedRows,
     arg,
     check_level,
     check_option,
@@ -128,9 +129,10 @@ def _test_rows(
 ) -> tuple[TestResult, Fusion, str]:
     """The same of single rows."""
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
-    result = permutation_test(rows.x, labels, given=strata, **chance)
+    x = NamedRows(rows.x, rows.features)
+    result = permutation_test(x, labels, given=strata, **chance)
     fusion = _choose_estimate(
-        lambda: cfd(rows.x, labels=labels, given=strata, level=level), lambda: cfd(rows.x, labels=labels, given=strata)
+        lambda: cfd(x, labels=labels, given=strata, level=level), lambda: cfd(x, labels=labels, given=strata)
     )
     return result, fusion, "single rows"
 

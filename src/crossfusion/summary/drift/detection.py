@@ -24,22 +24,22 @@ from crossfusion._base import (
 )
 from crossfusion.fusion import (
     FEATURES,
-    MIN_SHARED_ROWS,
     Attribution,
     Codes,
     Design,
     Exclusion,
     Fusion,
-    are_few,
     attribute_to_features,
     attribute_to_units,
     check_min_units,
     count_shared_rows,
     fuse,
+    join_cautions,
     leave_out_cells,
     list_excluded,
 )
 from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
+from crossfusion.summary.drift.cautions import caution_about_few_rows, list_cautions_of_means
 from crossfusion.summary.drift.change import locate_change
 from crossfusion.summary.drift.null_distribution import NullDistribution
 from crossfusion.summary.drift.periods import PREVIOUS, Window, choose_reference, make_windows
@@ -151,7 +151,8 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
     excluded = _name_excluded(found, compared)
     if excluded:
         warn(f"strata are left out of the distances of windows: {list_excluded(excluded)}")
-    return replace(found, caution=_caution_about_few_rows(found, compared), excluded=excluded)
+    few = caution_about_few_rows(found, compared)
+    return replace(found, caution=join_cautions(few, *list_cautions_of_means(found, compared)), excluded=excluded)
 
 
 def _warn_about_incomparable(found: Drift, request: Request) -> None:
@@ -175,22 +176,6 @@ def _name_excluded(found: Drift, compared: "list[Comparison]") -> tuple[Exclusio
         if each.units < entry.min_units
     ]
     return tuple(dict.fromkeys(named))
-
-
-def _caution_about_few_rows(found: Drift, compared: "list[Comparison]") -> str | None:
-    """Name the windows whose comparison rests on few of their rows, or of the reference's."""
-    if found.compared is None:
-        return None
-    shared = np.array(  # windows × (shared, all) × sides
-        [(count_shared_rows(entry.design)[0], count_shared_rows(entry.whole)[1]) for entry in compared]
-    )
-    few = are_few(shared[:, 0, 1], shared[:, 1, 1]) | (shared[:, 0, 0] < np.minimum(MIN_SHARED_ROWS, shared[:, 1, 0]))
-    named = [
-        f"{found.window(k)} ({shared[k, 0, 1]:,.12g} of {shared[k, 1, 1]:,.12g} rows, {shared[k, 0, 0]:,.12g} of the"
-        " reference)"
-        for k in np.flatnonzero(few & ~np.isnan(found.distance)).tolist()
-    ]
-    return f"few rows are in strata shared with the reference: {list_windows(named)}" if named else None
 
 
 def _find_alarms(

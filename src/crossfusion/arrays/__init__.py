@@ -1,6 +1,7 @@
 """Distances and tests computed from arrays directly."""
 
 from crossfusion.arrays import distance
+from crossfusion.arrays.all_pairs import pairwise
 from crossfusion.arrays.classification import separability
 from crossfusion.arrays.dispersion import dispersion_test
 from crossfusion.arrays.distance import cfd, find_shape_caution

@@ -10,6 +10,7 @@ import numpy as np
 from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
+    NamedRows,
     arg,
     check_option,
     check_positive,
@@ -25,7 +26,7 @@ from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
-from crossfusion.io import Source, add_keys, read_rows, stack_rows
+from crossfusion.io import Source, add_keys, find_features, read_rows, stack_rows
 
 MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 
@@ -77,7 +78,7 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --level 0.95 --permutations 999
       crossfusion compare A.npy B.npy --fused-within 0.01
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
@@ -88,8 +89,8 @@ def compare(
         if weights != "pooled" or trim or any(value is not None for value in asked):
             raise InputError(
                 problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')} and"
-                f" {arg('plot')} do not go with {arg('distance')}",
-                remedy="leave it out, or them",
+                f" {arg('plot')} cannot be combined with {arg('distance')}",
+                remedy="leave out one or the other",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
         return
@@ -132,7 +133,8 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     number = len(files) + len(read.sql)
     if number != 2:
         raise InputError(
-            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+            problem=f"compare takes two files or queries, not {number}",
+            remedy="put the files of each group into a folder",
         )
     sources, _ = read.open_sources(files, [])
     return sources
@@ -152,16 +154,18 @@ def _compare_rows(
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all rows",
+            problem=f"cannot be combined with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all"
+            " rows",
             remedy="leave one out",
         )
+    names = find_features(sources) or ()
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
+        return cfd(NamedRows(a, names), NamedRows(b, names), weights=weights, trim=trim, nan=nan, level=level)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*kept, weights=weights, level=level)
+    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed)
+    tested = permutation_test(NamedRows(stack_rows(kept), names), labels, permutations=permutations, seed=seed)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)

@@ -33,6 +33,7 @@ RESULTS = {
     "Pairwise",
     "Projection",
     "Rdr",
+    "Separability",
     "Study",
     "TestResult",
 }
@@ -50,6 +51,7 @@ MADE = {
     "decomposition": lambda: cf.Decomposition(3.0, 1.0),
     "rdr": lambda: drawn.protocol("rdr"),
     "cddr": lambda: drawn.protocol("cddr"),
+    "separability": lambda: drawn.separability(),
 }
 
 
@@ -134,7 +136,7 @@ def test_a_figure_of_several_panels_refuses_axes():
     x, by = drawn.rows(("A", "B", "C"))
     study = cf.degradation_study(x, by["tissue"], by["site"], distances=["cfd"], corrections=["none"])
     axes = drawn.protocol("cddr").plot().axes[0]
-    with pytest.raises(cf.InputError, match="axes holds one panel, and this figure has several: leave it out"):
+    with pytest.raises(cf.InputError, match="axes is a single panel, but this figure has several: leave it out"):
         study.plot(axes=axes)
 
 

@@ -434,7 +434,7 @@ def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
     x[by["site"] == "S1"] = np.nan
     with pytest.warns(cf.CrossfusionWarning) as said:
         found = cf.Report(x, by=by, between="site", nan="drop", permutations=9).to_dict()
-    assert any("groups without a finite row are gone (1): S1" in str(entry.message) for entry in said)
+    assert any("groups without a finite row are left out (1): S1" in str(entry.message) for entry in said)
     concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
     assert concern["serious"]
     assert concern["text"] == "Groups without a finite row are gone (1): S1."

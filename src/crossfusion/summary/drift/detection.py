@@ -108,8 +108,8 @@ def compare_periods(
         raise InputError(
             "reference",
             reference,
-            f"has {count_text(len(compared), 'period')}, and an alarm needs {MIN_PERIODS} or more, to see how far"
-            " periods differ without drift",
+            f"has {count_text(len(compared), 'period')}, and an alarm needs {MIN_PERIODS} or more, to estimate how"
+            " much periods vary without drift",
             f"name more, or pass {arg('alarm', None)} for distances alone",
         )
     return _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)
@@ -297,7 +297,7 @@ def _test_window(
 
 def _explain_short_history(request: Request) -> InputError:
     return InputError(
-        problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to see how far periods differ"
+        problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to estimate how much periods vary"
         " without drift",
         remedy=f"pass more periods, or {arg('alarm', None)} for distances alone",
     )
@@ -309,8 +309,8 @@ def _explain_no_common_stratum(request: Request, series: Series, history: tuple[
     lacking = [history[k] for k in np.flatnonzero(~present[:, present.sum(axis=0).argmax()])]
     named = list_windows([label_text(label) for label in _list_labels(series, lacking)])
     return InputError(
-        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference, so an alarm has nothing"
-        f" to go by; the most common one is missing in {named}",
+        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference, so alarms cannot"
+        f" be computed; the most common one is missing in {named}",
         remedy=f"leave these out of {arg('reference')}, pass coarser strata, or {arg('alarm', None)} for distances"
         " alone",
     )

@@ -175,7 +175,7 @@ def _beside(
 
     sides = plain | (others or {}) | {"ours": ours}
     for read in sides.values():
-        read()  # compilers start
+        read()  # what it needs is imported then
     times = rounds(sides, repeats)
     fastest = min(plain, key=lambda name: median(times[name]))
 

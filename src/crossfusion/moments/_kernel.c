@@ -1,4 +1,5 @@
-/* Loops over rows at the speed of memory: moments of groups, influence sums, squared distances, rows from columns.
+/* Loops over rows at the speed of memory: moments of groups, influence sums, squared distances, sums of members, rows
+ * from columns.
  *
  * The work is one read of the rows, so everything serves the memory bus. Within a tile of some thousand rows, rows are
  * visited group by group, so that the accumulators of a group stay in the first-level cache while its rows pass, four

@@ -1,9 +1,10 @@
-"""Sums of squares of groups under many permutations of their labels, by tiled matrix products.
+"""Sums of squares of groups under many permutations of their labels, tile by tile.
 
 An entry is a row, or the mean of the rows that a unit has in a stratum. Sums are taken around the mean of the stratum,
 so that Σ ‖S_k‖² / n_k over the groups k is the sum of squares between them, and the sums of a stratum's groups add up
 to zero. The sums of a group under all permutations are one product: (permutations × entries, 1 where an entry has the
-label) times (entries × features). No distances between rows are needed.
+label) times (entries × features). The kernel computes it with a quarter of the additions, from the sums of all subsets
+of four entries. No distances between rows are needed.
 
 The contribution of an entry may depend on its permuted label. An entry that takes another label of the same unit also
 takes the number of rows of that label; otherwise a unit with more rows under one label would bring its own effect into

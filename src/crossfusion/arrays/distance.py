@@ -33,9 +33,12 @@ from crossfusion.fusion import (
     SPREAD_CAUTION,
     Codes,
     Design,
+    FeatureScale,
     Fusion,
+    ScaledRows,
     caution_about_shape,
     check_min_units,
+    check_scale,
     fuse,
     join_cautions,
     leave_out_cells,
@@ -65,6 +68,7 @@ def cfd(
     level: float | None = None,
     units: Any = None,
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> Fusion:
     r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
 
@@ -96,6 +100,10 @@ def cfd(
         With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
         left out and named in `excluded`; all numbers describe the remaining groups. An interval from rows needs at
         least 3 rows per group.
+    scale : {"features"}, optional
+        "features" divides each feature by its standard deviation within the compared groups (and strata), at these
+        weights, so that features count the same: log(1 + mean_j B_j / W_j). Features that do not vary within groups
+        are left out and named in `constant`. By default, features keep their units.
 
     Returns
     -------
@@ -136,6 +144,13 @@ def cfd(
     check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
     check_min_units(min_units)
+    check_scale(scale)
+    if trim and scale is not None:
+        raise InputError(
+            "trim",
+            problem=f"does not go with {arg('scale')}: the farthest rows depend on the scale of the features",
+            remedy="divide the features by their standard deviations first, or leave it out",
+        )
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
@@ -150,7 +165,7 @@ def cfd(
     if b is None:
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
-            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units
+            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units, scale
         )
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
@@ -173,7 +188,7 @@ def cfd(
     )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:
-        return fuse(design, weights=weights, dropped=every_dropped)
+        return fuse(_rescale(design, weights, scale), weights=weights, dropped=every_dropped)
     chunks = [
         LabeledRows(
             values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
@@ -181,7 +196,8 @@ def cfd(
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
     sample = Sample(design, chunks, _encode_units(units, rows))
-    return _compare_sample(sample, weights=weights, dropped=every_dropped, level=level, min_units=min_units)
+    asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
+    return _compare_sample(sample, weights=weights, dropped=every_dropped, **asked)
 
 
 def _compare_labels(
@@ -195,12 +211,34 @@ def _compare_labels(
     level: float | None,
     features: Sequence[str] | None,
     min_units: int,
+    scale: str | None,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
     sample, dropped = _label_rows(rows, labels, given, units, trim, nan, features)
     if level is None and units is None:
-        return fuse(sample.design, weights=weights, dropped=dropped)
-    return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
+        return fuse(_rescale(sample.design, weights, scale), weights=weights, dropped=dropped)
+    asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
+    return _compare_sample(sample, weights=weights, dropped=dropped, **asked)
+
+
+def compare_in_scale(x: Any, labels: Any, given: Any, *, weights: str, level: float, scale: FeatureScale) -> Fusion:
+    """Compute the distance between groups with its interval, in the scale of a design with more groups."""
+    sample, _ = _label_rows(x, labels, given, None, 0.0, "raise", None)
+    return _compare_sample(sample, weights=weights, dropped=0, level=level, min_units=MIN_UNITS, scale=scale)
+
+
+def _rescale(design: Design, weights: str, scale: str | FeatureScale | None) -> Design:
+    """Standardize the features of a design, or put them in a given scale, if requested."""
+    if isinstance(scale, FeatureScale):
+        return design.rescale(scale.share_evenly(len(design.cells)))
+    return design if scale is None else design.standardize(design.weights(weights))
+
+
+def _rescale_rows(chunks: Sequence[LabeledRows], design: Design) -> Sequence[LabeledRows]:
+    """Put rows in the scale of a design."""
+    if design.scale is None:
+        return chunks
+    return [replace(chunk, rows=ScaledRows(chunk.rows, design.scale.factor)) for chunk in chunks]
 
 
 def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: str, min_units: int) -> str | None:
@@ -276,13 +314,17 @@ class Sample:
     units: Sequence[CodeArray] | None
 
 
-def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
+def _compare_sample(
+    sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int, scale: str | FeatureScale | None
+) -> Fusion:
     """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
     design, chunks = sample.design, sample.chunks
     if sample.units is None or _has_one_row_each(sample.units):
         least = min_units if level is None else max(min_units, MIN_CELL_ROWS)
         kept, excluded = leave_out_cells(design, design.cells.count, least, of="rows")
-        design, chunks = design.select(kept), _select_rows(chunks, kept, len(design.cells))
+        chunks = _select_rows(chunks, kept, len(design.cells))
+        design = _rescale(design.select(kept), weights, scale)
+        chunks = _rescale_rows(chunks, design)
         fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
         if level is None:
             return fusion
@@ -292,7 +334,8 @@ def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float 
         unit_moments, firsts = _reduce_units(chunks, sample.units, design)
         kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
         firsts, unit_moments = _select_rows(firsts, kept, len(design.cells)), unit_moments.select_cells(kept)
-        design = design.select(kept)
+        design = _rescale(design.select(kept), weights, scale)
+        firsts, unit_moments = _rescale_rows(firsts, design), unit_moments.rescale(design)
         fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
         weight, sampled = design.weights(weights), sample_rows(firsts, design)
         found = add_unit_errors(fusion, unit_moments, design, weight, level)

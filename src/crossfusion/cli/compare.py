@@ -28,6 +28,7 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
     metavar="SHARE",
     help="Share of rows to drop from each group, farthest first.",
 )
+@options.scale_option
 @options.interval_option
 @options.test_option
 @options.seed_option("the permutations")
@@ -40,6 +41,7 @@ def compare(
     options: dict[str, float],
     weights: str,
     trim: float,
+    scale: str | None,
     level: float | None,
     permutations: int | None,
     seed: int,
@@ -61,10 +63,10 @@ def compare(
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
+        if weights != "pooled" or trim or scale or level is not None or permutations is not None or plot is not None:
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')} do"
-                f" not go with {arg('distance')}",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('scale')}, {arg('level')}, {arg('permutations')} and"
+                f" {arg('plot')} do not go with {arg('distance')}",
                 remedy="leave it out, or them",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
@@ -73,10 +75,10 @@ def compare(
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _open_two(read, files)
     if trim or level is not None or permutations is not None:
-        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed)
+        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, scale)
     else:
         keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
-        fusion = read.summarize(keyed).cfd("group", weights=weights)
+        fusion = read.summarize(keyed).cfd("group", weights=weights, scale=scale)
     output.write_plot(plot, fusion.plot)
     if as_json:
         output.show_json(fusion.to_dict())
@@ -103,6 +105,7 @@ def _compare_rows(
     level: float | None,
     permutations: int | None,
     seed: int,
+    scale: str | None,
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
     check_option(nan, NAN_OPTIONS, "nan")
@@ -114,11 +117,11 @@ def _compare_rows(
         )
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
+        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level, scale=scale)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*kept, weights=weights, level=level)
+    fusion = cfd(*kept, weights=weights, level=level, scale=scale)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed)
+    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed, scale=scale)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)

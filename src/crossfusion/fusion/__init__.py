@@ -46,3 +46,13 @@ from crossfusion.fusion.one_vs_rest import compare_each_with_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels
 from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns
+from crossfusion.fusion.scaling import (
+    SCALES,
+    FeatureScale,
+    ScaledRows,
+    caution_about_separating,
+    check_scale,
+    describe_scale,
+    measure_within_scale,
+    name_scale,
+)

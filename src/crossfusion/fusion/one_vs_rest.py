@@ -1,6 +1,7 @@
 """Distance of each group to all other groups together."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,8 +37,9 @@ def compare_each_with_rest(design: Design, *, weights: str, dropped: int = 0) ->
         side = np.repeat([0, 1], [len(own), len(own) + len(untouched)])
         where = np.concatenate([stratum[own], stratum[own], untouched])
         kept = np.flatnonzero(both.count > 0)
-        pair = Design(
-            both[kept], side[kept], where[kept], [label, f"not {label_text(label)}"], borrowed, design.features
-        )
+        sides = [label, f"not {label_text(label)}"]
+        pair = Design(both[kept], side[kept], where[kept], sides, borrowed, design.features)
+        if design.scale is not None:
+            pair = replace(pair, scale=design.scale.share_evenly(len(kept)))
         found[label] = fuse(pair, weights=weights, dropped=dropped)
     return found

@@ -7,7 +7,13 @@ from crossfusion.inference.paired_differences import Side, compute_half_widths, 
 from crossfusion.inference.pairs import REACH_CAUTION, add_pair_tests, ask_pairs, count_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import find_exchangeable
 from crossfusion.inference.permutation.result import STATISTICS, TestResult, caution_about_number
-from crossfusion.inference.permutation.run import add_cautions, check_test_options, run_moment_test, run_test
+from crossfusion.inference.permutation.run import (
+    add_cautions,
+    check_test_options,
+    name_test_scale,
+    run_moment_test,
+    run_test,
+)
 from crossfusion.inference.permutation.sums import Entries
 from crossfusion.inference.row_errors import (
     MIN_CELL_ROWS,

@@ -6,7 +6,7 @@ their covariance, are all that is needed from the rows, apart from a sample of t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads
 from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
+from crossfusion.inference.scale_errors import ScaleErrors, weigh_features
 from crossfusion.moments import PRODUCTS, sum_influences
 
 MAX_SAMPLED_ROWS = 512  # in all cells together, to estimate traces of squared covariances
@@ -42,6 +43,7 @@ def estimate_row_errors(
     """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them."""
     cells, stratum = design.cells, design.stratum
     error = estimate_mean_errors(cells, design.borrowed)  # s²/n
+    noise = ScaleErrors() if design.scale is None else ScaleErrors(2 / design.scale.freedom)
     if cells.count.min() < MIN_CELL_ROWS:
         raise InputError(
             "level",
@@ -51,7 +53,7 @@ def estimate_row_errors(
     share = weight / np.bincount(stratum, weights=weight)[stratum]
     between = float(between_by_feature(cells.mean, weight, stratum).sum())
     within = float(np.sum(weight * cells.dispersion))
-    bias = float(np.sum(weight * (1 - share) * error))
+    bias = float(np.sum(weight * (1 - share) * design.estimate_mean_errors()))
     total = within + between
     if not (within > 0 and bias > 0):
         raise InputError(
@@ -60,9 +62,14 @@ def estimate_row_errors(
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
     direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
-    dispersion = design.cells.dispersion
+    stretch = _stretch_features(design, weight)
+    seen = design.cells.multiply(stretch) if stretch is not None else design.cells
+    if stretch is not None:
+        direction = np.divide(direction, stretch, out=np.zeros_like(direction), where=stretch > 0)
+        chunks = [replace(chunk, rows=chunk.rows.multiply(stretch)) for chunk in chunks]
     sums = np.sum(
-        [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
+        [sum_influences(chunk.rows, chunk.codes, seen.mean, direction, seen.dispersion, within) for chunk in chunks],
+        axis=0,
     )
     second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
@@ -77,14 +84,21 @@ def estimate_row_errors(
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
     return Errors(
-        between=np.array((between - bias) / within),
+        between=np.array((design.shrinkage * between - bias) / within),
         within=np.array(np.sum(weight * error * cells.count) / within),
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design))
+        * noise.inflate(len(cells) - len(np.unique(stratum))),
         freedom=np.array(freedom),
     )
+
+
+def _stretch_features(design: Design, weight: FloatArray) -> FloatArray | None:
+    """Compute by how much to stretch rows so that the squares of features count as `weigh_features` says."""
+    counted = weigh_features(design, weight)
+    return None if counted is None else np.sqrt(counted)
 
 
 def bound_quadratic(bias: float, design: Design) -> float:

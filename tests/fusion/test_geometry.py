@@ -11,7 +11,7 @@ import pytest
 import crossfusion as cf
 
 DATA = Path(os.environ.get("CROSSFUSION_DATA", Path(__file__).parents[3] / "shared" / "data"))
-REMEDY = ": standardize the features"
+REMEDY = ': pass scale="features"'
 
 
 def dominated(rows=500, scale=60.0, shift=0.8, seed=0):
@@ -131,4 +131,4 @@ def test_no_alarm_on_real_embeddings_and_principal_components(name):
     for rows in (x, centered @ np.linalg.eigh(centered.T @ centered)[1][:, :-51:-1]):
         summary = cf.summarize(rows, by={"group": group, "label": label})
         for between, given in (("group", None), ("group", "label"), ("label", None), ("label", "group")):
-            assert "standardize" not in (summary.cfd(between, given=given).caution or "")
+            assert "scale=" not in (summary.cfd(between, given=given).caution or "")

@@ -76,6 +76,11 @@ class Design:
         return self.rescale(measure_total_scale(strata, len(self.cells), self.features))
 
     @property
+    def dim(self) -> int:
+        """Number of features, without those that `scale` leaves out."""
+        return self.cells.dim if self.scale is None else int(np.count_nonzero(self.scale.factor))
+
+    @property
     def shrinkage(self) -> float:
         """Factor of the variance between cells that removes the bias of `scale`; 1 without one."""
         return 1.0 if self.scale is None else self.scale.shrinkage

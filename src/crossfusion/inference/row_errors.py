@@ -103,7 +103,7 @@ def _stretch_features(design: Design, weight: FloatArray) -> FloatArray | None:
 
 def bound_quadratic(bias: float, design: Design) -> float:
     """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
-    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
+    rank = design.dim * (len(design.cells) - len(np.unique(design.stratum)))
     return 2 * bias**2 / rank
 
 
@@ -128,7 +128,7 @@ def _estimate_quadratic(
     cells, where pairs of different cells hardly matter, they are bounded by the traces of the cells themselves.
     """
     count = design.cells.count
-    own = np.array([_estimate_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
+    own = np.array([_estimate_trace(sampled[c], count[c], variance[c], design.dim) for c in range(len(count))])
     total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
     mixed = weight * share / count  # w_c² / w_g n_c
     for members in split_by_stratum(design.stratum):
@@ -143,9 +143,9 @@ def _estimate_quadratic(
     return 2 * total
 
 
-def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
+def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float, dim: int) -> float:
     """Estimate the trace of a cell's squared covariance from sampled centered rows; at least that of a sphere."""
-    number, dim = rows.shape
+    number = len(rows)
     products = rows @ rows.T
     different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
     centered = (variance / count) ** 2  # what centering adds to each

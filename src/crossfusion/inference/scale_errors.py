@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossfusion._base import FloatArray
+from crossfusion._base import FloatArray, InputError
 from crossfusion.fusion import Design, between_by_feature
 from crossfusion.moments import Moments
+
+MIN_FREEDOM = 5.0  # of W_j, below which the variance of its inverse has no value
+MAX_VARIANCE = 2 / 3  # relative, of W_j: three degrees of freedom, below which its inverse has hardly an expected value
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class ScaleErrors:
     @property
     def shrinkage(self) -> float:
         """Factor of the variance between."""
-        return max(1 - self.variance, 0.0)
+        return 1 - self.variance
 
     @property
     def bias_factor(self) -> float:
@@ -41,9 +44,6 @@ class ScaleErrors:
         """
         lower = max(2 / self.variance, MIN_FREEDOM) if self.variance > 0 else np.inf
         return 1.0 if np.isinf(lower) else (freedom + lower - 2) / (lower - 4)
-
-
-MIN_FREEDOM = 5.0  # of W_j, below which the variance of its inverse has no value
 
 
 def weigh_features(design: Design, weight: FloatArray) -> FloatArray | None:
@@ -66,25 +66,45 @@ def estimate_scale_errors(
     """
     if design.scale is None:
         return ScaleErrors()
-    cells, dim = design.cells, design.cells.dim
-    variance, covariance, bias = np.zeros((3, dim))
+    cells = design.cells
+    variance, covariance, bias = np.zeros((3, cells.dim))
     for k in range(len(cells)):
         own = np.flatnonzero(cell == k)
-        share = (moments.count[own] / cells.count[k])[:, None]
-        square = (moments.mean[own] - cells.mean[k]) ** 2
-        scatter = (moments.sumsq[own] / cells.count[k] + share * square) * weight[k]
-        error = share**2 * square * form[k]
-        number = len(own)
-        several = number / max(number - 1, 1)
-        if number > 2:  # as centering takes one of them, the squares of normal units vary by (number - 2) / number
-            apart, factor = scatter - share * scatter.sum(axis=0), number / (number - 2)
-            variance += factor * np.sum(apart**2, axis=0)
-            covariance += factor * several * np.sum(apart * (error - error.mean(axis=0)), axis=0)
-        else:  # two have equal squares: as of normal units
-            variance += 2 / (number + 1) * scatter.sum(axis=0) ** 2
-            covariance += 2 / (number + 1) * scatter.sum(axis=0) * several * error.sum(axis=0)
-        bias += several * error.sum(axis=0)
+        found = _measure_cell(moments[own], cells[k], weight[k])
+        variance, covariance = variance + found[0], covariance + found[1] * form[k]
+        bias += found[2] * form[k]
     within = np.asarray((weight / cells.count) @ cells.sumsq)
     varied = within > 0
     relative = float(np.mean(variance[varied] / within[varied] ** 2))
-    return ScaleErrors(relative, float(np.sum(covariance[varied] / within[varied]) / max(bias.sum(), 1e-300)))
+    known = max(1 - relative, 1e-300)  # W_j varies with its estimated variance: as 2 / (ν + 2) for 2 / ν
+    errors = ScaleErrors(
+        relative / known, float(np.sum(covariance[varied] / within[varied]) / max(bias.sum(), 1e-300)) / known
+    )
+    if errors.variance >= MAX_VARIANCE:
+        raise InputError(
+            "scale",
+            problem="divides features by their standard deviations, for which the groups have too few units that differ"
+            f" too much (about {2 / errors.variance:.1f} degrees of freedom)",
+            remedy="leave it out, or pass more units",
+        )
+    return errors
+
+
+def _measure_cell(units: Moments, whole: Moments, weight: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimate the variance of a cell's part of W_j, its covariance with the squared error of the mean, and the latter.
+
+    As centering takes one of the units, their squares vary by (number - 2) / number less if units are normal. Two
+    units have equal squares, so that the variance is then that of normal units and rows.
+    """
+    number, share = len(units), (units.count / whole.count)[:, None]
+    square = (units.mean - whole.mean) ** 2
+    between, inside = weight * share * square, weight * units.sumsq / whole.count
+    error = number / max(number - 1, 1) * share**2 * square
+    if number > 2:
+        apart, factor = between + inside, number / (number - 2)
+        apart = apart - share * apart.sum(axis=0)
+        covariance = factor * np.sum(apart * (error - error.mean(axis=0)), axis=0)
+        return factor * np.sum(apart**2, axis=0), covariance, error.sum(axis=0)
+    one, other, total = between.sum(axis=0), inside.sum(axis=0), error.sum(axis=0)
+    rows = max(float(whole.count) - number, 0.0)
+    return 2 / (number + 1) * one**2 + 2 / (rows + 2) * other**2, 2 / (number + 1) * one * total, total

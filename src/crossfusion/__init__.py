@@ -35,7 +35,7 @@ _NAMES = {
         "rdr",
         "wasserstein_decomposition",
     ),
-    "fusion": ("Attribution", "Exclusion", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
+    "fusion": ("Attribution", "Exclusion", "Fusion", "Geometry", "Hierarchy", "Level", "Pairwise", "Projection"),
     "inference": ("TestResult", "adjusted_pvalues"),
     "io": ("summarize",),
     "moments": ("Moments",),

@@ -24,7 +24,7 @@ from crossfusion.evaluation import (
     rdr,
     wasserstein_decomposition,
 )
-from crossfusion.fusion import Attribution, Exclusion, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.fusion import Attribution, Exclusion, Fusion, Geometry, Hierarchy, Level, Pairwise, Projection
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -53,6 +53,7 @@ __all__ = [
     "Exclusion",
     "FileError",
     "Fusion",
+    "Geometry",
     "Hierarchy",
     "InputError",
     "Level",

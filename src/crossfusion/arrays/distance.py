@@ -234,10 +234,10 @@ def _rescale(design: Design, weights: str, scale: str | FeatureScale | None) -> 
     return design if scale is None else design.standardize(design.weights(weights))
 
 
-def _rescale_rows(chunks: Sequence[LabeledRows], design: Design) -> Sequence[LabeledRows]:
+def _rescale_rows(chunks: Sequence[LabeledRows], design: Design) -> list[LabeledRows]:
     """Put rows in the scale of a design."""
     if design.scale is None:
-        return chunks
+        return list(chunks)
     return [replace(chunk, rows=ScaledRows(chunk.rows, design.scale.factor)) for chunk in chunks]
 
 

@@ -7,7 +7,7 @@ import click
 from crossfusion._base import InputError, label_text, number_text, percent
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.fusion import Attribution
+from crossfusion.fusion import Attribution, Geometry
 
 
 @click.command()
@@ -56,8 +56,17 @@ def attribution(
         output.show_json(result.to_dict())
         return
     _show(result, top, result_tables.format_question(between, given), over)
+    if over == "features":
+        _show_geometry(summary.geometry(between, given=given, weights=weights))
     result_tables.show_scale(result)
     result_tables.show_whole(summary, between, given, weights, scale=scale)
+
+
+def _show_geometry(found: Geometry) -> None:
+    """One line on how many features hold the variance within groups."""
+    largest = f"the largest is {label_text(found.features[0])} with {percent(found.share[0])}"
+    dimension = f"effective dimension {number_text(found.dimension)} of {len(found.features):,} features"
+    click.echo(f"variance within groups: {dimension}; {largest}")
 
 
 def _show(result: Attribution, top: int, asked: str, over: str) -> None:

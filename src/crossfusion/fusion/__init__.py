@@ -41,6 +41,7 @@ from crossfusion.fusion.exclusion import (
     list_excluded,
 )
 from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
+from crossfusion.fusion.geometry_result import Geometry, measure_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
 from crossfusion.fusion.one_vs_rest import compare_each_with_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels

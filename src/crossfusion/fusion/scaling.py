@@ -76,8 +76,13 @@ def measure_within_scale(cells: Moments, weight: FloatArray, names: Sequence[Has
     overlap = 2 * part / np.where(several, cells.count - 1, 1.0)
     inverse = float(part @ overlap) / 2
     freedom = 1 / inverse if inverse > 0 else np.nan
-    chosen = [_name_features(mask, names) for mask in (~varied, apart)]
-    return FeatureScale(_invert(variance, varied), *chosen, freedom, np.where(several, overlap, 2 * inverse))
+    return FeatureScale(
+        factor=_invert(variance, varied),
+        constant=_name_features(~varied, names),
+        separating=_name_features(apart, names),
+        freedom=freedom,
+        overlap=np.where(several, overlap, 2 * inverse),
+    )
 
 
 def measure_total_scale(strata: Moments, cells: int, names: Sequence[Hashable] | None) -> FeatureScale:

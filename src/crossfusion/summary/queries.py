@@ -23,6 +23,7 @@ from crossfusion.fusion import (
     MIN_UNITS,
     Attribution,
     Fusion,
+    Geometry,
     Hierarchy,
     Pairwise,
     Projection,
@@ -34,6 +35,7 @@ from crossfusion.fusion import (
     compare_each_with_rest,
     compare_pairs,
     fuse,
+    measure_geometry,
     name_scale,
     project_groups,
     restore_labels,
@@ -308,6 +310,25 @@ class Queries(MomentTable):
         return attribute_to_units(
             moments, cell, unit, design, over=over, units=factors.list_labels(units), weights=weights
         )
+
+    def geometry(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Geometry:
+        """Measure how many features hold the variance within groups, which a distance is relative to.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors that define the groups.
+        given : str or list of str, optional
+            The factors to adjust for: the variance is that within groups and strata.
+        weights : {"pooled", "balanced"}
+            "pooled" weights groups by their number of rows, "balanced" equally.
+
+        Returns
+        -------
+        Geometry
+            Effective dimension, share of each feature, length of the rows, and a caution with its remedy.
+        """
+        return measure_geometry(self._make_design(between, given), weights)
 
     def project(
         self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None, scale: str | None = None

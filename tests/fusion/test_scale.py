@@ -1,5 +1,7 @@
 """``scale="features"``: every feature in units of its standard deviation within groups, from the moments alone."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -74,7 +76,7 @@ def ask(x, by):
     """Every question, of rows in one scale."""
     summary, labels = cf.summarize(x, by=by), by["site"]
     asked = {"units": "unit", "scale": "features"}
-    drift = summary.drift("week", reference="first:6", scale="features", units="unit")
+    drift: Any = summary.drift("week", reference="first:6", scale="features", units="unit")
     rows = cf.cfd(x, labels=labels, level=0.9, scale="features")
     pairs = summary.pairwise("site", **asked, level=0.9, permutations=19)
     found = {

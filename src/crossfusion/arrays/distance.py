@@ -214,7 +214,7 @@ def _compare_labels(
     scale: str | None,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
-    sample, dropped = _label_rows(rows, labels, given, units, trim, nan, features)
+    sample, dropped = label_rows(rows, labels, given, units, trim, nan, features)
     if level is None and units is None:
         return fuse(_rescale(sample.design, weights, scale), weights=weights, dropped=dropped)
     asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
@@ -223,7 +223,7 @@ def _compare_labels(
 
 def compare_in_scale(x: Any, labels: Any, given: Any, *, weights: str, level: float, scale: FeatureScale) -> Fusion:
     """Compute the distance between groups with its interval, in the scale of a design with more groups."""
-    sample, _ = _label_rows(x, labels, given, None, 0.0, "raise", None)
+    sample, _ = label_rows(x, labels, given, None, 0.0, "raise", None)
     return _compare_sample(sample, weights=weights, dropped=0, level=level, min_units=MIN_UNITS, scale=scale)
 
 
@@ -243,7 +243,7 @@ def _rescale_rows(chunks: Sequence[LabeledRows], design: Design) -> list[Labeled
 
 def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: str, min_units: int) -> str | None:
     """Return the caution of `cfd` about the shape of groups, without the interval."""
-    sample, _ = _label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
+    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunks, number, of = sample.design, sample.chunks, sample.design.cells.count, "rows"
     if sample.units is not None and not _has_one_row_each(sample.units):
         entries = [_encode_entries(chunk, unit, design) for chunk, unit in zip(chunks, sample.units, strict=True)]
@@ -256,7 +256,7 @@ def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: 
     return caution_about_shape(sampled, measure_spread(design), design, design.weights(weights))
 
 
-def _label_rows(
+def label_rows(
     rows: Any, labels: Any, given: Any, units: Any, trim: float, nan: str, features: Sequence[str] | None
 ) -> tuple["Sample", int]:
     """Make the design of the groups of one array, with its rows, and count the rows that were dropped."""

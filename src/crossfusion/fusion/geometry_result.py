@@ -49,12 +49,12 @@ class Geometry(Result):
     >>> summary = cf.summarize([[0.0, 1.0], [2.0, 7.0], [2.0, 1.0], [4.0, 7.0]], by={"site": ["A", "A", "B", "B"]})
     >>> summary.geometry("site")
     Geometry of 2 features within groups
-      effective dimension  1.2195
-      variance within      10.0000
-      length of rows       5.5678, of which 80.3% is the length of their mean
+      effective dimension  1.220
+      variance within      10.00
+      length of rows       5.568, of which 80.3% is the length of their mean
     feature  share  cumulative
     1        90.0%       90.0%
-    0        10.0%      100.0%
+    0        10.0%        100%
     """
 
     features: tuple[Hashable, ...]

@@ -24,7 +24,18 @@ from crossfusion.evaluation import (
     rdr,
     wasserstein_decomposition,
 )
-from crossfusion.fusion import Attribution, Exclusion, Fusion, Geometry, Hierarchy, Level, Pairwise, Projection
+from crossfusion.fusion import (
+    Attribution,
+    Exclusion,
+    Fusion,
+    Geometry,
+    Hierarchy,
+    Level,
+    Mixing,
+    Pairwise,
+    Projection,
+    Region,
+)
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -58,12 +69,14 @@ __all__ = [
     "InputError",
     "Level",
     "MissingDependencyError",
+    "Mixing",
     "Moments",
     "NonFiniteError",
     "Pairwise",
     "Projection",
     "Rdr",
     "Recognition",
+    "Region",
     "Report",
     "Separability",
     "Study",

@@ -2,6 +2,7 @@
 
 from crossfusion.inference.bootstrap import compute_replicates, draw_multiplicities
 from crossfusion.inference.intervals import add_interval, compute_half_width
+from crossfusion.inference.mixing_errors import RegionCounts
 from crossfusion.inference.multiple_testing import ADJUSTMENTS, adjusted_pvalues
 from crossfusion.inference.paired_differences import Side, compute_half_widths, zero_rounding
 from crossfusion.inference.pairs import REACH_CAUTION, add_pair_tests, ask_pairs, count_pairs, fill_matrix

@@ -25,6 +25,7 @@ from crossfusion.fusion import (
     Fusion,
     Geometry,
     Hierarchy,
+    Mixing,
     Pairwise,
     Projection,
     ScaledRows,
@@ -54,6 +55,7 @@ from crossfusion.inference import (
 )
 from crossfusion.summary.crossed_units import warn_about_few_crossed
 from crossfusion.summary.drift import Drift, compare_periods
+from crossfusion.summary.mixing import measure_mixing
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 
@@ -329,6 +331,51 @@ class Queries(MomentTable):
             Effective dimension, share of each feature, length of the rows, and a caution with its remedy.
         """
         return measure_geometry(self._make_design(between, given), weights)
+
+    def mixing(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        level: float | None = None,
+        permutations: int = 199,
+        seed: int = 0,
+        min_units: int = MIN_UNITS,
+    ) -> Mixing:
+        """Measure how groups mix in the regions of a codebook, whatever their means.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors that define the groups.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared within strata of these factors.
+        units : str or list of str, optional
+            The factors that identify independent units, such as the patient: the correction for chance, the test and
+            the interval then count units instead of rows.
+        level : float, optional
+            Confidence level of the interval, such as 0.95; requires `units`.
+        permutations : int
+            Number of random permutations of units (or rows), which tell the information expected by chance.
+        seed : int
+            Seed of the permutations.
+        min_units : int
+            With `units`, the minimum number of units per group (and stratum), at least 2. Smaller groups are left out
+            and named in `excluded`.
+
+        Returns
+        -------
+        Mixing
+            Normalized mutual information of group and region, with a table of the regions.
+
+        Notes
+        -----
+        The summary needs the integer factor "region", which a codebook adds: ``summarize(..., lens=cf.lens.codebook(
+        rows))``. Any other factor of this name serves as well, such as the clusters of another method.
+        """
+        options: dict[str, Any] = {"given": given, "units": units, "level": level, "min_units": min_units}
+        return measure_mixing(self, between, permutations=permutations, seed=seed, **options)
 
     def project(
         self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None, scale: str | None = None

@@ -1,3 +1,4 @@
+from crossfusion import lens as lens
 from crossfusion._base import (
     CrossfusionError,
     CrossfusionWarning,
@@ -78,6 +79,7 @@ __all__ = [
     "dispersion_test",
     "distance",
     "distances",
+    "lens",
     "merge_summaries",
     "permutation_test",
     "rdr",

@@ -12,17 +12,20 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    RowLens,
     align_index,
+    apply_lens,
     arg,
+    as_lens_rows,
     as_rows,
     check_fraction,
     check_length,
+    check_lens,
     check_level,
     check_no_labels,
     check_option,
     check_same_dim,
     check_some_rows,
-    column_names,
     factors,
     find_finite_rows,
     match_columns,
@@ -65,6 +68,7 @@ def cfd(
     level: float | None = None,
     units: Any = None,
     min_units: int = MIN_UNITS,
+    lens: RowLens | None = None,
 ) -> Fusion:
     r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
 
@@ -96,6 +100,8 @@ def cfd(
         With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
         left out and named in `excluded`; all numbers describe the remaining groups. An interval from rows needs at
         least 3 rows per group.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first. The mapped rows are held in memory; `summarize` needs only a chunk.
 
     Returns
     -------
@@ -136,6 +142,7 @@ def cfd(
     check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
     check_min_units(min_units)
+    check_lens(lens, adds_factors=False)
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
@@ -149,18 +156,19 @@ def cfd(
         )
     if b is None:
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
-        return _compare_labels(
-            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units
-        )
+        rows, features = as_lens_rows(a, "x", lens)
+        return _compare_labels(rows, labels, given, units, weights, trim, nan, level, features, min_units)
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
     if isinstance(units, tuple | list) and len(units) == 2:
         units = [align_index(name, x, units=unit)[0] for name, x, unit in zip("ab", (a, b), units, strict=True)]
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
-    rows = {"a": first, "b": as_rows(b, "b")}
-    check_same_dim({name: values.shape[1] for name, values in rows.items()})
-    rows["b"] = match_columns(a, b, rows["b"])
+    arrays = {"a": first, "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in arrays.items()})
+    arrays["b"] = match_columns(a, b, arrays["b"])
+    named = {name: apply_lens(lens, a, values, name) for name, values in arrays.items()}
+    rows, features = {name: mapped for name, (mapped, _) in named.items()}, named["a"][1]
     reduced = [_reduce_trimmed(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
@@ -169,7 +177,7 @@ def cfd(
         np.arange(2),
         np.zeros(2, int),
         list(rows),
-        features=column_names(a) or None,
+        features=features,
     )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:

@@ -9,12 +9,13 @@ import numpy as np
 from crossfusion._base import (
     FiniteCheck,
     InputError,
+    RowLens,
     align_index,
     arg,
-    as_rows,
+    as_lens_rows,
     check_length,
+    check_lens,
     check_some_rows,
-    column_names,
     factors,
 )
 from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
@@ -44,6 +45,7 @@ def permutation_test(
     seed: int = 0,
     statistic: str = "welch",
     min_units: int = MIN_UNITS,
+    lens: RowLens | None = None,
 ) -> TestResult:
     r"""Test whether groups are separated more than expected by chance.
 
@@ -80,6 +82,8 @@ def permutation_test(
     min_units : int
         With `units` or `pairs`, the minimum number of units per label (and stratum). Labels with fewer are left out and
         named in `excluded`, as in `cfd`. 1 keeps labels with a single unit, which have no interval.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first.
 
     Returns
     -------
@@ -142,16 +146,17 @@ def permutation_test(
     """
     check_test_options(permutations, seed, statistic)
     check_min_units(min_units, least=1)
+    check_lens(lens, adds_factors=False)
     if units is not None and pairs is not None:
         raise InputError(
             problem=f"{arg('units')} and {arg('pairs')} exclude each other",
             remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
         )
-    rows = as_rows(x, "x")
+    rows, features = as_lens_rows(x, "x", lens)
     labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-    options["features"] = column_names(x) or None
+    options["features"] = features
     if units is None and pairs is None:
         return run_row_test(rows, keys, None, **options)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)

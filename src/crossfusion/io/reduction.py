@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,17 @@ import numpy as np
 
 from crossfusion._base import (
     FiniteCheck,
+    InputError,
+    RowLens,
     arrow,
     as_rows,
     check_same_dim,
     check_some_rows,
     factors,
     find_finite_rows,
+    label_rows,
+    limit_blas,
+    map_lazily,
     warn_about_lost_groups,
 )
 from crossfusion.io.sources.chunk import Chunk, Partition
@@ -69,15 +74,38 @@ class Reduction:
         return keys + (0 if self.summary is None else self.summary.moments.mean.nbytes)
 
 
-def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1) -> Reduction:
-    """Reduce a chunk."""
+def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, lens: RowLens | None = None) -> Reduction:
+    """Reduce a chunk, whose rows are seen through a lens if there is one."""
+    if lens is not None:
+        with limit_blas():
+            return _reduce_rows(*_look_through(lens, chunk, name), name, threads)
+    return _reduce_rows(chunk, chunk.rows, name, threads)
+
+
+def _look_through(lens: RowLens, chunk: Chunk, name: str) -> tuple[Chunk, Any]:
+    """The chunk with the factors that a lens adds, and its rows as the lens maps them."""
     holder = chunk.file or name
-    rows = as_rows(chunk.rows, holder)
+    rows, keys = as_rows(chunk.rows, holder), chunk.keys
+    for factor in lens.factors:
+        if factor in keys.column_names:
+            raise InputError(
+                problem=f"the lens adds the factor {factor!r}, which the rows have already", remedy="rename theirs"
+            )
+    if lens.factors:
+        for factor, values in label_rows(lens, rows, holder).items():
+            keys = keys.append_column(factor, factors.from_codes(values))
+    return replace(chunk, rows=rows, keys=keys), map_lazily(lens, rows, holder)
+
+
+def _reduce_rows(chunk: Chunk, mapped: Any, name: str, threads: int | None) -> Reduction:
+    """Reduce the mapped rows of a chunk; messages tell where its own rows are not finite."""
+    holder = chunk.file or name
+    rows, mapped = as_rows(chunk.rows, holder), as_rows(mapped, holder)
     codes, keys = factors.encode(chunk.keys)
-    if keys.num_rows == rows.shape[0] and isinstance(rows, np.ndarray) and find_finite_rows(rows).all():
-        moments, finite = arrange_rows(rows, codes), None
+    if keys.num_rows == rows.shape[0] and isinstance(mapped, np.ndarray) and find_finite_rows(mapped).all():
+        moments, finite = arrange_rows(mapped, codes), None
     else:
-        moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads)
+        moments, finite = reduce_groups(mapped, codes, keys.num_rows, name=holder, threads=threads)
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where
@@ -94,11 +122,11 @@ def _name_type(dtype: Any) -> str:
     return "float32" if dtype.name == "bfloat16" else str(dtype.name)
 
 
-def reduce_partition(partition: Partition, name: str) -> Reduction:
+def reduce_partition(partition: Partition, name: str, lens: RowLens | None = None) -> Reduction:
     """Reduce all chunks of a partition, one after the other, as a worker process does."""
     running = RunningSum(name)
     for number, chunk in enumerate(partition()):
-        running.add(number, reduce_chunk(chunk, name))
+        running.add(number, reduce_chunk(chunk, name, lens=lens))
     return running.total()
 
 

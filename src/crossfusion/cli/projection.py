@@ -4,7 +4,17 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, number_text, percent
+from crossfusion._base import (
+    InputError,
+    arg,
+    check_seed,
+    check_whole,
+    factors,
+    label_text,
+    map_rows,
+    number_text,
+    percent,
+)
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
@@ -59,8 +69,10 @@ def _project(file: str | None, between: list[str], points: int, seed: int, read:
         return read.read_summary(file, between).project(between)
     sources, joined = read.open_sources([] if file is None else [file], between)
     sample = Sample(seed, rows=points)
-    summary = read.summarize(sample.watch(sources), joined)
+    lens = read.find_lens(sources, joined)
+    summary = read.summarize(sample.watch(sources), joined, lens=lens)
     rows = sample.rows()
     if rows is None:
         return summary.project(between)
-    return summary.project(between, rows=rows.x, labels=factors.list_labels(rows.keys.select(between)))
+    x = rows.x if lens is None else map_rows(lens, rows.x, "the sample")
+    return summary.project(between, rows=x, labels=factors.list_labels(rows.keys.select(between)))

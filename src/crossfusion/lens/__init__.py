@@ -2,10 +2,11 @@
 
 from crossfusion.lens.composition import Lens
 from crossfusion.lens.fitting import Training
-from crossfusion.lens.named import NAMES, fit_named, read
+from crossfusion.lens.named import JOIN, NAMES, fit_named, read
 from crossfusion.lens.random_features import kernel
-from crossfusion.lens.regions import REGION, check_codebook_options, codebook, fit_codebook
+from crossfusion.lens.regions import codebook
 from crossfusion.lens.standardization import standardize
+from crossfusion.lens.storage import FILE_ENDING as LENS_ENDING
 from crossfusion.lens.unit_length import unit
 from crossfusion.lens.whitening import whiten
 

@@ -137,11 +137,10 @@ def kernel(
     >>> round(cf.cfd(a, b, lens=lens).unbiased, 3)
     0.007
     """
-    check_kernel_options(features, bandwidth, seed)
     return fit_kernel(open_training(source, None, vectors, nan, after), features, bandwidth, seed)
 
 
-def check_kernel_options(features: int, bandwidth: float | str, seed: int) -> None:
+def _check_options(features: int, bandwidth: float | str, seed: int) -> None:
     """Reject options that no kernel has."""
     check_whole(features, "features", least=2)
     check_seed(seed)
@@ -155,6 +154,7 @@ def check_kernel_options(features: int, bandwidth: float | str, seed: int) -> No
 
 def fit_kernel(training: Training, features: int = 1024, bandwidth: float | str = MEDIAN, seed: int = 0) -> Lens:
     """Fit the lens on rows that are ready to be read."""
+    _check_options(features, bandwidth, seed)
     summary, sample, _ = training.draw(seed, MEDIAN_ROWS)
     moments = summary.moments
     center = moments.count @ moments.mean / moments.count.sum()

@@ -112,11 +112,10 @@ def codebook(
     >>> summary.factors, len(summary)
     (('batch', 'region'), 16)
     """
-    check_codebook_options(regions, seed)
     return fit_codebook(open_training(source, None, vectors, nan, after), regions, seed)
 
 
-def check_codebook_options(regions: int, seed: int) -> None:
+def _check_options(regions: int, seed: int) -> None:
     """Reject options that no codebook has."""
     check_whole(regions, "regions", least=2)
     check_seed(seed, MAX_SEED)
@@ -124,6 +123,7 @@ def check_codebook_options(regions: int, seed: int) -> None:
 
 def fit_codebook(training: Training, regions: int = 64, seed: int = 0) -> Lens:
     """Fit the lens on rows that are ready to be read."""
+    _check_options(regions, seed)
     summary, sample, _ = training.draw(seed)
     moments = summary.moments
     center = moments.count @ moments.mean / moments.count.sum()

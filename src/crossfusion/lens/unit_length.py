@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion.lens.composition import Lens
+from crossfusion.lens.fitting import Training
 from crossfusion.lens.step import Names, Step
 
 
@@ -53,3 +54,8 @@ def unit() -> Lens:
            [0. , 1. ]])
     """
     return Lens((Unit(),))
+
+
+def fit_unit(training: Training) -> Lens:
+    """The same, after the lens that rows are seen through."""
+    return training.follow(Unit())

@@ -145,11 +145,10 @@ def whiten(
     >>> cf.cfd(x, labels=site).unbiased < 0.001, cf.cfd(x, labels=site, lens=lens).unbiased > 0.03
     (True, True)
     """
-    check_whiten_options(rank, shrinkage, seed)
     return fit_whiten(open_training(source, by, vectors, nan, after), rank, shrinkage, seed)
 
 
-def check_whiten_options(rank: int | None, shrinkage: float | None, seed: int) -> None:
+def _check_options(rank: int | None, shrinkage: float | None, seed: int) -> None:
     """Reject options that no whitening has."""
     check_seed(seed)
     if rank is not None:
@@ -160,6 +159,7 @@ def check_whiten_options(rank: int | None, shrinkage: float | None, seed: int) -
 
 def fit_whiten(training: Training, rank: int | None = None, shrinkage: float | None = None, seed: int = 0) -> Lens:
     """Fit the lens on rows that are ready to be read."""
+    _check_options(rank, shrinkage, seed)
     first = make_standardize(training.summary)
     dim = len(first.scale)
     rank = (dim if dim <= MAX_FULL else DEFAULT_RANK) if rank is None else rank

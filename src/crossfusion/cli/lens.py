@@ -80,7 +80,7 @@ def fit(
     \b
     Examples:
       crossfusion lens fit standardize embeddings.parquet --by site,label -o lens.safetensors
-      crossfusion lens fit kernel reference.parquet --features 512 -o lens.safetensors
+      crossfusion lens fit kernel embeddings.parquet --features 512 -o lens.safetensors
       crossfusion lens fit standardize+codebook embeddings.parquet --by site --regions 128 -o lens.safetensors
     """
     _check_target(target, files)

@@ -131,8 +131,8 @@ def summarize(
     added = () if lens is None else lens.factors
     check_tags(tags, added)
     if append:
-        check_appendable(target, [*by, *added], tags)
         check_appendable_lens(target, None if lens is None else lens.digest)
+        check_appendable(target, [*by, *added], tags)
         features = find_features(sources) if lens is None else lens.name_features(find_features(sources))
         check_appendable_features(target, features, by_position=read.by_position)
     keeper = read.make_checkpoint(target, files, by, lens)

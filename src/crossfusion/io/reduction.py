@@ -78,8 +78,9 @@ def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, lens: RowL
     """Reduce a chunk, whose rows are seen through a lens if there is one."""
     if lens is not None:
         with limit_blas():
-            return _reduce_rows(*_look_through(lens, chunk, name), name, threads)
-    return _reduce_rows(chunk, chunk.rows, name, threads)
+            seen, mapped = _look_through(lens, chunk, name)
+            return _reduce_rows(seen, mapped, chunk.keys.column_names, name, threads)
+    return _reduce_rows(chunk, chunk.rows, chunk.keys.column_names, name, threads)
 
 
 def _look_through(lens: RowLens, chunk: Chunk, name: str) -> tuple[Chunk, Any]:
@@ -97,8 +98,8 @@ def _look_through(lens: RowLens, chunk: Chunk, name: str) -> tuple[Chunk, Any]:
     return replace(chunk, rows=rows, keys=keys), map_lazily(lens, rows, holder)
 
 
-def _reduce_rows(chunk: Chunk, mapped: Any, name: str, threads: int | None) -> Reduction:
-    """Reduce the mapped rows of a chunk; messages tell where its own rows are not finite."""
+def _reduce_rows(chunk: Chunk, mapped: Any, own: Sequence[str], name: str, threads: int | None) -> Reduction:
+    """Reduce the mapped rows of a chunk; messages tell where its own rows, with their own factors, are not finite."""
     holder = chunk.file or name
     rows, mapped = as_rows(chunk.rows, holder), as_rows(mapped, holder)
     codes, keys = factors.encode(chunk.keys)
@@ -114,7 +115,7 @@ def _reduce_rows(chunk: Chunk, mapped: Any, name: str, threads: int | None) -> R
         return Reduction(holder, Summary(keys, moments, dtype), seen, match=chunk.match)
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
     summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], dtype) if len(kept) else None
-    gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
+    gone = (keys.take(arrow.from_numbers(lost)).select(list(own)),) if len(lost) else ()
     return Reduction(holder, summary, seen, gone, chunk.match)
 
 
@@ -204,6 +205,8 @@ def finish_summary(reductions: Iterable[tuple[str, Reduction]], nan: str) -> Sum
 
 def _warn_about_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
     """Name the groups of which no row was finite."""
+    own = [name for keys in lost[:1] for name in keys.column_names]
     warn_about_lost_groups(
-        {label for keys in lost for label in factors.list_labels(keys)} - set(factors.list_labels(summary.keys))
+        {label for keys in lost for label in factors.list_labels(keys)}
+        - set(factors.list_labels(summary.keys.select(own)))
     )

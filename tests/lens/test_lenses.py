@@ -15,7 +15,7 @@ X = RNG.normal(size=(ROWS, DIM)) @ RNG.normal(size=(DIM, DIM)) + 3
 SITE = RNG.choice(["A", "B", "C"], ROWS)
 X[SITE == "B"] += 0.4
 BY = {"site": SITE}
-GAPS = X - np.array([X[SITE == site].mean(axis=0) for site in "ABC"])[np.searchsorted(list("ABC"), SITE)]
+GAPS = X - np.array([X[site == SITE].mean(axis=0) for site in "ABC"])[np.searchsorted(list("ABC"), SITE)]
 MAKERS = {
     "unit": lambda x=X: cf.lens.unit(),
     "standardize": lambda x=X: cf.lens.standardize(x, by=BY),
@@ -43,15 +43,15 @@ def test_unit_vectors_have_length_one_and_zeros_stay():
 def test_cfs_of_unit_vectors_is_a_ratio_of_squared_mean_lengths():
     found = cf.cfd(X, labels=SITE, lens=cf.lens.unit())
     values = X / np.linalg.norm(X, axis=1, keepdims=True)
-    means = np.array([values[SITE == site].mean(axis=0) for site in "ABC"])
-    weight = np.array([np.mean(SITE == site) for site in "ABC"])
+    means = np.array([values[site == SITE].mean(axis=0) for site in "ABC"])
+    weight = np.array([np.mean(site == SITE) for site in "ABC"])
     expected = (1 - weight @ np.sum(means**2, axis=1)) / (1 - np.sum(values.mean(axis=0) ** 2))
     assert found.score == pytest.approx(expected, rel=1e-12)
 
 
 def test_standardized_features_have_unit_variance_within_groups():
     mapped = LENSES["standardize"](X)
-    within = [mapped[SITE == site] - mapped[SITE == site].mean(axis=0) for site in "ABC"]
+    within = [mapped[site == SITE] - mapped[site == SITE].mean(axis=0) for site in "ABC"]
     np.testing.assert_allclose(np.sum(np.concatenate(within) ** 2, axis=0) / (ROWS - 3), 1, rtol=1e-12)
     np.testing.assert_allclose(mapped.mean(axis=0), 0, atol=1e-12)
 
@@ -77,7 +77,7 @@ def test_constant_features_are_left_out_by_name():
 
 def test_whitened_rows_have_the_identity_as_covariance_within_groups():
     mapped = cf.lens.whiten(X, by=BY, shrinkage=0.0)(X)
-    means = np.array([mapped[SITE == site].mean(axis=0) for site in "ABC"])
+    means = np.array([mapped[site == SITE].mean(axis=0) for site in "ABC"])
     gaps = mapped - means[np.searchsorted(list("ABC"), SITE)]
     np.testing.assert_allclose(gaps.T @ gaps / (ROWS - 3), np.eye(DIM), atol=1e-10)
 
@@ -86,7 +86,9 @@ def test_shrinkage_is_that_of_ledoit_and_wolf():
     sklearn = pytest.importorskip("sklearn.covariance")
     gaps = GAPS / np.sqrt(np.sum(GAPS**2, axis=0) / ROWS)
     expected = sklearn.ledoit_wolf(gaps, assume_centered=True)[1]
-    assert LENSES["whiten"].steps[1].shrinkage == pytest.approx(expected, rel=0.01)  # which divides by rows, not freedom
+    assert LENSES["whiten"].steps[1].shrinkage == pytest.approx(
+        expected, rel=0.01
+    )  # which divides by rows, not freedom
 
 
 def test_the_largest_directions_are_whitened_one_by_one_and_the_rest_together():

@@ -1,7 +1,5 @@
 """The same summary through a lens from threads, Dask and Spark, of arrays, frames and files."""
 
-from functools import partial
-
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -75,15 +73,15 @@ def test_dask(lens, files):
 
 
 def test_workers_of_dask_get_the_lens(files):
-    cluster = partial(
-        LocalCluster, n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-    )
-    with cluster(memory_limit=0) as workers, Client(workers) as client:
+    places = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    arrays = da.from_array(X, chunks=(400, 6))
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, memory_limit=0, **places) as workers,
+        Client(workers) as client,
+    ):
         for lens in CHOSEN.values():
             assert_same(cf.summarize(files, by="site", engine=client, lens=lens), lens)
-            assert_same(
-                cf.summarize(da.from_array(X, chunks=(400, 6)), by={"site": SITE}, engine=client, lens=lens), lens
-            )
+            assert_same(cf.summarize(arrays, by={"site": SITE}, engine=client, lens=lens), lens)
 
 
 def test_spark(files, tmp_path):

@@ -130,7 +130,7 @@ def _map_blocks(work: Callable[[NDArray[Any]], NDArray[Any]], rows: Any, dim: in
 
 def _replace_bad(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Put zeros in place of rows that are not finite, and say which rows are finite."""
-    finite = np.isfinite(block.astype(np.float64, copy=False)).all(axis=1)
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(block.astype(np.float64, copy=False)).all(axis=1))
     return (block if finite.all() else np.where(finite[:, None], block, block.dtype.type(0))), finite
 
 

@@ -4,7 +4,7 @@ A lens sees dense blocks of finite rows only. What is done here is the same for 
 blocks are small enough for the cache, and rows that are not finite come out as NaN, so that they are found as before.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +17,7 @@ from crossfusion._base.threads import map_threads
 from crossfusion._base.validation import as_rows
 
 MIN_BLOCK_ROWS = 64  # so that matrix products are worth their calls, however many features there are
+VALUE_BYTES = 8  # in which products are computed
 TASK_BLOCKS = 16  # blocks that a thread maps at a time
 
 
@@ -35,6 +36,10 @@ class RowLens(Protocol):
     @property
     def changes_rows(self) -> bool:
         """Whether mapped rows differ from the rows."""
+
+    @property
+    def width(self) -> int:
+        """The largest number of values per row that it works with, beside the features of the rows."""
 
     def count_features(self, dim: int, holder: str) -> int:
         """Number of features of mapped rows; rejects another number of features than the lens has."""
@@ -85,12 +90,12 @@ def map_rows(lens: RowLens, rows: Any, holder: str) -> Any:
     if not lens.changes_rows:
         return rows
     rows = np.asarray(rows) if isinstance(rows, LazyRows) else rows
-    step = TASK_BLOCKS * _count_block_rows(rows.shape[1], dim)
+    step = TASK_BLOCKS * _count_block_rows(lens, rows.shape[1])
     edges = range(0, max(1, rows.shape[0]), step)
 
     def work(start: int) -> NDArray[Any]:
         own = rows[start : start + step]
-        return np.concatenate([*_map_blocks(lens.map_block, own, dim)]) if own.shape[0] else _map_none(lens, rows, dim)
+        return np.concatenate([*_map_blocks(lens, own)]) if own.shape[0] else _map_none(lens, rows, dim)
 
     with map_threads(len(edges)) as run:
         return np.concatenate([*run(work, edges)])
@@ -105,24 +110,24 @@ def map_lazily(lens: RowLens, rows: Any, holder: str) -> Any:
     dim = lens.count_features(rows.shape[1], holder)
     if not lens.changes_rows:
         return rows
-    return LazyRows((rows.shape[0], dim), np.dtype(np.float64), lambda: _map_blocks(lens.map_block, rows, dim))
+    return LazyRows((rows.shape[0], dim), np.dtype(np.float64), lambda: _map_blocks(lens, rows))
 
 
 def label_rows(lens: RowLens, rows: Any, holder: str) -> dict[str, NDArray[np.int32]]:
     """Values of the factors that a lens adds; -1 for rows that are not finite."""
-    dim = lens.count_features(rows.shape[1], holder)
+    lens.count_features(rows.shape[1], holder)
     found: dict[str, list[NDArray[np.int32]]] = {name: [np.empty(0, np.int32)] for name in lens.factors}
-    for block in _split_blocks(rows, _count_block_rows(rows.shape[1], dim)):
+    for block in _split_blocks(rows, _count_block_rows(lens, rows.shape[1])):
         clean, finite = _replace_bad(block)
         for name, values in lens.label_block(clean).items():
             found[name].append(np.where(finite, values, np.int32(-1)))
     return {name: np.concatenate(values) for name, values in found.items()}
 
 
-def _map_blocks(work: Callable[[NDArray[Any]], NDArray[Any]], rows: Any, dim: int) -> Iterator[NDArray[Any]]:
-    for block in _split_blocks(rows, _count_block_rows(rows.shape[1], dim)):
+def _map_blocks(lens: RowLens, rows: Any) -> Iterator[NDArray[Any]]:
+    for block in _split_blocks(rows, _count_block_rows(lens, rows.shape[1])):
         clean, finite = _replace_bad(block)
-        mapped = work(clean)
+        mapped = lens.map_block(clean)
         if not finite.all():
             mapped[~finite] = np.nan
         yield mapped
@@ -143,8 +148,8 @@ def _split_blocks(rows: Any, step: int) -> Iterator[NDArray[Any]]:
             yield block if isinstance(block, np.ndarray) else block.toarray()
 
 
-def _count_block_rows(dim: int, mapped: int) -> int:
-    return max(MIN_BLOCK_ROWS, fit_rows_in_cache(4 * max(dim, mapped)))
+def _count_block_rows(lens: RowLens, dim: int) -> int:
+    return max(MIN_BLOCK_ROWS, fit_rows_in_cache(VALUE_BYTES * max(dim, lens.width)))
 
 
 def as_lens_rows(values: Any, name: str, lens: Any) -> tuple[Any, Names | None]:

@@ -37,7 +37,7 @@ class Lens:
     """
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
-        self.steps = steps
+        self.steps: tuple[Any, ...] = steps
         self._check_chain()
 
     def _check_chain(self) -> None:
@@ -108,6 +108,11 @@ class Lens:
         return any(step.changes_rows for step in self.steps)
 
     @property
+    def width(self) -> int:
+        """The largest number of values per row that the lens works with, which decides how many rows it takes."""
+        return max(step.width for step in self.steps)
+
+    @property
     def dim(self) -> int | None:
         """Number of features that rows must have; None for any."""
         return self._first.dim
@@ -120,7 +125,8 @@ class Lens:
     @property
     def _first(self) -> Step:
         """The step that knows the features of the rows: the first one that was fitted."""
-        return next((step for step in self.steps if step.dim is not None), self.steps[0])
+        found: Step = next((step for step in self.steps if step.dim is not None), self.steps[0])
+        return found
 
     def count_features(self, dim: int, holder: str = "x") -> int:
         """Return the number of features of mapped rows; reject rows with another number of features.
@@ -201,7 +207,7 @@ class Lens:
         dict
             An array with a whole number per row, by name.
         """
-        found = {}
+        found: dict[str, NDArray[np.int32]] = {}
         for step in self.steps:
             found |= {name: step.label_block(rows) for name in step.factors}
             rows = step.map_block(rows) if step.changes_rows else rows

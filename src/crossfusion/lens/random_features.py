@@ -50,13 +50,18 @@ class Kernel(Step):
         if not (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf):
             raise ValueError("the bandwidth is not positive")
 
+    @property
+    def width(self) -> int:
+        """Number of features of mapped rows."""
+        return int(2 * self.frequencies.shape[1])
+
     def count_features(self, dim: int) -> int:  # noqa: ARG002 - whatever it is
         """Number of features of mapped rows."""
-        return 2 * self.frequencies.shape[1]
+        return self.width
 
     def name_features(self, names: Names | None) -> Names:  # noqa: ARG002 - whatever they are
         """Names of the features of mapped rows."""
-        return tuple(f"kernel {k}" for k in range(2 * self.frequencies.shape[1]))
+        return tuple(f"kernel {k}" for k in range(self.width))
 
     def map_block(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Map finite rows: cosines, then sines."""
@@ -70,7 +75,7 @@ class Kernel(Step):
 
     def describe(self) -> str:
         """Describe the step."""
-        number = count_text(2 * self.frequencies.shape[1], "random Fourier feature")
+        number = count_text(self.width, "random Fourier feature")
         return f"kernel of {number} of {self.dim} (bandwidth {number_text(self.bandwidth)}, seed {self.seed})"
 
 

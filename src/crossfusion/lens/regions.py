@@ -56,11 +56,16 @@ class Codebook(Step):
         """The points in the space of rows, one row per region."""
         return self.center + self.scale * self.points.T
 
+    @property
+    def width(self) -> int:
+        """Number of regions."""
+        return self.points.shape[1]
+
     def label_block(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Number of the nearest point of each row; of points equally near, the first."""
         gain = multiply_exactly(rows, self.center, self.scale, self.points)
         gain -= np.einsum("ij,ij->j", self.points, self.points) / 2
-        return gain.argmax(axis=1).astype(np.int32)
+        return np.asarray(gain.argmax(axis=1), np.int32)
 
     def describe(self) -> str:
         """Describe the step."""

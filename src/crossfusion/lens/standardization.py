@@ -63,7 +63,7 @@ class Standardize(Step):
     def map_block(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Map finite rows."""
         values = np.subtract(rows[:, self.kept] if self.left_out else rows, self.center, dtype=np.float64)
-        return np.divide(values, self.scale, out=values)
+        return np.asarray(np.divide(values, self.scale, out=values))
 
     def describe(self) -> str:
         """Describe the step."""

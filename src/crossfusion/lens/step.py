@@ -40,6 +40,11 @@ class Step:
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} is not finite")
 
+    @property
+    def width(self) -> int:
+        """The largest number of values per row that the step works with."""
+        return self.dim or 1
+
     def count_features(self, dim: int) -> int:
         """Number of features of mapped rows."""
         return dim

@@ -112,4 +112,6 @@ def _make_step(kind: "type[Step]", entry: dict[str, Any], arrays: dict[str, Floa
     del facts["kind"]
     if {*facts, *arrays} != {field.name for field in fields(kind)}:
         raise ValueError(f"a step of kind {kind.kind!r} has other fields")
-    return kind(**facts, **arrays)
+    make: Any = kind
+    step: Step = make(**facts, **arrays)
+    return step

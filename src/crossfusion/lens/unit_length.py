@@ -26,7 +26,7 @@ class Unit(Step):
         largest = np.abs(values).max(axis=1, keepdims=True)
         values /= np.maximum(largest, np.finfo(np.float64).tiny)  # so that no square overflows
         length = np.sqrt(np.einsum("ij,ij->i", values, values))[:, None]
-        return np.divide(values, length, out=values, where=length > 0)
+        return np.asarray(np.divide(values, length, out=values, where=length > 0))
 
     def describe(self) -> str:
         """Describe the step."""

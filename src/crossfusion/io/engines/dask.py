@@ -118,7 +118,7 @@ def _plan_tree(source: Source | DaskTasks, threads: int, lens: RowLens | None, t
     (shared,) = make_keys("crossfusion-lens", 1)  # which travels once, not with each task
     graph: dict[Any, Any] = {shared: lens}
     if isinstance(source, DaskTasks):
-        graph |= source.graph | {leaf: (*source.graph[leaf], shared) for leaf in source.leaves}
+        graph |= {**source.graph} | {leaf: (*source.graph[leaf], shared) for leaf in source.leaves}
         level = list(source.leaves)
     else:
         if travels:

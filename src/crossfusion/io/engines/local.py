@@ -8,11 +8,12 @@ threads, since reductions are added in the order of the chunks.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from threading import Condition, Lock
 
-from crossfusion._base import LazyRows, RowLens, as_rows, thread_count
+from crossfusion._base import LazyRows, RowLens, as_rows, limit_blas, thread_count
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduction, RowCounts, RunningSum, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk, Partition, Source, cut_evenly
@@ -30,6 +31,13 @@ def run(
     lens: RowLens | None = None,
 ) -> list[tuple[str, Reduction]]:
     """What each source is reduced to; `progress` is told the rows of each chunk, `keeper` keeps what is done."""
+    with limit_blas() if lens is not None else nullcontext():  # once, not by each thread
+        return _run(sources, nan, progress, keeper, lens)
+
+
+def _run(
+    sources: Sequence[Source], nan: str, progress: Progress, keeper: Checkpoint | None, lens: RowLens | None
+) -> list[tuple[str, Reduction]]:
     found: dict[int, Reduction] = {}
     if lens is not None:
         sources = [_cut_rows(source, lens) if source.whole else source for source in sources]

@@ -20,7 +20,7 @@ _NAMES = {
         "NonFiniteError",
     ),
     "_environment": ("show_versions",),
-    "arrays": ("cfd", "dispersion_test", "permutation_test"),
+    "arrays": ("cfd", "dispersion_test", "log_wilks", "permutation_test"),
     "evaluation": (
         "Cddr",
         "Decomposition",

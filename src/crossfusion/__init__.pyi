@@ -10,7 +10,7 @@ from crossfusion._base import (
 )
 from crossfusion._environment import show_versions
 from crossfusion._version import __version__
-from crossfusion.arrays import cfd, dispersion_test, permutation_test
+from crossfusion.arrays import cfd, dispersion_test, log_wilks, permutation_test
 from crossfusion.evaluation import (
     Cddr,
     Decomposition,
@@ -80,6 +80,7 @@ __all__ = [
     "distance",
     "distances",
     "lens",
+    "log_wilks",
     "merge_summaries",
     "permutation_test",
     "rdr",

@@ -122,7 +122,7 @@ def whiten(
     -----
     Squared distances between groups become those of Mahalanobis. It sees a shift along a direction in which the groups
     vary little, however the features are scaled or mixed. With all directions and without shrinkage, d times expm1 of
-    the plug-in CFD is the Hotelling-Lawley trace of a MANOVA. See `crossfusion.log_wilks` for Wilks' Λ.
+    the plug-in CFD is the Hotelling-Lawley trace of a MANOVA. `crossfusion.log_wilks` computes Wilks' Λ.
 
     Applying it costs two matrix products, rows × dim × rank. With all directions, fitting takes memory for three
     matrices of dim × dim; with fewer, for a sample of at most 20,000 rows or 256 MB.

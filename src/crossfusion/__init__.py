@@ -20,7 +20,15 @@ _NAMES = {
         "NonFiniteError",
     ),
     "_environment": ("show_versions",),
-    "arrays": ("cfd", "dispersion_test", "log_wilks", "permutation_test"),
+    "arrays": (
+        "Recognition",
+        "Separability",
+        "cfd",
+        "dispersion_test",
+        "log_wilks",
+        "permutation_test",
+        "separability",
+    ),
     "evaluation": (
         "Cddr",
         "Decomposition",

@@ -10,7 +10,15 @@ from crossfusion._base import (
 )
 from crossfusion._environment import show_versions
 from crossfusion._version import __version__
-from crossfusion.arrays import cfd, dispersion_test, log_wilks, permutation_test
+from crossfusion.arrays import (
+    Recognition,
+    Separability,
+    cfd,
+    dispersion_test,
+    log_wilks,
+    permutation_test,
+    separability,
+)
 from crossfusion.evaluation import (
     Cddr,
     Decomposition,
@@ -63,7 +71,9 @@ __all__ = [
     "Pairwise",
     "Projection",
     "Rdr",
+    "Recognition",
     "Report",
+    "Separability",
     "Study",
     "Summary",
     "TestResult",
@@ -85,6 +95,7 @@ __all__ = [
     "permutation_test",
     "rdr",
     "read_summary",
+    "separability",
     "show_versions",
     "summarize",
     "wasserstein_decomposition",

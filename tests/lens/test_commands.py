@@ -115,6 +115,7 @@ def test_pictures_and_pages_show_mapped_rows(folder, tmp_path):
         "projection",
         "rdr",
         "report",
+        "separability",
         "summarize",
         "test",
     ],

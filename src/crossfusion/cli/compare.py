@@ -14,8 +14,8 @@ from crossfusion._base import (
     arg,
     check_lens,
     check_option,
-    number_text,
     plain_value,
+    quantity_text,
     require_finite,
     warn,
 )
@@ -177,4 +177,4 @@ def _compare_by(
         output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
         return
     title = "   ".join(f"{k}: {source.name}, {counts[k]:,} rows" for k, source in zip("ab", sources, strict=True))
-    output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])
+    output.show_table(title, ["distance", "value"], [[name, quantity_text(value)] for name, value in found.items()])

@@ -12,8 +12,8 @@ from crossfusion._base import (
     factors,
     label_text,
     map_rows,
-    number_text,
     percent,
+    quantity_text,
 )
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
@@ -55,7 +55,7 @@ def projection(
         output.show_json(found.to_dict())
         return
     rows = [
-        [label_text(label), *map(number_text, place)]
+        [label_text(label), *map(quantity_text, place)]
         for label, place in zip(found.labels, found.means.tolist(), strict=True)
     ]
     title = f"Means of {result_tables.format_question(between, [])} on the plane that separates them most"

@@ -9,8 +9,8 @@ With weights w, means μ and dispersions σ² of the cells c in strata g::
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,10 +20,17 @@ from crossfusion._base import (
     FloatArray,
     InputError,
     arg,
+    check_level,
+    check_positive,
     count_text,
     field_values,
     interval_text,
     label_text,
+    level_text,
+    number_text,
+    p_text,
+    percent,
+    quantity_text,
     shorten,
     warn,
 )
@@ -31,7 +38,9 @@ from crossfusion.fusion.cautions import (
     caution_about_equal_means,
     caution_about_overlap,
     caution_about_spread,
+    has_equal_means,
     join_cautions,
+    split_cautions,
 )
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import STATISTIC_NAMES, Content, Facts
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
 
 CONFOUNDED = "no stratum holds two of the compared groups"
 CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
+MIN_ALPHA, MAX_ALPHA = 1e-6, 0.25  # of equivalence tests
 OPTIONAL_FIELDS = (  # set only on request
     "level",
     "interval",
@@ -53,6 +63,13 @@ OPTIONAL_FIELDS = (  # set only on request
     "pvalue",
     "permutations",
 )
+
+
+class Limits(Protocol):
+    """What an interval at any level is computed from."""
+
+    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper confidence limits."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,6 +114,9 @@ class Fusion(Result):
         Standard error of `unbiased`.
     statistic, statistic_name, pvalue, permutations : optional
         Statistic of a permutation test, its name, p-value and number of permutations, if requested.
+    errors : optional
+        The errors of the estimate, from which `limits` and `fused_within` are computed; set if `level` or `units` is
+        given, and not part of `to_dict`.
 
     Notes
     -----
@@ -133,11 +153,66 @@ class Fusion(Result):
     pvalue: float | None = None
     permutations: int | None = None
     statistic_name: str | None = None
+    errors: Limits | None = field(default=None, compare=False)
 
     def __float__(self) -> float:
         if self.distance is None:
             raise InputError(problem=f"there is no distance, because {self.reason}", remedy=CONFOUNDED_REMEDY)
         return self.distance
+
+    def limits(self, level: float = 0.95) -> tuple[float, float] | None:
+        """Compute confidence limits of CFD at any level.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        tuple of float, or None
+            Lower and upper limit; None if there is no estimate, for the reason in `reason`.
+        """
+        check_level(level, needed=True)
+        if self.unbiased is None:
+            return None
+        if self.errors is None:
+            raise InputError(
+                problem="the errors of this distance are unknown, because no interval was requested",
+                remedy=f"pass {arg('level', 0.95)}, with {arg('units')} if rows are not independent",
+            )
+        low, high = self.errors.limits(level)
+        return float(low), float(high)
+
+    def fused_within(self, margin: float, alpha: float = 0.05) -> bool | None:
+        """Test equivalence: whether CFD is shown to be below a margin.
+
+        Parameters
+        ----------
+        margin : float
+            The largest CFD that does not matter, chosen before looking at the data.
+        alpha : float
+            Probability of claiming equivalence wrongly if the true CFD is at the margin, at most 0.25.
+
+        Returns
+        -------
+        bool or None
+            Whether the upper confidence limit at level 1 − 2 `alpha` is below the margin. None if the data cannot
+            answer: there is no estimate, for the reason in `reason`, or the group means are equal by construction.
+
+        Notes
+        -----
+        False means that equivalence is not shown, not that the groups differ. The answer is about means only, as CFD
+        is: see `caution`.
+        """
+        check_positive(margin, "margin")
+        check_positive(alpha, "alpha")
+        if not MIN_ALPHA <= alpha <= MAX_ALPHA:
+            raise InputError("alpha", alpha, f"must be at least {MIN_ALPHA:g} and at most {MAX_ALPHA:g}", "pass 0.05")
+        limits = self.limits(1 - 2 * alpha)
+        if limits is None or any(map(has_equal_means, split_cautions(self.caution))):
+            return None
+        return limits[1] < margin
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the share of the variance between groups, with its interval if there is one."""
@@ -154,7 +229,7 @@ class Fusion(Result):
         return {
             name: value
             for name, value in field_values(self).items()
-            if value is not None or name not in OPTIONAL_FIELDS
+            if name != "errors" and (value is not None or name not in OPTIONAL_FIELDS)
         }
 
     def _columns(self) -> dict[str, Any]:
@@ -162,13 +237,13 @@ class Fusion(Result):
         return super()._columns() | {name: [value] for name, value in limits.items()}
 
     def _contents(self) -> list[Content]:
-        unbiased = f"undefined ({self.reason})" if self.unbiased is None else f"{self.unbiased:.6g}"
         title = "Cross-Fusion Distance –, nothing is compared"
         if self.distance is not None:
-            title = f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}"
+            estimate = f"– ({self.reason})" if self.unbiased is None else interval_text(self.unbiased, self.interval)
+            title = f"Cross-Fusion Distance {estimate}, plug-in {number_text(self.distance)}"
         names = [shorten(label_text(label)) for label in list(self.counts)[:MAX_LISTED_GROUPS]]
         shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
-        groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
+        groups = [(name, f"{count:>10,} rows", f"{percent(weight):>6} of the weight") for name, count, weight in shares]
         more = len(self.counts) - len(names)
         return [
             title,
@@ -181,17 +256,17 @@ class Fusion(Result):
         if self.distance is None:
             yield "reason", str(self.reason)
         else:
-            yield "score", f"{self.score:.6g} of the variance lies within the groups"
-            yield "variance", f"{self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}"
-        if self.interval is not None:
-            limits = "{:.6g} to {:.6g}".format(*self.interval)
-            yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
+            yield "score", f"{number_text(self.score)} of the variance lies within the groups"
+            within, between, total = map(quantity_text, (self.within, self.between, self.total))
+            yield "variance", f"{within} within + {between} between = {total}"
+        if self.interval is not None and self.level is not None:
+            yield "interval", f"{level_text(self.level)} confidence, standard error {number_text(self.stderr)}"
         if self.pvalue is not None:
             name = STATISTIC_NAMES[self.statistic_name or "welch"]
             number = count_text(self.permutations or 0, "permutation")
-            yield "test", f"p = {self.pvalue:.3g}, {name} {self.statistic:.6g}, {number}"
+            yield "test", f"{p_text(self.pvalue)}, {name} {number_text(self.statistic)}, {number}"
         if self.overlap < 1:
-            yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
+            yield "overlap", f"{percent(self.overlap)} of the weight lies in strata that hold several groups"
         if self.excluded:
             yield "excluded", describe_excluded(self.excluded)
         if self.dropped:

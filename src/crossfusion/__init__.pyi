@@ -1,3 +1,4 @@
+from crossfusion import lens as lens
 from crossfusion._base import (
     CrossfusionError,
     CrossfusionWarning,
@@ -9,7 +10,15 @@ from crossfusion._base import (
 )
 from crossfusion._environment import show_versions
 from crossfusion._version import __version__
-from crossfusion.arrays import Recognition, Separability, cfd, dispersion_test, permutation_test, separability
+from crossfusion.arrays import (
+    Recognition,
+    Separability,
+    cfd,
+    dispersion_test,
+    log_wilks,
+    permutation_test,
+    separability,
+)
 from crossfusion.evaluation import (
     Cddr,
     Decomposition,
@@ -94,6 +103,8 @@ __all__ = [
     "dispersion_test",
     "distance",
     "distances",
+    "lens",
+    "log_wilks",
     "merge_summaries",
     "permutation_test",
     "rdr",

@@ -7,3 +7,4 @@ from crossfusion.arrays.pair_inference import infer_pairs, leave_out_small_group
 from crossfusion.arrays.permutation import permutation_test
 from crossfusion.arrays.separability import separability
 from crossfusion.arrays.separability_result import Recognition, Separability
+from crossfusion.arrays.wilks import log_wilks

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, align_index, as_rows, factors
+from crossfusion._base import FloatArray, RowLens, align_index, as_lens_rows, check_lens, factors
 from crossfusion.arrays.permutation import (
     drop_units,
     leave_out_units,
@@ -28,6 +28,7 @@ def dispersion_test(
     permutations: int = 999,
     seed: int = 0,
     min_units: int = MIN_UNITS,
+    lens: RowLens | None = None,
 ) -> TestResult:
     r"""Test whether groups differ in the distance of rows from their centroid.
 
@@ -55,6 +56,8 @@ def dispersion_test(
     min_units : int
         Minimum number of units, or of rows without `units`, per label (and stratum), at least 2. Labels with fewer are
         left out and named in `excluded`.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first.
 
     Returns
     -------
@@ -89,7 +92,8 @@ def dispersion_test(
     """
     check_test_options(permutations, seed, "pseudo-f")
     check_min_units(min_units)
-    rows = as_rows(x, "x")
+    check_lens(lens, adds_factors=False)
+    rows, _ = as_lens_rows(x, "x", lens)
     labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
     keys = make_keys(rows, labels=labels, strata=strata, units=units)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)

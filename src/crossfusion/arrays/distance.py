@@ -12,17 +12,20 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    RowLens,
     align_index,
+    apply_lens,
     arg,
+    as_lens_rows,
     as_rows,
     check_fraction,
     check_length,
+    check_lens,
     check_level,
     check_no_labels,
     check_option,
     check_same_dim,
     check_some_rows,
-    column_names,
     factors,
     find_finite_rows,
     match_columns,
@@ -69,6 +72,7 @@ def cfd(
     units: Any = None,
     min_units: int = MIN_UNITS,
     scale: str | None = None,
+    lens: RowLens | None = None,
 ) -> Fusion:
     r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
 
@@ -104,6 +108,8 @@ def cfd(
         "features" divides each feature by its standard deviation within the compared groups (and strata), at these
         weights, so that features count the same: log(1 + mean_j B_j / W_j). Features that do not vary within groups
         are left out and named in `constant`. By default, features keep their units.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first. The mapped rows are held in memory; `summarize` needs only a chunk.
 
     Returns
     -------
@@ -151,6 +157,7 @@ def cfd(
             problem=f"does not go with {arg('scale')}: the farthest rows depend on the scale of the features",
             remedy="divide the features by their standard deviations first, or leave it out",
         )
+    check_lens(lens, adds_factors=False)
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
@@ -164,18 +171,19 @@ def cfd(
         )
     if b is None:
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
-        return _compare_labels(
-            as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units, scale
-        )
+        rows, features = as_lens_rows(a, "x", lens)
+        return _compare_labels(rows, labels, given, units, weights, trim, nan, level, features, min_units, scale)
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
     if isinstance(units, tuple | list) and len(units) == 2:
         units = [align_index(name, x, units=unit)[0] for name, x, unit in zip("ab", (a, b), units, strict=True)]
     first = as_rows(a, "a")
     check_no_labels(b, first.shape[0])
-    rows = {"a": first, "b": as_rows(b, "b")}
-    check_same_dim({name: values.shape[1] for name, values in rows.items()})
-    rows["b"] = match_columns(a, b, rows["b"])
+    arrays = {"a": first, "b": as_rows(b, "b")}
+    check_same_dim({name: values.shape[1] for name, values in arrays.items()})
+    arrays["b"] = match_columns(a, b, arrays["b"])
+    named = {name: apply_lens(lens, a, values, name) for name, values in arrays.items()}
+    rows, features = {name: mapped for name, (mapped, _) in named.items()}, named["a"][1]
     reduced = [_reduce_trimmed(values, None, 1, trim, nan, name) for name, values in rows.items()]
     for name, (moments, _) in zip(rows, reduced, strict=True):
         check_some_rows(float(moments.count[0]), name)
@@ -184,7 +192,7 @@ def cfd(
         np.arange(2),
         np.zeros(2, int),
         list(rows),
-        features=column_names(a) or None,
+        features=features,
     )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:

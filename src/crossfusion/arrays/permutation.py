@@ -9,12 +9,13 @@ import numpy as np
 from crossfusion._base import (
     FiniteCheck,
     InputError,
+    RowLens,
     align_index,
     arg,
-    as_rows,
+    as_lens_rows,
     check_length,
+    check_lens,
     check_some_rows,
-    column_names,
     factors,
 )
 from crossfusion.fusion import (
@@ -55,6 +56,7 @@ def permutation_test(
     statistic: str = "welch",
     min_units: int = MIN_UNITS,
     scale: str | None = None,
+    lens: RowLens | None = None,
 ) -> TestResult:
     r"""Test whether groups are separated more than expected by chance.
 
@@ -95,6 +97,8 @@ def permutation_test(
         "features" divides each feature by its standard deviation within strata, whatever the label, which is the same
         for all permutations, so that features count the same and the test is exact. Features that do not vary are left
         out and named in `constant`. `distance` is that of `cfd`.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first.
 
     Returns
     -------
@@ -158,16 +162,17 @@ def permutation_test(
     check_test_options(permutations, seed, statistic)
     check_min_units(min_units, least=1)
     check_scale(scale)
+    check_lens(lens, adds_factors=False)
     if units is not None and pairs is not None:
         raise InputError(
             problem=f"{arg('units')} and {arg('pairs')} exclude each other",
             remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
         )
-    rows = as_rows(x, "x")
+    rows, features = as_lens_rows(x, "x", lens)
     labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
     keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-    options |= {"features": column_names(x) or None, "scale": scale}
+    options |= {"features": features, "scale": scale}
     if units is None and pairs is None:
         return run_row_test(rows, keys, None, **options)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)

@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     "Summarize rows": (
         ("summarize", "summarize", "Reduce rows to the moments of their groups, in one pass."),
         ("merge", "summarize", "Add up summaries of different rows or sites."),
+        ("lens", "lens", "Fit a map of rows, and show what is in its file."),
     ),
     "Compare corrections and embeddings": (
         ("corrections", "corrections", "Compare corrections of the same rows by batch and biology."),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -11,6 +12,7 @@ from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
     arg,
+    check_lens,
     check_option,
     plain_value,
     quantity_text,
@@ -23,6 +25,9 @@ from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
 from crossfusion.io import Source, add_keys, read_rows, stack_rows
+
+if TYPE_CHECKING:
+    from crossfusion.lens import Lens
 
 
 @click.command()
@@ -42,7 +47,7 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 @options.test_option
 @options.seed_option("the permutations")
 @options.plot_option("the variance within and between")
-@reading_options("vectors", "nan", "sql", "by_position")
+@reading_options("vectors", "nan", "sql", "lens", "by_position")
 @options.json_option
 def compare(
     files: tuple[str, ...],
@@ -78,16 +83,16 @@ def compare(
                 f" {arg('plot')} do not go with {arg('distance')}",
                 remedy="leave it out, or them",
             )
-        _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
+        _compare_by(distance, options, read, _open_two(read, files), as_json)
         return
     if options:
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _open_two(read, files)
+    keyed, lens = _find_lens(read, sources)
     if trim or level is not None or permutations is not None:
-        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, scale)
+        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, lens, scale)
     else:
-        keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
-        fusion = read.summarize(keyed).cfd("group", weights=weights, scale=scale)
+        fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights, scale=scale)
     output.write_plot(plot, fusion.plot)
     if as_json:
         output.show_json(fusion.to_dict())
@@ -106,6 +111,14 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     return sources
 
 
+def _find_lens(read: RowReader, sources: Sequence[Source]) -> "tuple[list[Source], Lens | None]":
+    """The sources as groups a and b, and the lens that is asked for, which may be fitted on them."""
+    keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
+    lens = replace(read, groups=("group",)).find_lens(keyed)
+    check_lens(lens, adds_factors=False)
+    return keyed, lens
+
+
 def _compare_rows(
     sources: Sequence[Source],
     weights: str,
@@ -114,6 +127,7 @@ def _compare_rows(
     level: float | None,
     permutations: int | None,
     seed: int,
+    lens: "Lens | None",
     scale: str | None,
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
@@ -126,18 +140,18 @@ def _compare_rows(
         )
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level, scale=scale)
+        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level, lens=lens, scale=scale)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*kept, weights=weights, level=level, scale=scale)
+    fusion = cfd(*kept, weights=weights, level=level, lens=lens, scale=scale)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed, scale=scale)
+    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed, lens=lens, scale=scale)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)
 
 
 def _compare_by(
-    names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
+    names: list[str], options: dict[str, float], read: RowReader, sources: Sequence[Source], as_json: bool
 ) -> None:
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
     from crossfusion.cli.protocol_options import as_dense, choose_distances
@@ -145,8 +159,10 @@ def _compare_by(
 
     every = "all" in names
     chosen = choose_distances(names, options)
-    check_option(nan, NAN_OPTIONS, "nan")
-    rows = [as_dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
+    check_option(read.nan, NAN_OPTIONS, "nan")
+    _, lens = _find_lens(read, sources)
+    rows = [as_dense(require_finite(read_rows(source), source.name, read.nan)) for source in sources]
+    rows = rows if lens is None else [lens(own) for own in rows]
     found: dict[str, float | None] = {}
     with output.show_progress("measuring", len(chosen), "distances") as progress:
         for name, own in chosen.items():

@@ -23,7 +23,7 @@ from crossfusion.summary import compare_corrections
 @options.scale_option
 @options.level_option
 @options.plot_option("batch against biology")
-@reading_options("vectors", "nan", "manifest", "on", "only_matched", "engine", "by_position")
+@reading_options("vectors", "nan", "manifest", "on", "only_matched", "engine", "lens", "by_position")
 @options.json_option
 def corrections(
     files: tuple[str, ...],

@@ -4,7 +4,17 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, percent, quantity_text
+from crossfusion._base import (
+    InputError,
+    arg,
+    check_seed,
+    check_whole,
+    factors,
+    label_text,
+    map_rows,
+    percent,
+    quantity_text,
+)
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import (
     between_option,
@@ -78,9 +88,11 @@ def _project(
         return read.read_summary(file, between).project(between, scale=scale)
     sources, joined = read.open_sources([] if file is None else [file], between)
     sample = Sample(seed, rows=points)
-    summary = read.summarize(sample.watch(sources), joined)
+    lens = read.find_lens(sources, joined)
+    summary = read.summarize(sample.watch(sources), joined, lens=lens)
     rows = sample.rows()
     if rows is None:
         return summary.project(between, scale=scale)
+    x = rows.x if lens is None else map_rows(lens, rows.x, "the sample")
     labels = factors.list_labels(rows.keys.select(between))
-    return summary.project(between, rows=rows.x, labels=labels, scale=scale)
+    return summary.project(between, rows=x, labels=labels, scale=scale)

@@ -71,7 +71,7 @@ def measure_mixing(
     check_whole(permutations, "permutations")
     check_seed(seed)
     _check_region(table, between, given, units)
-    if units is None and level is None:
+    if level is None and not as_names(units, "units"):
         design, excluded = table._make_design(between, given), ()
         kept = np.arange(len(design.cells))
     else:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_RADIUS = 0.06  # of the largest region, as a share of the width of the plane
+SHORT_NAME = 8  # characters, up to which four names fit beside each other
 MAX_GROUPS = 7  # that have a color of their own; the others share one
 
 
@@ -60,7 +61,7 @@ def region_map(
     width = float(np.ptp(places, axis=0).max()) or 1.0
     radius = MAX_RADIUS * width * np.sqrt(rows / rows.max())
     part = shares / shares.sum(axis=1, keepdims=True)
-    with style.open_axes(axes, 3.1 + 0.16 * (-(-min(len(labels), MAX_GROUPS + 1) // 4))) as own:
+    with style.open_axes(axes, 3.1 + 0.16 * (-(-min(len(labels), MAX_GROUPS + 1) // 2))) as own:
         for k in np.argsort(-rows, kind="stable").tolist():
             ends = 90 - 360 * np.concatenate([[0.0], np.cumsum(part[k])])
             for group in np.flatnonzero(part[k] > 0).tolist():
@@ -77,7 +78,8 @@ def region_map(
         own.set_title(title)
         if axes is None:
             handles, texts = own.get_legend_handles_labels()
-            style.find_figure(own).legend(handles, texts, loc="outside lower center", ncols=min(len(texts), 4))
+            columns = 4 if max(map(len, texts)) <= SHORT_NAME else 2
+            style.find_figure(own).legend(handles, texts, loc="outside lower center", ncols=min(len(texts), columns))
     return style.find_figure(own)
 
 

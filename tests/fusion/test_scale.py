@@ -157,8 +157,8 @@ def test_the_test_equals_that_of_rows_over_their_standard_deviation_within_strat
     x, by = make_rows(60)
     strata = by["label"]
     total = np.sqrt(np.mean([x[strata == k].var(axis=0) for k in (0, 1)], axis=0))
-    for options in ({"strata": strata}, {"strata": strata, "units": by["unit"]}, {"statistic": "pseudo-f"}):
-        scale = total if "strata" in options else x.std(axis=0)
+    for options in ({"given": strata}, {"given": strata, "units": by["unit"]}, {"statistic": "pseudo-f"}):
+        scale = total if "given" in options else x.std(axis=0)
         found = cf.permutation_test(x, by["site"], permutations=49, scale="features", **options)
         byhand = cf.permutation_test(x / scale, by["site"], permutations=49, **options)
         np.testing.assert_allclose(found.null, byhand.null, rtol=1e-9)

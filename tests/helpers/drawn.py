@@ -60,6 +60,11 @@ def mixing(groups=("A", "B", "C", "D"), **options):
     return cf.summarize(x, by=by | {"region": region}).mixing("site", **options)
 
 
+def separability(groups=("A", "B", "C", "D")):
+    x, by = rows(groups)
+    return cf.separability(x, by["site"], given=by["tissue"], units=by["patient"])
+
+
 def protocol(measure):
     x, by = rows(("A", "B"))
     if measure == "rdr":

@@ -79,7 +79,7 @@ def infer_pairs(
     def test(a: int, b: int, number: int) -> TestResult:
         x, labels, strata = select(a, b)
         options: dict[str, Any] = {"permutations": number, "seed": seed, "statistic": statistic}
-        tested = permutation_test(x, labels, strata=strata, **options, scale=result.scale)
+        tested = permutation_test(x, labels, given=strata, **options, scale=result.scale)
         return tested if number != permutations else report_done(tested)  # once per pair
 
     if level is not None:

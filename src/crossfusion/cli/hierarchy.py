@@ -12,7 +12,7 @@ from crossfusion.fusion import HEADER
 
 @click.command()
 @file_argument
-@names_option("--levels", "Factors from the outermost to the innermost.", required=True)
+@names_option("--factors", "Factors from the outermost to the innermost.", required=True)
 @weights_option
 @scale_option
 @plot_option("the levels")
@@ -20,7 +20,7 @@ from crossfusion.fusion import HEADER
 @json_option
 def hierarchy(
     file: str | None,
-    levels: list[str],
+    factors: list[str],
     weights: str,
     scale: str | None,
     plot: Path | None,
@@ -31,10 +31,10 @@ def hierarchy(
 
     \b
     Examples:
-      crossfusion hierarchy summary.parquet --levels site,scanner
-      crossfusion hierarchy embeddings.parquet --levels site,scanner,patient --weights balanced --json
+      crossfusion hierarchy summary.parquet --factors site,scanner
+      crossfusion hierarchy embeddings.parquet --factors site,scanner,patient --weights balanced --json
     """
-    result = read.read_summary(file, levels).hierarchy(levels, weights=weights, scale=scale)
+    result = read.read_summary(file, factors).hierarchy(factors, weights=weights, scale=scale)
     output.write_plot(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())

@@ -46,11 +46,9 @@ class ScaleErrors:
         return 1.0 if np.isinf(lower) else (freedom + lower - 2) / (lower - 4)
 
 
-def weigh_features(design: Design, weight: FloatArray) -> FloatArray | None:
-    """Compute how much the squared deviation of a row in each feature counts; None if all count the same."""
-    if design.scale is None:
-        return None
-    between = between_by_feature(design.cells.mean, weight, design.stratum)
+def weigh_features(design: Design, weight: FloatArray) -> FloatArray:
+    """Compute how much the squared deviation of a row in each feature counts."""
+    between = between_by_feature(design.compute_sides(weight).mean, weight, design.stratum)
     within = np.asarray((weight / design.cells.count) @ design.cells.sumsq)
     ratio = np.divide(between, within, out=np.zeros_like(between), where=within > 0)
     whole = float(between.sum() / within.sum())

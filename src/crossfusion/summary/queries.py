@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from crossfusion._base import (
+    CodeArray,
     FloatArray,
     InputError,
     arg,
@@ -17,6 +18,7 @@ from crossfusion._base import (
     column_names,
     factors,
     match_features,
+    renamed,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -49,6 +51,7 @@ from crossfusion.inference import (
     add_tests,
     add_unit_errors,
     check_test_options,
+    compare_each_with_rest_by_units,
     compute_replicates,
     draw_multiplicities,
     run_unit_test,
@@ -196,7 +199,15 @@ class Queries(MomentTable):
         return restore_labels(result, whole.labels)
 
     def one_vs_rest(
-        self, between: Factors, *, given: Factors | None = None, weights: str = "pooled", scale: str | None = None
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+        min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> dict[Hashable, Fusion]:
         """Compute the Cross-Fusion Distance between each group and all other groups together.
 
@@ -206,8 +217,16 @@ class Queries(MomentTable):
             The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
+        units : str or list of str, optional
+            The factors that identify independent units, such as the patient: `unbiased` and the interval then count
+            units instead of rows. A unit may have rows in several groups.
         weights : {"pooled", "balanced"}
             "pooled" weights the two sides by their number of rows, "balanced" equally.
+        level : float, optional
+            Confidence level of the intervals, such as 0.95; requires `units`.
+        min_units : int
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, also of the rest,
+            and named in `excluded`.
         scale : {"features"}, optional
             "features" divides each feature by its standard deviation within the groups (and strata), at these weights,
             so that features count the same in each comparison. Features that do not vary within groups are left out and
@@ -217,14 +236,30 @@ class Queries(MomentTable):
         -------
         dict
             A Fusion for each group.
-        """
-        return compare_each_with_rest(
-            self._make_scaled_design(between, given, weights, scale), weights=weights, dropped=self.dropped
-        )
 
+        Notes
+        -----
+        The rest is a mixture of the other groups in proportion to their rows. Intervals hold for this mixture: they
+        count the errors of each group's mean, and not that other groups might have been observed. They hold for each
+        group separately, not for all of them jointly.
+        """
+        check_level(level)
+        check_scale(scale)
+        if level is None and not as_names(units, "units"):
+            scaled = self._make_scaled_design(between, given, weights, scale)
+            return compare_each_with_rest(scaled, weights=weights, dropped=self.dropped)
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        if scale is not None:
+            design = design.standardize(design.weights(weights))
+            unit_moments = unit_moments.rescale(design)
+        options: dict[str, Any] = {"weights": weights, "level": level, "dropped": self.dropped}
+        found = compare_each_with_rest_by_units(unit_moments, design, **options)
+        return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
+
+    @renamed(levels="factors")
     def hierarchy(
         self,
-        levels: Sequence[str],
+        factors: Sequence[str],
         *,
         weights: str = "pooled",
         balance: Factors | None = None,
@@ -234,7 +269,7 @@ class Queries(MomentTable):
 
         Parameters
         ----------
-        levels : list of str
+        factors : list of str
             Factors from the outermost to the innermost. The groups of a level are the combinations of its factor with
             all factors above it.
         weights : {"pooled", "balanced"}
@@ -254,12 +289,12 @@ class Queries(MomentTable):
             The CFD of each level, adjusted for the levels above; the sum is the CFD between the finest groups.
         """
         check_scale(scale)
-        names = self._check_names(levels, "levels")
+        names = self._check_names(factors, "factors")
         leaves = self.rollup(names)
-        partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        partitions = [_encode_groups(leaves, names[: depth + 1]) for depth in range(len(names))]
         chosen = self._check_names(names if balance is None else balance, "balance")
-        check_known(chosen, names, "factor", f"{arg('levels')}")
-        groups = factors.encode(leaves.keys.select(list(chosen)))[0]
+        check_known(chosen, names, "factor", f"{arg('factors')}")
+        groups = _encode_groups(leaves, chosen)
         options: dict[str, Any] = {"weights": weights, "balance": groups, "scale": scale, "features": self.features}
         return split_levels(leaves.moments, partitions, names, **options)
 
@@ -604,3 +639,8 @@ class Queries(MomentTable):
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )
+
+
+def _encode_groups(table: MomentTable, names: Sequence[str]) -> CodeArray:
+    """Encode the group of each entry by some factors."""
+    return factors.encode(table.keys.select(list(names)))[0]

@@ -200,7 +200,7 @@ def cfd(
     )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:
-        return fuse(_rescale(design, weights, scale), weights=weights, dropped=every_dropped)
+        return fuse(rescale(design, weights, scale), weights=weights, dropped=every_dropped)
     chunks = [
         _label_group(values, cell, bool(dropped))
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
@@ -226,7 +226,7 @@ def _compare_labels(
     """Compute the distance between the groups of one array."""
     sample, dropped = label_rows(rows, labels, given, units, trim, nan, features)
     if level is None and units is None:
-        return fuse(_rescale(sample.design, weights, scale), weights=weights, dropped=dropped)
+        return fuse(rescale(sample.design, weights, scale), weights=weights, dropped=dropped)
     asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
     return _compare_sample(sample, weights=weights, dropped=dropped, **asked)
 
@@ -237,7 +237,7 @@ def compare_in_scale(x: Any, labels: Any, given: Any, *, weights: str, level: fl
     return _compare_sample(sample, weights=weights, dropped=0, level=level, min_units=MIN_UNITS, scale=scale)
 
 
-def _rescale(design: Design, weights: str, scale: str | FeatureScale | None) -> Design:
+def rescale(design: Design, weights: str, scale: str | FeatureScale | None) -> Design:
     """Standardize the features of a design, or put them in a given scale, if requested."""
     if isinstance(scale, FeatureScale):
         return design.rescale(scale.share_evenly(len(design.cells)))
@@ -346,7 +346,7 @@ class KeptCells:
         """Standardize the features, if requested."""
         if scale is None:
             return self
-        design = _rescale(self.design, weights, scale)
+        design = rescale(self.design, weights, scale)
         units = None if self.units is None else self.units.rescale(design)
         return replace(self, design=design, chunks=_rescale_rows(self.chunks, design), units=units)
 

@@ -146,6 +146,8 @@ class ScaledRows:
     ndim = 2
 
     def __init__(self, rows: Any, factor: FloatArray) -> None:
+        if isinstance(rows, ScaledRows):
+            rows, factor = rows.rows, rows.factor * factor
         self.rows, self.factor, self.shape, self.dtype = rows, factor, rows.shape, np.dtype(np.float64)
 
     def __getitem__(self, index: Any) -> Any:
@@ -154,7 +156,3 @@ class ScaledRows:
             if isinstance(chosen, np.ndarray):
                 return np.multiply(chosen, self.factor, dtype=np.float64)
             return chosen.multiply(self.factor).tocsr()
-
-    def multiply(self, factor: FloatArray) -> "ScaledRows":
-        """The same rows with one more factor."""
-        return ScaledRows(self.rows, self.factor * factor)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
-from crossfusion.fusion import Codes, Design, estimate_mean_errors, split_by_stratum
+from crossfusion.fusion import Codes, Design, ScaledRows, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.scale_errors import ScaleErrors, weigh_features
 from crossfusion.moments import PRODUCTS, Moments, sum_influences
@@ -103,7 +103,7 @@ def _stretch_features(
     """Stretch features so that squares count as `weigh_features` says, and products with `direction` as before."""
     stretch = np.sqrt(weigh_features(design, weight))
     back = np.divide(direction, stretch, out=np.zeros_like(direction), where=stretch > 0)
-    stretched = [replace(chunk, rows=chunk.rows.multiply(stretch)) for chunk in chunks]
+    stretched = [replace(chunk, rows=ScaledRows(chunk.rows, stretch)) for chunk in chunks]
     return design.cells.multiply(stretch), back, stretched
 
 

@@ -146,9 +146,10 @@ class ScaledRows:
     ndim = 2
 
     def __init__(self, rows: Any, factor: FloatArray) -> None:
-        if isinstance(rows, ScaledRows):
-            rows, factor = rows.rows, rows.factor * factor
-        self.rows, self.factor, self.shape, self.dtype = rows, factor, rows.shape, np.dtype(np.float64)
+        self.rows: Any = rows.rows if isinstance(rows, ScaledRows) else rows
+        self.factor: FloatArray = rows.factor * factor if isinstance(rows, ScaledRows) else factor
+        self.shape: tuple[int, int] = rows.shape
+        self.dtype = np.dtype(np.float64)
 
     def __getitem__(self, index: Any) -> Any:
         with np.errstate(invalid="ignore", over="ignore"):  # of rows that are left out

@@ -36,6 +36,7 @@ LONELY_CAUTION = (
     "most rows lie in regions with rows of one unit only, so units differ as much as groups may: use fewer regions, or"
     " more units"
 )
+NOTHING: tuple[Exclusion, ...] = ()
 MAX_LONELY = 0.5  # share of the rows in regions of one unit
 
 
@@ -72,19 +73,18 @@ def measure_mixing(
     check_seed(seed)
     _check_region(table, between, given, units)
     if level is None and not as_names(units, "units"):
-        design, excluded = table._make_design(between, given), ()
+        design, excluded = table._make_design(between, given), NOTHING
         kept = np.arange(len(design.cells))
     else:
         design, kept, excluded = _leave_out_cells(table, between, given, units, min_units)
     design.check_groups()
     regions = _find_regions(table, between, given, kept)
     counts = _count_regions(table, between, given, units, kept, design)
-    found = _estimate(counts, level, permutations, seed)
+    found = _estimate(counts, level, permutations, seed) | _split_distance(design, regions)
     return Mixing(
         **found,
-        **_split_distance(design, regions),
         labels=tuple(design.labels),
-        counts=_name(design, np.bincount(design.group, weights=design.cells.count)),
+        counts=_name(design, np.bincount(design.group, weights=design.cells.count).astype(np.float64)),
         regions=_describe_regions(design, regions),
         alone=_measure_alone(design, regions),
         excluded=excluded,
@@ -173,7 +173,7 @@ def _estimate(counts: RegionCounts, level: float | None, permutations: int, seed
     return found | {"level": level, "interval": (low / room, min(high / room, 1.0)), "stderr": stderr / room}
 
 
-def _split_distance(design: Design, regions: Regions) -> dict[str, float | None]:
+def _split_distance(design: Design, regions: Regions) -> dict[str, Any]:
     """Split the distance between groups into its part within regions, and what their composition adds."""
     whole = fuse(design, weights="pooled", tell=False).unbiased
     code = design.stratum[regions.cell] * len(regions.labels) + regions.region

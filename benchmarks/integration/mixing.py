@@ -37,7 +37,7 @@ def measure(adata: Any) -> dict[str, list[float]]:
 def correlate(values: dict[str, list[float]]) -> tuple[float, float]:
     """Spearman's correlation of mixing with iLISI and with kBET."""
     ranks = np.argsort(np.argsort(np.array([*values.values()]), axis=0), axis=0)
-    both = np.corrcoef(ranks.T)
+    both = np.atleast_2d(np.corrcoef(ranks.T))
     return float(both[1, 3]), float(both[1, 4])
 
 

@@ -95,9 +95,8 @@ def estimate_row_errors(
 def _sum_chunks(
     chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
 ) -> FloatArray:
-    return np.sum(
-        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
-    )
+    several = [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks]
+    return np.asarray(np.sum(several, axis=0))
 
 
 def bound_quadratic(bias: float, rank: int) -> float:

@@ -11,12 +11,14 @@ from crossfusion._base import FloatArray, InputError, check_option, check_seed, 
 from crossfusion.fusion import (
     Codes,
     Design,
+    ScaledRows,
     bound_lower_tail,
     caution_about_close_means,
     caution_about_geometry,
     caution_about_overlap,
     fuse,
     join_cautions,
+    name_scale,
 )
 from crossfusion.inference.permutation.exchangeable import (
     ExchangeableItems,
@@ -85,6 +87,13 @@ def add_cautions(result: TestResult, design: Design, bias: FloatArray | None = N
         caution_about_geometry(design, design.weights("pooled"), bias, design.features),
     )
     return replace(result, caution=join_cautions(result.caution, *cautions))
+
+
+def name_test_scale(result: TestResult, scaled: Design, design: Design) -> TestResult:
+    """Name the scale of a test, and set its distance to that of the `design` in the same scale as all distances."""
+    distance = fuse(design.standardize(design.weights("pooled")), weights="pooled").distance
+    assert distance is not None  # some stratum holds two groups
+    return replace(result, distance=distance, **name_scale(scaled.scale))
 
 
 def _bound_lower_tail(result: TestResult) -> float:
@@ -193,6 +202,8 @@ def _choose_sums(
 ) -> T | GroupedSums:
     """Sum groups by products with their members, or each permutation by itself if there are many groups."""
     route: Any = GroupedSums if GroupedSums.pays(entries, np.bincount(design.stratum)) else products
+    if route is GroupedSums and isinstance(entries.mean, ScaledRows):
+        entries = replace(entries, mean=entries.mean[:])
     sums: T | GroupedSums = route.make(entries, items.item, _find_centers(design), orders)
     return sums
 

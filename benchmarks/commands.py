@@ -76,7 +76,7 @@ def bench_distances(repeats: int, as_json: bool) -> None:
 
 
 @benchmarks.command("permutations")
-@number_option("--repeats", 3, "Number of rounds, in which the alternatives take turns.")
+@number_option("--repeats", 7, "Number of rounds, in which the alternatives take turns.")
 @quick_option("without the comparison that takes minutes")
 @json_option
 def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:

@@ -21,7 +21,7 @@ MINUTES = 10_000  # rows from which scikit-bio takes minutes
 INFORMATION = "(for information)"
 
 
-def run(*, repeats: int = 3, quick: bool = False) -> dict[str, Any]:
+def run(*, repeats: int = 7, quick: bool = False) -> dict[str, Any]:
     """Measure everything and return it as a table.
 
     Parameters

@@ -35,6 +35,7 @@ CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one a
 SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
+DISCLOSED_ROWS = 5  # rows of a group below which its mean and variance tell of single rows
 DUPLICATED_SHARE = 0.001  # of the rows
 HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry")  # with these, the distance itself misses the difference
 
@@ -77,6 +78,7 @@ def find_concerns(
         *_find_flat_features(evidence.summary),
         *_find_dropped_rows(evidence.summary),
         *_find_lost_groups(lost),
+        *_find_disclosure(evidence),
     ]
     return sorted(found, key=lambda concern: not concern.serious)
 
@@ -367,4 +369,20 @@ def _find_lost_groups(said: Sequence[str]) -> Iterator[Concern]:
             "Some groups are not on this page",
             f"{text[0].upper()}{text[1:]}.",
             "Find out why none of their rows is finite before saying anything about all groups.",
+        )
+
+
+def _find_disclosure(evidence: Evidence) -> Iterator[Concern]:
+    """Groups so small that the page tells of single rows, and names of units."""
+    asked, groups = evidence.question, evidence.summary.rollup(evidence.question.between)
+    small = int(np.sum(groups.moments.count < DISCLOSED_ROWS))
+    shown = [f"{small:,} groups of fewer than {DISCLOSED_ROWS} rows"] if small else []
+    shown += [f"the names of {format_factors(asked.units)} units"] if asked.units else []
+    if shown:
+        yield Concern(
+            "disclosure",
+            False,
+            f"The page holds {' and '.join(shown)}",
+            "Its data name them, and single rows are drawn where rows were read.",
+            "Check whether you may pass these on; replace names that identify people by codes.",
         )

@@ -62,8 +62,10 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     drift = measure_drift(evidence)
     excluded = (*evidence.excluded, *main.excluded)
     concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost, excluded)
+    details = [*headline.describe_share(found), *headline.describe_rest(found)]
     said = [
         verdict.sentence,
+        *details,
         *(f"Caution: {each.title[0].lower()}{each.title[1:]}." for each in concerns if each.kind in HEADLINE_KINDS),
         *headline.write_headline(found, evidence.total),
         *headline.describe_excluded(excluded),
@@ -76,6 +78,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "about": _describe_data(data, evidence),
         "verdict": verdict.to_dict() | {"rest_cfd": None if found.rest is None else conversion.convert_fusion(found.rest)},
         "headline": said,
+        "led": len(details),
         "next": advice.advise(found, verdict, concerns),
         "cards": make_cards(found),
         "distances": {name: conversion.convert_fusion(fusion) for name, fusion in distances.items()},

@@ -135,6 +135,8 @@ class Evidence:
         summary = replace(
             self.summary, keys=self.summary.keys.take(kept), moments=self.summary.moments[kept], batches=()
         )
+        if self.question.units:
+            rows = None  # units judge, so that rows would only cost time
         if rows is not None:
             drawn = keep(rows.keys)
             rows = Rows(rows.x[drawn], rows.keys.take(drawn)) if len(drawn) else None

@@ -31,10 +31,8 @@ def describe_interval(fusion: Fusion) -> str | None:
 
 
 def write_headline(found: Findings, rows: int) -> list[str]:
-    """How much of the variance the groups explain, unadjusted too, beyond chance, by which units."""
+    """What the comparison is unadjusted, whether chance could do it, and by which units."""
     return [
-        *describe_share(found),
-        *_describe_rest(found),
         *_describe_adjustment(found),
         *_describe_test(found),
         _describe_counting(found, rows),
@@ -56,13 +54,13 @@ def describe_share(found: Findings) -> list[str]:
     ]
 
 
-def _describe_rest(found: Findings) -> list[str]:
+def describe_rest(found: Findings) -> list[str]:
     """How much of the variance lies between the groups that do not stand out."""
     if found.rest is None or found.rest.unbiased is None:
         return []
     who = join_names(found.name(found.standing.outlying))
     return [
-        f"Without {who}, {format_plural(found.question.between)} explain {format_share(found.rest.unbiased)} (CFD"
+        f"Without {who}, {format_plural(found.question.between)} explain {format_share(found.rest.unbiased)} of it (CFD"
         f" {format_estimate(found.rest)})."
     ]
 

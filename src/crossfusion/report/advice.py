@@ -36,11 +36,15 @@ def _follow_verdict(found: Findings, verdict: Verdict) -> list[str]:
 
 def _find_cause(found: Findings, verdict: Verdict) -> list[str]:
     """Where to look first."""
-    who = join_names(verdict.outlying) if verdict.outlying else f"the {format_plural(found.question.between)}"
-    units = f" and {format_factors(found.question.units)} units" if found.question.units else ""
-    said = [f"Look at what sets {who} apart: “What separates the groups” lists the features{units} with the largest shares."]
-    if not found.question.given:
-        said.append("Adjust for what may differ between the groups by design, such as the tissue or class (given, --given).")
+    asked = found.question
+    who = join_names(verdict.outlying) if verdict.outlying else f"the {format_plural(asked.between)}"
+    units = f" and the {format_factors(asked.units)} units" if asked.units else ""
+    said = [f"Find out what sets {who} apart: “What separates the groups” lists the features{units} with the largest shares."]
+    others = [name for name in asked.levels if name not in (*asked.between, *asked.units, *asked.given)]
+    if others:
+        said.append(f"Adjust for {join_names(others)} too, to see whether that explains the difference (given, --given).")
+    elif not asked.given:
+        said.append("Adjust for what differs between the groups by design, such as tissue or class (given, --given).")
     return said
 
 
@@ -49,8 +53,8 @@ def _act_on_separation(found: Findings) -> list[str]:
     if found.question.expect == "fused":
         return [f"Correct for {between}, and compare the versions with each other (method, --method)."]
     return [
-        f"Decide whether {between} should make a difference: expect=\"fused\" judges batches, expect=\"apart\" classes"
-        " (--expect)."
+        f"Say what you expect of {between}: “fused” for batches, which should agree, “apart” for classes (expect,"
+        " --expect)."
     ]
 
 

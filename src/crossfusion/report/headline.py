@@ -46,12 +46,21 @@ def describe_share(found: Findings) -> list[str]:
         return []
     between = format_plural(asked.between)
     if main is found.unadjusted:
-        return [f"{capitalize(between)} explain {format_share(main.unbiased)} of the variance (CFD {format_estimate(main)})."]
+        return [
+            f"{capitalize(between)} explain {format_share(main.unbiased)} of the variance (CFD {format_estimate(main)}"
+            f"{_format_test(found)})."
+        ]
     given, stratum = format_factors(asked.given), format_stratum(asked.given)
     return [
         f"Adjusted for {given}, {between} explain {format_share(main.unbiased)} of the variance within {stratum} (CFD"
-        f" {format_estimate(main)})."
+        f" {format_estimate(main)}{_format_test(found)})."
     ]
+
+
+def _format_test(found: Findings) -> str:
+    """The p-value beside the interval, where the test is about all that was sampled."""
+    tested = found.tested
+    return "" if tested is None or tested.partial else f"; {format_pvalue(tested.result.pvalue)}"
 
 
 def describe_rest(found: Findings) -> list[str]:
@@ -60,7 +69,7 @@ def describe_rest(found: Findings) -> list[str]:
         return []
     who = join_names(found.name(found.standing.outlying))
     return [
-        f"Without {who}, {format_plural(found.question.between)} explain {format_share(found.rest.unbiased)} of it (CFD"
+        f"Without {who}, they explain {format_share(found.rest.unbiased)} (CFD"
         f" {format_estimate(found.rest)})."
     ]
 

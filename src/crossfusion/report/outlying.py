@@ -9,6 +9,9 @@ Where that leaves no majority without significant separation, as with much data,
 the same order, as many as possible but fewer than half are named such that each is farther from the remaining ones
 together than these are from each other, by intervals that do not overlap.
 
+Ties are not broken: nothing is named where another group could take the place of a named one, as in a row of three
+groups of which the outer two are equally far from the middle.
+
 The rule asks questions about some of the groups, and does not see data.
 """
 
@@ -23,6 +26,7 @@ from crossfusion.fusion import Record
 from crossfusion.inference import adjusted_pvalues
 
 MAX_REMOVED = 10  # groups
+MAX_RIVALS = 3  # groups that are tried in the place of a named one, the farthest first
 
 
 class Judge(Protocol):
@@ -77,8 +81,14 @@ def _find_by_tests(order: Sequence[int], judge: Judge, alpha: float) -> Standing
         if separated is None:
             return Standing("unclear")
         if not separated:
-            return _name_outlying(order[:number], sorted(order[number:]), judge, alpha)
-    return _name_outlying(order[:most], sorted(order[most:]), judge, alpha)
+            break
+    else:
+        number = most
+    rivals = [] if 2 * number == len(order) else order[number : number + MAX_RIVALS]
+    for rival in rivals:  # in the place of the last one that was removed
+        if not judge.is_separated(sorted({*order[number - 1 :]} - {rival})):
+            return Standing("many")
+    return _name_outlying(order[:number], sorted(order[number:]), judge, alpha)
 
 
 def _name_outlying(removed: Sequence[int], rest: Sequence[int], judge: Judge, alpha: float) -> Standing:
@@ -98,9 +108,10 @@ def _name_outlying(removed: Sequence[int], rest: Sequence[int], judge: Judge, al
 def _find_by_sizes(order: Sequence[int], judge: Judge) -> Standing | None:
     """Name as many groups as are farther from the remaining ones than these are from each other."""
     for number in range(min((len(order) - 1) // 2, MAX_REMOVED), 0, -1):
-        rest = sorted(order[number:])
+        rest, rivals = sorted(order[number:]), order[number : number + MAX_RIVALS]
         if all(judge.is_farther(group, rest) for group in reversed(order[:number])):
-            return Standing("farther", tuple(order[:number]), tuple(rest))
+            tied = any(judge.is_farther(rival, sorted({*order[number - 1 :]} - {rival})) for rival in rivals)
+            return None if tied else Standing("farther", tuple(order[:number]), tuple(rest))
     return None
 
 

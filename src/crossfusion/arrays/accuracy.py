@@ -1,8 +1,10 @@
 """How well scores recognize groups: balanced accuracy and AUC of held-out rows, with intervals by unit.
 
 Every figure is Σ_c ω_c mean_e∈c v_e: the mean over the units of a cell, weighted over cells. Its variance is that of
-the units' own contributions. Wilson's interval, with the sample size that this variance implies, stays within 0 and 1
-and has a width where all rows are classified correctly.
+the units' own contributions, and more: the classifiers of two of J folds share most of the units they are fitted to, so
+the folds are correlated. With the correlation 1/J that Nadeau and Bengio (2003) propose, the variance is 1 + (J − 1)/J
+times as large. Wilson's interval, with the sample size that this variance implies, stays within 0 and 1 and has a width
+where all rows are classified correctly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +67,8 @@ def estimate_share(held: HeldOut, weight: Mapping[int, float], values: Mapping[i
     variance = float(np.sum(np.bincount(np.concatenate(unit), weights=np.concatenate(influence)) ** 2))
     spread = sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
     freedom = sum(variances) ** 2 / spread if spread > 0 else float(sum(freedoms))
-    return Share(found, variance, freedom, 1 / least, 1 / most)
+    shared = 2 - 1 / held.folds
+    return Share(found, shared * variance, freedom, 1 / least, 1 / (shared * most))
 
 
 def compute_placements(

@@ -9,14 +9,12 @@ all strata, where a logistic regression would need one fit for each.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, load
+from crossfusion._base import FloatArray
 from crossfusion.fusion import Codes
 
-PURPOSE = "separability"
 LEAST_VARIANCE = 1e-6  # of a standardized feature: one that never varies within cells is then all but decisive
 
 
@@ -37,7 +35,6 @@ class Discriminants:
 
 def fit_discriminants(rows: FloatArray, cell: Codes, cells: int) -> Discriminants:
     """Fit discriminants to rows; everything, the scale of the features too, comes from these rows alone."""
-    covariance: Any = load("sklearn.covariance", "scikit-learn", "separability", PURPOSE)
     shift = rows.mean(axis=0)
     centered = rows - shift
     count = np.maximum(np.bincount(cell, minlength=cells), 1)
@@ -47,9 +44,7 @@ def fit_discriminants(rows: FloatArray, cell: Codes, cells: int) -> Discriminant
     residuals = centered - means[cell]
     scale = _choose_scale(residuals, centered)
     means /= scale
-    shrunk = covariance.LedoitWolf(store_precision=False, assume_centered=True).fit(residuals / scale).covariance_
-    shrunk[np.diag_indices_from(shrunk)] += LEAST_VARIANCE
-    coefficients = np.linalg.solve(shrunk, means.T).T
+    coefficients = np.linalg.solve(shrink_covariance(residuals / scale), means.T).T
     return Discriminants(shift, scale, coefficients, -np.einsum("ij,ij->i", coefficients, means) / 2)
 
 
@@ -58,3 +53,19 @@ def _choose_scale(residuals: FloatArray, centered: FloatArray) -> FloatArray:
     within, whole = (np.sqrt(np.mean(values**2, axis=0)) for values in (residuals, centered))
     constant = within <= 1e-12 * whole
     return np.where(constant, np.where(whole > 0, whole, 1.0), within)
+
+
+def shrink_covariance(residuals: FloatArray) -> FloatArray:
+    """Covariance of centered rows, shrunk towards a multiple of the identity (Ledoit and Wolf 2004).
+
+    The same as `sklearn.covariance.LedoitWolf`, which multiplies matrices twice as often.
+    """
+    rows, dim = residuals.shape
+    found = residuals.T @ residuals / rows
+    mean = float(np.trace(found)) / dim
+    spread = float(np.sum(found**2)) / dim - mean**2
+    noise = float(np.mean(np.einsum("ij,ij->i", residuals, residuals) ** 2)) / dim - float(np.sum(found**2)) / dim
+    share = min(max(noise / rows, 0.0), spread) / spread if spread > 0 else 0.0
+    shrunk = (1 - share) * found
+    shrunk[np.diag_indices(dim)] += share * mean + LEAST_VARIANCE
+    return shrunk

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, load
-from crossfusion.arrays.discriminant import PURPOSE, fit_discriminants
+from crossfusion.arrays.discriminant import fit_discriminants
 from crossfusion.fusion import MIN_UNITS, Codes, Design
 
+PURPOSE = "separability"
 MAX_FOLDS = 5
 MAX_SAMPLED_ROWS = 20_000  # rows, unless there are more than `MIN_CELL_ROWS` times that many cells
 MIN_CELL_ROWS = 10  # sampled from each cell, however many cells there are
@@ -35,6 +36,11 @@ class HeldOut:
     fold: Codes
     group: Codes
     stratum: Codes
+
+    @property
+    def folds(self) -> int:
+        """Number of folds."""
+        return int(self.fold.max()) + 1
 
     @cached_property
     def starts(self) -> Codes:

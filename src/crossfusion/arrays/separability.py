@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, warn
+from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, factors, warn
 from crossfusion.arrays.accuracy import UNKNOWN, Share
 from crossfusion.arrays.distance import label_rows
 from crossfusion.arrays.held_out import HeldOut, hold_out, score_held_out
@@ -109,9 +109,13 @@ def separability(
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
-    unit = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]
+    if sample.units is None:
+        unit, number = np.arange(len(chunk.codes)), design.cells.count
+    else:
+        unit = sample.units[0]
+        number = _count_units(chunk.codes, unit, len(design.cells))
     settings: dict[str, Any] = {"level": level, "seed": seed, "by": "rows" if sample.units is None else "units"}
-    kept, excluded = leave_out_cells(design, _count_units(chunk.codes, unit, len(design.cells)), min_units, of=settings["by"])
+    kept, excluded = leave_out_cells(design, number, min_units, of=settings["by"])
     place = np.full(len(design.cells), -1)
     place[kept] = np.arange(len(kept))
     return _separate(chunk.rows, place[chunk.codes], unit, design.select(kept), excluded, settings)
@@ -119,8 +123,9 @@ def separability(
 
 def _count_units(cell: Codes, unit: Codes, cells: int) -> FloatArray:
     """Count the units of each cell."""
-    pairs = np.unique(cell * (int(unit.max()) + 1) + unit.astype(np.int64))
-    return np.bincount(pairs // (int(unit.max()) + 1), minlength=cells).astype(np.float64)
+    width = int(unit.max()) + 1
+    _, pairs = factors.renumber(cell.astype(np.int64) * width + unit, cells * width)
+    return np.bincount(pairs // width, minlength=cells).astype(np.float64)
 
 
 def _separate(
@@ -137,13 +142,13 @@ def _separate(
     weight = design.weights("balanced")
     found: dict[str, Any] = {
         "groups": tuple(design.labels),
-        "units": len(np.unique(unit[cell >= 0])),
         "overlap": 1.0 if several.all() else float(weight[several].sum()),
         "excluded": excluded,
         **settings,
     }
     if not several.any():
         return _report_nothing(found)
+    found["units"] = int(np.sum(np.bincount(unit[cell >= 0]) > 0))
     held = hold_out(rows, np.where(several[cell] & (cell >= 0), cell, -1), unit, design, settings["seed"])
     strata = np.bincount(design.stratum, weights=weight * several)
     comparison = Comparison(held, strata / strata.sum(), score_held_out(held))
@@ -153,7 +158,7 @@ def _separate(
 def _report_nothing(found: dict[str, Any]) -> Separability:
     warn(f"the design is fully confounded: {CONFOUNDED}, so nothing is classified")
     nothing = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
-    return Separability(**nothing, one_vs_rest=(), pairs=(), rows=0, folds=0, reason=CONFOUNDED, **found)
+    return Separability(**nothing, one_vs_rest=(), pairs=(), units=0, rows=0, folds=0, reason=CONFOUNDED, **found)
 
 
 def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Separability:
@@ -175,7 +180,7 @@ def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Se
             for a, b in pairs
         ),
         rows=len(held.rows),
-        folds=int(held.fold.max()) + 1,
+        folds=held.folds,
         caution=_find_caution(held, design, found["by"]),
         **found,
     )

@@ -19,6 +19,7 @@ from crossfusion.report.name_text import format_factors
 from crossfusion.report.projection import project_groups
 from crossfusion.report.question import Question
 from crossfusion.report.ranking import rank_groups
+from crossfusion.report.recognition import recognize_groups
 from crossfusion.report.verdict import Findings, judge_groups, measure_rest
 from crossfusion.report.verdict_text import give_verdict
 from crossfusion.summary import Summary
@@ -80,7 +81,7 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "headline": said,
         "led": len(details),
         "next": advice.advise(found, verdict, concerns),
-        "cards": make_cards(found),
+        "cards": [*make_cards(found), recognize_groups(evidence, strata, standing, labels)],
         "distances": {name: conversion.convert_fusion(fusion) for name, fusion in distances.items()},
         "excluded": [entry.to_dict() for entry in excluded],
         "ranks": rank_groups(evidence, strata, standing, ascending=asked.expect == "apart"),

@@ -94,18 +94,21 @@ class Evidence:
             rows = Rows(rows.x[kept], rows.keys.take(kept))
         return replace(self, summary=drop_excluded(self.summary, between, (), excluded), rows=rows, excluded=excluded)
 
-    def select(self, labels: Collection[Any]) -> "Evidence":
-        """Evidence on some of the compared groups alone; what it cannot have is not missing on the page."""
+    def select(self, labels: Collection[Any], *, drawn: bool = False) -> "Evidence":
+        """Evidence on some of the compared groups alone; what it cannot have is not missing on the page.
+
+        Where units judge, drawn rows would only cost time, and are kept if `drawn`.
+        """
         chosen = set(labels)
 
         def keep(keys: "pa.Table") -> Any:
             return np.flatnonzero([label in chosen for label in factors.list_labels(self._select_groups(keys))])
 
-        return self._take(keep)
+        return self._take(keep, drawn or not self.question.units)
 
-    def oppose(self, first: Collection[Any], second: Collection[Any]) -> "Evidence":
-        """Evidence on some groups, taken together, against others, taken together."""
-        both = self.select([*first, *second])
+    def oppose(self, first: Collection[Any], second: Collection[Any], *, drawn: bool = False) -> "Evidence":
+        """Evidence on some groups, taken together, against others, taken together; `drawn` as in `select`."""
+        both = self.select([*first, *second], drawn=drawn)
         name = " or ".join([*self.summary.factors, "others"])  # not the name of a factor
         sides = set(first)
 
@@ -129,17 +132,15 @@ class Evidence:
     def _select_groups(self, keys: "pa.Table") -> "pa.Table":
         return keys.select(list(self.question.between))
 
-    def _take(self, keep: Callable[["pa.Table"], Any]) -> "Evidence":
+    def _take(self, keep: Callable[["pa.Table"], Any], drawn: bool) -> "Evidence":
         """Evidence on some rows; `keep` gives their positions among keys."""
         kept, rows = keep(self.summary.keys), self.rows
         summary = replace(
             self.summary, keys=self.summary.keys.take(kept), moments=self.summary.moments[kept], batches=()
         )
-        if self.question.units:
-            rows = None  # units judge, so that rows would only cost time
         if rows is not None:
-            drawn = keep(rows.keys)
-            rows = Rows(rows.x[drawn], rows.keys.take(drawn)) if len(drawn) else None
+            places = keep(rows.keys) if drawn else ()
+            rows = Rows(rows.x[places], rows.keys.take(places)) if len(places) else None
         return replace(self, summary=summary, rows=rows, missing={})
 
     @property

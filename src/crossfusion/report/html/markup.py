@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import label_text, number_text, percent
+from crossfusion._base import label_text, limits_text, number_text, p_text, percent
 
 ISOLATES = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
 NAME_LENGTH = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
@@ -61,12 +61,12 @@ def format_number(value: float | None) -> str:
 
 def format_interval(lower: float, upper: float) -> str:
     """The limits of an interval for people."""
-    return f"{format_number(lower)} to {format_number(upper)}"
+    return limits_text(lower, upper).replace("inf", "∞").replace("-", "−")
 
 
 def format_pvalue(probability: float) -> str:
     """A p-value in a sentence."""
-    return f"p = {probability:.3g}"
+    return p_text(probability)
 
 
 def format_percent(share: float | None) -> str:

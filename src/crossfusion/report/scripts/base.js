@@ -42,7 +42,17 @@ const percent = value => {
   return `${(100 * share).toFixed(1).replace('-', '−')}%`;
 };
 const whole = value => Math.round(value).toLocaleString('en-GB');
-const probability = value => value === null || value === undefined ? '–' : String(Number(Number(value).toPrecision(3)));
+function probability(value) {
+  const text = number(value);
+  return text.includes('.') && !text.startsWith('<') ? text.replace(/0+$/, '').replace(/\.$/, '') : text;
+}
+
+// A variance: as a number, but never only a bound.
+function quantity(value) {
+  const size = Math.abs(real(value));
+  return size > 0 && size < 0.0001 ? real(value).toExponential(3).replaceAll('-', '−') : number(value);
+}
+
 const ofVariance = distance => percent(Math.max(0, -Math.expm1(-real(distance))));
 
 function short(text, length = LONG) {

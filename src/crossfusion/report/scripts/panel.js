@@ -15,7 +15,7 @@ function choosePair(i, j) {
   });
   const sizes = [i, j].map(g => {
     const units = groups.units ? `, ${whole(groups.units[g])} ${joined(question.units)} units` : '';
-    return make('li', {}, fullName(groups.names[g]), `: ${whole(groups.rows[g])} rows${units}, variance ${number(groups.dispersion[g])}`);
+    return make('li', {}, fullName(groups.names[g]), `: ${whole(groups.rows[g])} rows${units}, variance ${quantity(groups.dispersion[g])}`);
   });
   box.replaceChildren(title, make('p', {}, said.join(' ')), make('ul', {}, ...sizes),
     table('This pair in numbers', ['CFD', ...VIEWS.map(([, words]) => words)], rows, { class: 'wrap' }));

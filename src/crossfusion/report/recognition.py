@@ -7,6 +7,7 @@ from crossfusion._base import InputError, MissingDependencyError
 from crossfusion.arrays import Separability, separability
 from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence
+from crossfusion.report.html.markup import format_percent
 from crossfusion.report.name_text import format_factors, format_stratum, join_names
 from crossfusion.report.outlying import Standing
 
@@ -36,7 +37,16 @@ def recognize_groups(evidence: Evidence, strata: tuple[str, ...], standing: Stan
     unit = format_factors(asked.units) if asked.units else "row"
     held = f"the {what} of a row of an unseen {unit}" if classified is evidence else f"{what} by a row of an unseen {unit}"
     within = f", within {format_stratum(strata)}" if strata else ""
-    return _make_card(found, f"a linear classifier recognizes {held}{within}")
+    best = _describe_outlying(found, chosen) if classified is evidence and len(chosen) == 1 else ""
+    return _make_card(found, f"a linear classifier recognizes {held}{within}{best}")
+
+
+def _describe_outlying(found: Separability, chosen: Sequence[Any]) -> str:
+    """How recognizable the group that stands out is."""
+    own = next((each for each in found.one_vs_rest if each.group_a == chosen[0]), None)
+    if own is None or own.accuracy is None or len(found.groups) == 2:
+        return ""
+    return f"; {join_names(chosen)} against all others: {format_percent(own.accuracy)}"
 
 
 def _classify(evidence: Evidence, strata: tuple[str, ...]) -> Separability:

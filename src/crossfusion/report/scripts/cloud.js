@@ -72,7 +72,7 @@ function paintCloud(state, width) {
   const all = [...view.means.flat(), ...(view.at || [])];
   const [low, high] = [Math.min, Math.max].map(end => [0, 1].map(k => all.reduce((best, place) => end(best, place[k]), 0)));
   const margin = 14, span = Math.max(high[0] - low[0], 1);
-  const tall = Math.min(0.56, Math.max(0.4, (high[1] - low[1]) / span));
+  const tall = Math.min(0.5, Math.max(0.4, (high[1] - low[1]) / span));
   const height = Math.round((width - 2 * margin) * tall) + 2 * margin + 20;
   const unit = Math.min((width - 2 * margin) / span, (height - 2 * margin - 20) / Math.max(high[1] - low[1], 1));
   const [midX, midY] = [0, 1].map(k => (low[k] + high[k]) / 2);

@@ -43,7 +43,9 @@ class Share:
 UNKNOWN = Share(np.nan, np.nan, np.nan, np.nan, np.nan)
 
 
-def estimate_share(held: HeldOut, weight: Mapping[int, float], values: Mapping[int, FloatArray], effect: float) -> Share:
+def estimate_share(
+    held: HeldOut, weight: Mapping[int, float], values: Mapping[int, FloatArray], effect: float
+) -> Share:
     """Estimate Σ_c ω_c mean_e v_e from the values of the rows of cells.
 
     It is unknown if values of a cell are NaN for all of its units but one. `effect` is how much more a unit of a cell changes the estimate than its own value does: twice for an AUC, whose

@@ -33,6 +33,7 @@ from crossfusion.fusion import (
     SPREAD_CAUTION,
     Codes,
     Design,
+    Exclusion,
     Fusion,
     caution_about_shape,
     check_min_units,
@@ -276,27 +277,49 @@ class Sample:
     units: Sequence[CodeArray] | None
 
 
-def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
-    """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
+@dataclass(frozen=True)
+class KeptCells:
+    """A design without cells of too few rows or units, with its rows and, if units are named, the moments of these.
+
+    With units, `chunks` selects one row of each unit and cell.
+    """
+
+    design: Design
+    chunks: Sequence[LabeledRows]
+    units: UnitMoments | None
+    excluded: tuple[Exclusion, ...]
+
+    def fuse(self, weights: str, dropped: int) -> Fusion:
+        """Compute the distance between all groups."""
+        return replace(fuse(self.design, weights=weights, dropped=dropped), excluded=self.excluded)
+
+
+def keep_cells(sample: Sample, level: float | None, min_units: int) -> KeptCells:
+    """Leave out cells of too few rows or units."""
     design, chunks = sample.design, sample.chunks
     if sample.units is None or _has_one_row_each(sample.units):
         least = min_units if level is None else max(min_units, MIN_CELL_ROWS)
         kept, excluded = leave_out_cells(design, design.cells.count, least, of="rows")
-        design, chunks = design.select(kept), _select_rows(chunks, kept, len(design.cells))
-        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
-        if level is None:
-            return fusion
-        weight, sampled = design.weights(weights), sample_rows(chunks, design)
-        found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
+        return KeptCells(design.select(kept), _select_rows(chunks, kept, len(design.cells)), None, excluded)
+    unit_moments, firsts = _reduce_units(chunks, sample.units, design)
+    kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
+    firsts = _select_rows(firsts, kept, len(design.cells))
+    return KeptCells(design.select(kept), firsts, unit_moments.select_cells(kept), excluded)
+
+
+def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
+    """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
+    cells = keep_cells(sample, level, min_units)
+    fusion, design = cells.fuse(weights, dropped), cells.design
+    weight = design.weights(weights)
+    if level is None:
+        return fusion if cells.units is None else add_unit_errors(fusion, cells.units, design, weight, level)
+    sampled = sample_rows(cells.chunks, design)
+    if cells.units is None:
+        found = add_interval(fusion, estimate_row_errors(cells.chunks, sampled, design, weight), level)
     else:
-        unit_moments, firsts = _reduce_units(chunks, sample.units, design)
-        kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
-        firsts, unit_moments = _select_rows(firsts, kept, len(design.cells)), unit_moments.select_cells(kept)
-        design = design.select(kept)
-        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
-        weight, sampled = design.weights(weights), sample_rows(firsts, design)
-        found = add_unit_errors(fusion, unit_moments, design, weight, level)
-    if level is None or SPREAD_CAUTION in (found.caution or ""):
+        found = add_unit_errors(fusion, cells.units, design, weight, level)
+    if SPREAD_CAUTION in (found.caution or ""):
         return found
     shape = caution_about_shape(sampled, measure_spread(design), design, weight)
     return replace(found, caution=join_cautions(found.caution, shape))

@@ -176,8 +176,7 @@ def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Se
             for group, label in enumerate(design.labels)
         ),
         pairs=tuple(
-            _recognize(design.labels[a], design.labels[b], comparison.compare_pair(a, b), level)
-            for a, b in pairs
+            _recognize(design.labels[a], design.labels[b], comparison.compare_pair(a, b), level) for a, b in pairs
         ),
         rows=len(held.rows),
         folds=held.folds,
@@ -186,7 +185,9 @@ def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Se
     )
 
 
-def _recognize(group: Hashable, other: Hashable | None, shares: tuple[Share, Share] | None, level: float) -> Recognition:
+def _recognize(
+    group: Hashable, other: Hashable | None, shares: tuple[Share, Share] | None, level: float
+) -> Recognition:
     figures: list[float | None] = []
     for share in shares or (UNKNOWN, UNKNOWN):
         figures += [None] * 3 if np.isnan(share.value) else [share.value, *share.limits(level)]

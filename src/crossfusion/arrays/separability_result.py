@@ -179,11 +179,15 @@ class Separability(Result):
     def _draw(self, axes: Any) -> "Figure":
         """Draw balanced accuracies with their intervals."""
         if self.accuracy is None:
-            raise InputError(problem=f"there is nothing to draw, because {self.reason}", remedy="collect what is missing")
+            raise InputError(
+                problem=f"there is nothing to draw, because {self.reason}", remedy="collect what is missing"
+            )
         entries = self.pairs if len(self.groups) == 2 else self.one_vs_rest
         entries = tuple(sorted(entries, key=lambda each: -(each.accuracy or 0.0)))
         names = [each.group_a if each.group_b is None else (each.group_a, each.group_b) for each in entries]
-        columns = [np.array([getattr(each, name) for each in entries], float) for name in ("accuracy", "lower", "upper")]
+        columns = [
+            np.array([getattr(each, name) for each in entries], float) for name in ("accuracy", "lower", "upper")
+        ]
         what = f"balanced accuracy, {self.level:.4g} interval"
         return plots.forest(names, *columns, what=what, title="One group against the others", null=0.5, axes=axes)
 
@@ -196,7 +200,9 @@ class Separability(Result):
     def _facts(self) -> list[tuple[str, ...]]:
         facts: list[tuple[str, ...]] = [("accuracy", f"balanced over groups, {self.level:.4g} confidence")]
         if self.auc is not None and self.auc_interval is not None:
-            facts.append(("AUC", "{:.3f} ({:.3f} to {:.3f}), each group against the others".format(self.auc, *self.auc_interval)))
+            facts.append(
+                ("AUC", "{:.3f} ({:.3f} to {:.3f}), each group against the others".format(self.auc, *self.auc_interval))
+            )
         held = count_text(self.rows, "row")
         if self.by == "units":
             held = f"{count_text(self.units, 'unit')}, {held}"
@@ -216,13 +222,26 @@ class Separability(Result):
         pairs = sorted(self.pairs, key=lambda each: -(each.accuracy or 0.0))
         return [
             _table(["group against the others"], [(label_text(each.group_a),) for each in rest], rest),
-            *([_table(["group_a", "group_b"], [(label_text(each.group_a), label_text(each.group_b)) for each in pairs], pairs)] if pairs else []),
+            *(
+                [
+                    _table(
+                        ["group_a", "group_b"],
+                        [(label_text(each.group_a), label_text(each.group_b)) for each in pairs],
+                        pairs,
+                    )
+                ]
+                if pairs
+                else []
+            ),
         ]
 
 
 def _table(names: list[str], labels: list[tuple[str, ...]], entries: list[Recognition]) -> TextTable:
     rows = [
-        [*label, *(_interval(getattr(each, name), getattr(each, low), getattr(each, high)) for name, low, high in FIGURES)]
+        [
+            *label,
+            *(_interval(getattr(each, name), getattr(each, low), getattr(each, high)) for name, low, high in FIGURES),
+        ]
         for label, each in zip(labels[:MAX_LISTED_GROUPS], entries, strict=False)
     ]
     return TextTable([*names, "accuracy", "AUC"], rows, more=len(entries) - len(rows), left=range(len(names)))

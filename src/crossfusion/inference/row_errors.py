@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads
-from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
+from crossfusion.fusion import Codes, Design, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.moments import PRODUCTS, sum_influences
 
@@ -37,9 +37,16 @@ class LabeledRows:
 
 
 def estimate_row_errors(
-    chunks: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
+    chunks: Sequence[LabeledRows],
+    sampled: Mapping[int, NDArray[np.float32]],
+    design: Design,
+    weight: FloatArray,
+    taken: FloatArray | None = None,
 ) -> Errors:
-    """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them."""
+    """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them.
+
+    `taken` is the number of rows of each cell in these arrays, if they hold only some of them.
+    """
     cells, stratum = design.cells, design.stratum
     error = estimate_mean_errors(cells, design.borrowed)  # s²/n
     if cells.count.min() < MIN_CELL_ROWS:
@@ -48,10 +55,10 @@ def estimate_row_errors(
             problem=f"needs at least {MIN_CELL_ROWS} rows per group (in its stratum), to see how their spread varies",
             remedy="leave smaller ones out, or pass coarser strata",
         )
+    sides = design.compute_sides(weight)
+    between, within = sides.between, sides.within
     share = weight / np.bincount(stratum, weights=weight)[stratum]
-    between = float(between_by_feature(cells.mean, weight, stratum).sum())
-    within = float(np.sum(weight * cells.dispersion))
-    bias = float(np.sum(weight * (1 - share) * error))
+    bias = float(np.sum(weight * (sides.share - share) * error))
     total = within + between
     if not (within > 0 and bias > 0):
         raise InputError(
@@ -59,37 +66,34 @@ def estimate_row_errors(
             problem="needs rows that differ within the groups, and strata that groups share",
             remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
         )
-    direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
-    dispersion = design.cells.dispersion
+    direction, dispersion = sides.find_direction(cells.mean), design.cells.dispersion
     sums = np.sum(
         [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
     )
-    second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
+    more = np.ones(len(cells)) if taken is None else cells.count / taken
+    second, fourth = (values * more for values in _combine_sums(sums, within / total - 1, 2 * within / total))
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
-    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
+    of_linear = share_of_row**2 * more * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
     with map_threads(1):
         scale = measure_spread(design) ** 2
-        quadratic = (scale / within) ** 2 * _estimate_quadratic(
-            sampled, design, weight, share, error * cells.count / scale
-        )
+        quadratic = (scale / within) ** 2 * _estimate_quadratic(sampled, design, weight, error * cells.count / scale)
     freedom = float(np.sum(cells.count - 1))
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
     return Errors(
         between=np.array((between - bias) / within),
-        within=np.array(np.sum(weight * error * cells.count) / within),
+        within=np.array(1 + np.sum(weight * sides.share * error) / within),
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, cells.dim * design.rank)),
         freedom=np.array(freedom),
     )
 
 
-def bound_quadratic(bias: float, design: Design) -> float:
-    """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
-    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
+def bound_quadratic(bias: float, rank: int) -> float:
+    """Compute the least variance of a quadratic form with this mean and at most this rank."""
     return 2 * bias**2 / rank
 
 
@@ -105,7 +109,6 @@ def _estimate_quadratic(
     sampled: Mapping[int, NDArray[np.float32]],
     design: Design,
     weight: FloatArray,
-    share: FloatArray,
     variance: FloatArray,
 ) -> float:
     """Estimate the variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
@@ -115,18 +118,32 @@ def _estimate_quadratic(
     """
     count = design.cells.count
     own = np.array([_estimate_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
-    total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
-    mixed = weight * share / count  # w_c² / w_g n_c
+    share, of_side = weight / np.bincount(design.stratum, weights=weight)[design.stratum], design.compute_share(weight)
+    total = float(np.sum((weight * (of_side - share) / count) ** 2 * own))
+    side = np.arange(len(count)) if design.side is None else design.side
     for members in split_by_stratum(design.stratum):
         if len(members) > MAX_PAIRED_CELLS:
-            bound = mixed[members] * np.sqrt(own[members])
-            total += float(bound.sum() ** 2 - np.sum(bound**2))
+            total += _bound_products(
+                weight[members], side[members], weight[members] * np.sqrt(own[members]) / count[members]
+            )
             continue
+        whole = weight[members].sum()
         for a, b in combinations(members, 2):
             products = sampled[a] @ sampled[b].T
             trace = np.mean(products * products) * count[a] * count[b] / (count[a] - 1) / (count[b] - 1)
-            total += 2 * float(mixed[a] * mixed[b] * trace)
+            form = weight[b] / whole - (of_side[b] if side[a] == side[b] else 0.0)
+            total += 2 * float((weight[a] * form) ** 2 / (count[a] * count[b]) * trace)
     return 2 * total
+
+
+def _bound_products(weight: FloatArray, side: Codes, size: FloatArray) -> float:
+    """Bound Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c' over different cells of a stratum, from w_c √tr(Σ_c²) / n_c of each."""
+    product = weight * size
+    sides = np.unique(side, return_inverse=True)[1]
+    whole, own = (np.bincount(sides, weights=values) for values in (weight, product))
+    squares = np.bincount(sides, weights=product**2)
+    apart = (own.sum() ** 2 - np.sum(own**2)) / weight.sum() ** 2
+    return float(apart + np.sum((1 / whole - 1 / weight.sum()) ** 2 * (own**2 - squares)))
 
 
 def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:

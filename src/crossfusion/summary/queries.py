@@ -43,6 +43,7 @@ from crossfusion.inference import (
     add_tests,
     add_unit_errors,
     check_test_options,
+    compare_each_with_rest_by_units,
     compute_replicates,
     draw_multiplicities,
     run_unit_test,
@@ -173,7 +174,14 @@ class Queries(MomentTable):
         return restore_labels(result, whole.labels)
 
     def one_vs_rest(
-        self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+        min_units: int = MIN_UNITS,
     ) -> dict[Hashable, Fusion]:
         """Compute the Cross-Fusion Distance between each group and all other groups together.
 
@@ -183,15 +191,35 @@ class Queries(MomentTable):
             The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
+        units : str or list of str, optional
+            The factors that identify independent units, such as the patient: `unbiased` and the interval then count
+            units instead of rows. A unit may have rows in several groups.
         weights : {"pooled", "balanced"}
             "pooled" weights the two sides by their number of rows, "balanced" equally.
+        level : float, optional
+            Confidence level of the intervals, such as 0.95; requires `units`.
+        min_units : int
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, also of the rest,
+            and named in `excluded`.
 
         Returns
         -------
         dict
             A Fusion for each group.
+
+        Notes
+        -----
+        The rest is a mixture of the other groups in proportion to their rows. Intervals hold for this mixture: they
+        count the errors of each group's mean, and not that other groups might have been observed. They hold for each
+        group separately, not for all of them jointly.
         """
-        return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
+        check_level(level)
+        if level is None and not as_names(units, "units"):
+            return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        options: dict[str, Any] = {"weights": weights, "level": level, "dropped": self.dropped}
+        found = compare_each_with_rest_by_units(unit_moments, design, **options)
+        return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
 
     def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None) -> Hierarchy:
         """Decompose the Cross-Fusion Distance between nested groups by level.

@@ -76,7 +76,9 @@ def test_the_headline_says_what_the_numbers_say(whole):
     report, _ = whole
     found, said = report.to_dict(), repr(report)
     main = found["distances"]["adjusted"]
-    share = f"Adjusted for label, sites explain {-100 * np.expm1(-main['unbiased']):.1f}% of the variance within a label"
+    share = (
+        f"Adjusted for label, sites explain {-100 * np.expm1(-main['unbiased']):.1f}% of the variance within a label"
+    )
     limits = " to ".join(map(format_number, main["interval"]))
     assert f"{share} (CFD {format_number(main['unbiased'])}, 95% interval {limits}; p = 0.001)." in said
     assert "Unlikely by chance (p = 0.001, 999 random permutations of patient)." in said
@@ -341,7 +343,9 @@ def test_the_plane_shows_a_share_of_the_same_variance():
     draw, rows = np.random.default_rng(0), [400, 20, 20, 20]
     site = np.repeat(range(4), rows)
     x = draw.normal(size=(460, 5)) + 2 * np.eye(4, 5)[site]
-    found = cf.Report(x, by={"site": site}, between="site", permutations=9).to_dict()["projection"]["views"]["plain"]["shown"]
+    found = cf.Report(x, by={"site": site}, between="site", permutations=9).to_dict()["projection"]["views"]["plain"][
+        "shown"
+    ]
     means = np.array([x[site == k].mean(axis=0) for k in range(4)])
     variance = np.linalg.svd(means - means.mean(axis=0), compute_uv=False) ** 2
     assert found == pytest.approx(variance[:2].sum() / variance.sum())

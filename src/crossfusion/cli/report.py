@@ -8,7 +8,15 @@ from crossfusion._base import arg
 from crossfusion.cli import options, output
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.report import EXPECTATIONS, Question, Report, ReportData, check_page, make_question, summarize_and_sample
+from crossfusion.report import (
+    EXPECTATIONS,
+    Question,
+    Report,
+    ReportData,
+    check_page,
+    make_question,
+    summarize_and_sample,
+)
 
 
 @click.command()
@@ -25,7 +33,9 @@ from crossfusion.report import EXPECTATIONS, Question, Report, ReportData, check
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
-@click.option("--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate.")
+@click.option(
+    "--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate."
+)
 @click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)

@@ -161,9 +161,7 @@ def center_strata(design: Design, *, weights: str = "pooled") -> FloatArray:
     return compute_stratum_means(design.cells.mean, design.weights(weights), design.stratum)
 
 
-def find_plane(
-    design: Design, rest: FloatArray, *, weights: str = "pooled"
-) -> tuple[FloatArray, float | None, str]:
+def find_plane(design: Design, rest: FloatArray, *, weights: str = "pooled") -> tuple[FloatArray, float | None, str]:
     """Find two directions, the share of the variance between groups (within strata) they show, and the second's origin.
 
     `rest` holds rows or means around the centers of their strata. Where one direction separates the groups, the second

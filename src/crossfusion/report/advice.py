@@ -19,7 +19,9 @@ def advise(found: Findings, verdict: Verdict, concerns: Sequence[Concern]) -> li
 def _follow_verdict(found: Findings, verdict: Verdict) -> list[str]:
     asked = found.question
     if verdict.kind == "untested":
-        return ["Name what was sampled independently, such as the patient, in units: then there are intervals and tests."]
+        return [
+            "Name what was sampled independently, such as the patient, in units: then there are intervals and tests."
+        ]
     if asked.expect == "apart":
         return _separate(found, verdict)
     if verdict.kind in SEPARATED and not verdict.agreed:
@@ -39,10 +41,14 @@ def _find_cause(found: Findings, verdict: Verdict) -> list[str]:
     asked = found.question
     who = join_names(verdict.outlying) if verdict.outlying else f"the {format_plural(asked.between)}"
     units = f" and the {format_factors(asked.units)} units" if asked.units else ""
-    said = [f"Find out what sets {who} apart: “What separates the groups” lists the features{units} with the largest shares."]
+    said = [
+        f"Find out what sets {who} apart: “What separates the groups” lists the features{units} with the largest shares."
+    ]
     others = [name for name in asked.levels if name not in (*asked.between, *asked.units, *asked.given)]
     if others:
-        said.append(f"Adjust for {join_names(others)} too, to see whether that explains the difference (given, --given).")
+        said.append(
+            f"Adjust for {join_names(others)} too, to see whether that explains the difference (given, --given)."
+        )
     elif not asked.given:
         said.append("Adjust for what differs between the groups by design, such as tissue or class (given, --given).")
     return said

@@ -14,7 +14,14 @@ def make_cards(found: Findings) -> list[dict[str, Any]]:
     """Distances: name, value, interval, and what each is about."""
     asked = found.question
     given = format_factors(asked.given)
-    cards = [_make_card(found, "Unadjusted CFD" if asked.given else f"CFD between {format_plural(asked.between)}", found.unadjusted, "")]
+    cards = [
+        _make_card(
+            found,
+            "Unadjusted CFD" if asked.given else f"CFD between {format_plural(asked.between)}",
+            found.unadjusted,
+            "",
+        )
+    ]
     if asked.given:
         within = f" within {format_stratum(asked.given)}"
         cards.append(_make_card(found, f"CFD adjusted for {given}", found.main, within))

@@ -1,13 +1,13 @@
 """All that a report says, computed once and ready for JSON."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CrossfusionWarning, InputError, check_known, factors, label_text, plain_value
+from crossfusion._base import CrossfusionWarning, check_known, factors, label_text, plain_value
 from crossfusion.fusion import FEATURES, Attribution, Fusion
 from crossfusion.report import advice, batch_biology, conversion, headline
 from crossfusion.report.cards import make_cards
@@ -44,8 +44,9 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     main = distances.get("adjusted", distances["plain"])
     strata = () if main.overlap == 0 else asked.given
     tested = evidence.test(strata)
-    kept = _select_groups(evidence, strata)
-    few = evidence.select(kept).summary if len(kept) < len(list_groups(summary, asked.between)) else summary
+    ranked = evidence.one_vs_rest(strata)
+    kept = _select_groups(ranked)
+    few = evidence.select(kept).summary if len(kept) < len(ranked) else summary
     pairs = {"plain": evidence.pairs(few, (), tested=not strata)}
     if strata:
         pairs["adjusted"] = evidence.pairs(few, strata)
@@ -77,14 +78,15 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         "format": FORMAT,
         "question": asked.to_dict(),
         "about": _describe_data(data, evidence),
-        "verdict": verdict.to_dict() | {"rest_cfd": None if found.rest is None else conversion.convert_fusion(found.rest)},
+        "verdict": verdict.to_dict()
+        | {"rest_cfd": None if found.rest is None else conversion.convert_fusion(found.rest)},
         "headline": said,
         "led": len(details),
         "next": advice.advise(found, verdict, concerns),
         "cards": [*make_cards(found), recognize_groups(evidence, strata, standing, labels)],
         "distances": {name: conversion.convert_fusion(fusion) for name, fusion in distances.items()},
         "excluded": [entry.to_dict() for entry in excluded],
-        "ranks": rank_groups(evidence, strata, standing, ascending=asked.expect == "apart"),
+        "ranks": rank_groups(evidence, ranked, standing),
         "groups": conversion.describe_groups(few, asked, leading, len(labels)),
         "pairs": {name: conversion.convert_pairs(result) for name, result in pairs.items()},
         "levels": _split_levels(summary, asked),
@@ -127,18 +129,11 @@ def _describe_data(data: ReportData, evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _select_groups(evidence: Evidence, strata: tuple[str, ...]) -> list[Any]:
+def _select_groups(ranked: Mapping[Any, Fusion]) -> list[Any]:
     """The groups that are shown pair by pair: all, or those farthest from the others."""
-    labels = list_groups(evidence.summary, evidence.question.between)
-    if len(labels) < 2:
-        raise InputError(
-            "between", problem=f"has one group only, {labels[0]!r}", remedy="compare at least two"
-        )
-    if len(labels) <= MAX_GROUPS:
-        return labels
-    found = evidence.one_vs_rest(strata)
-    far = sorted(found, key=lambda label: -(found[label].unbiased or 0.0))
-    return far[:MAX_GROUPS]
+    if len(ranked) <= MAX_GROUPS:
+        return list(ranked)
+    return sorted(ranked, key=lambda label: -(ranked[label].unbiased or 0.0))[:MAX_GROUPS]
 
 
 def _split_levels(summary: Summary, question: Question) -> list[dict[str, Any]]:

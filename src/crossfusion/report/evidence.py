@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, find_shape_caution, infer_pairs, leave_out_small_groups, permutation_test
+from crossfusion.arrays import (
+    cfd,
+    find_shape_caution,
+    infer_pairs,
+    leave_out_small_groups,
+    one_vs_rest,
+    permutation_test,
+)
 from crossfusion.fusion import (
     SPREAD_CAUTION,
     Exclusion,
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_JUDGED_PAIRS = 1000  # pairs up to which each has an interval and a test: they take milliseconds per pair
+MAX_INTERVAL_GROUPS = 300  # groups up to which each has an interval
 ADJUSTMENT = "holm"
 ESTIMATE_FIELDS = (
     "unbiased",
@@ -237,8 +245,20 @@ class Evidence:
         return found or plain
 
     def one_vs_rest(self, given: tuple[str, ...]) -> dict[Any, Fusion]:
-        """Distance of each group to all others together."""
-        return self.summary.one_vs_rest(self.question.between, given=given or None, weights=self.question.weights)
+        """Distance of each group to all others together, with its interval where there can be one."""
+        asked = self.question
+        options: dict[str, Any] = {"given": given or None, "weights": asked.weights}
+        plain = self.summary.one_vs_rest(asked.between, **options)
+        if self.why_not is not None or len(plain) > MAX_INTERVAL_GROUPS:
+            return plain
+        if asked.units:
+            by_units = {"units": asked.units, "level": asked.level, "min_units": asked.min_units}
+            ask = lambda: self.summary.one_vs_rest(asked.between, **options, **by_units)  # noqa: E731
+        else:
+            assert self.rows is not None
+            ask = lambda: one_vs_rest(self.rows.x, level=asked.level, **self._describe_rows(asked.between, given))  # noqa: E731
+        found = self._try("intervals of single groups", ask) or {}
+        return {label: found.get(label, fusion) for label, fusion in plain.items()}
 
     def _encode_rows(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
         """Codes of the rows' groups as the summary numbers them (-1: not among them), and of their strata."""

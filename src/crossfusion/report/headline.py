@@ -8,7 +8,14 @@ from crossfusion.fusion import Exclusion, Fusion
 from crossfusion.report.cautions import choose_estimate, format_excluded
 from crossfusion.report.evidence import TestOutcome
 from crossfusion.report.html.markup import format_interval, format_number, format_percent, format_pvalue, isolate
-from crossfusion.report.name_text import capitalize, format_factors, format_list, format_plural, format_stratum, join_names
+from crossfusion.report.name_text import (
+    capitalize,
+    format_factors,
+    format_list,
+    format_plural,
+    format_stratum,
+    join_names,
+)
 from crossfusion.report.question import Question
 from crossfusion.report.verdict import Findings
 
@@ -68,10 +75,7 @@ def describe_rest(found: Findings) -> list[str]:
     if found.rest is None or found.rest.unbiased is None:
         return []
     who = join_names(found.name(found.standing.outlying))
-    return [
-        f"Without {who}, they explain {format_share(found.rest.unbiased)} (CFD"
-        f" {format_estimate(found.rest)})."
-    ]
+    return [f"Without {who}, they explain {format_share(found.rest.unbiased)} (CFD {format_estimate(found.rest)})."]
 
 
 def _describe_adjustment(found: Findings) -> list[str]:

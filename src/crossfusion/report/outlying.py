@@ -121,7 +121,9 @@ def order_by_removal(distance: FloatArray) -> list[int]:
     Undefined distances do not count; of equally far groups, the later one goes first.
     """
     largest = np.max(distance, initial=0.0, where=np.isfinite(distance))
-    apart = np.where(np.isnan(distance), 0.0, np.minimum(distance, 2.0 * largest + 1.0))  # of infinite ones, a large one
+    apart = np.where(
+        np.isnan(distance), 0.0, np.minimum(distance, 2.0 * largest + 1.0)
+    )  # of infinite ones, a large one
     known = (~np.isnan(distance)).astype(float)
     np.fill_diagonal(apart, 0.0)
     np.fill_diagonal(known, 0.0)

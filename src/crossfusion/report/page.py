@@ -24,7 +24,8 @@ MEANING = (
 STATUSES = {"good": "As expected", "bad": "Not as expected", "open": "Not decided"}
 PANEL = make_element(
     "aside",
-    make_element("button", "Close", type="button", class_="switch", id="pair-close") + make_element("div", id="pair-body"),
+    make_element("button", "Close", type="button", class_="switch", id="pair-close")
+    + make_element("div", id="pair-body"),
     id="pair",
     aria_label="The chosen pair",
     hidden="",
@@ -63,7 +64,9 @@ def _render_header(found: Mapping[str, Any], title: str, question: Question) -> 
         _render_top(title)
         + _render_verdict(found)
         + _render_strip(found)
-        + make_element("dl", "".join(make_element("div", _render_card(card)) for card in found["cards"]), class_="cards")
+        + make_element(
+            "dl", "".join(make_element("div", _render_card(card)) for card in found["cards"]), class_="cards"
+        )
         + _render_panels(found, question)
         + make_element("p", f"{MEANING} {WEIGHTS[question.weights]}", class_="note"),
     )
@@ -71,7 +74,9 @@ def _render_header(found: Mapping[str, Any], title: str, question: Question) -> 
 
 def _render_top(title: str) -> str:
     buttons = make_element("button", "Copy as text", type="button", id="copy", class_="switch", hidden="")
-    buttons += make_element("button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden="")
+    buttons += make_element(
+        "button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden=""
+    )
     return make_element(
         "div",
         make_element("h1", escape(title), dir="auto") + make_element("div", buttons, class_="buttons"),

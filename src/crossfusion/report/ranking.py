@@ -13,11 +13,12 @@ from crossfusion.report.outlying import Standing
 from crossfusion.summary import Summary
 
 
-def rank_groups(evidence: Evidence, strata: tuple[str, ...], standing: Standing, *, ascending: bool) -> dict[str, Any]:
-    """Columns of all groups, in the order of all results, and an order: those that differ first, then by distance."""
-    found = evidence.one_vs_rest(strata)
-    labels = list(found)
-    names = [label_text(label) for label in labels]
+def rank_groups(evidence: Evidence, found: Mapping[Hashable, Fusion], standing: Standing) -> dict[str, Any]:
+    """Columns of all groups, in the order of all results, and an order: those that stand out, then by distance.
+
+    Where groups should be apart, the closest come first.
+    """
+    names, ascending = [label_text(label) for label in found], evidence.question.expect == "apart"
     estimate = np.array([np.nan if each.unbiased is None else each.unbiased for each in found.values()])
     sign = 1 if ascending else -1
     order = np.argsort(np.where(np.isnan(estimate), np.inf, sign * estimate), kind="stable").tolist()

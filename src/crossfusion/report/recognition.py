@@ -16,7 +16,9 @@ MAX_NUMBERS = 2**20  # in the rows that are classified
 NAME = "Separability"
 
 
-def recognize_groups(evidence: Evidence, strata: tuple[str, ...], standing: Standing, labels: Sequence[Any]) -> dict[str, Any]:
+def recognize_groups(
+    evidence: Evidence, strata: tuple[str, ...], standing: Standing, labels: Sequence[Any]
+) -> dict[str, Any]:
     """The card: accuracy, interval and chance, or why there is none."""
     if evidence.rows is None:
         return _explain_absence("needs rows, and a summary has none")
@@ -35,7 +37,9 @@ def recognize_groups(evidence: Evidence, strata: tuple[str, ...], standing: Stan
     if found.accuracy is None:
         return _explain_absence(f"was not computed: {found.reason}")
     unit = format_factors(asked.units) if asked.units else "row"
-    held = f"the {what} of a row of an unseen {unit}" if classified is evidence else f"{what} by a row of an unseen {unit}"
+    held = (
+        f"the {what} of a row of an unseen {unit}" if classified is evidence else f"{what} by a row of an unseen {unit}"
+    )
     within = f", within {format_stratum(strata)}" if strata else ""
     best = _describe_outlying(found, chosen) if classified is evidence and len(chosen) == 1 else ""
     return _make_card(found, f"a linear classifier recognizes {held}{within}{best}")

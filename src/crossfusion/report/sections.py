@@ -50,7 +50,7 @@ def _explain_forest(found: Found, _question: Question) -> str:
     level = found["pairs"]["plain"]["level"]
     if level is None:
         return "The pairs, farthest first. There are no intervals: see “what could mislead”."
-    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}\u202f% interval."
+    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}% interval."
 
 
 def _explain_levels(_found: Found, question: Question) -> str:
@@ -117,12 +117,12 @@ def _explain_null(found: Found, question: Question) -> str:
 def _explain_drift(found: Found, question: Question) -> str:
     drift = found["drift"]
     fixed = f", within one {escape_sentence(format_factors(question.given))}" if question.given else ""
-    text = f"Distance (plug-in) of each period to the first {len(drift['reference'])} taken together{fixed}."
+    text = f"CFD of each period to the first {len(drift['reference'])} taken together{fixed}."
     if drift["lower"] is not None:
-        text += " Lines are intervals of the unbiased distance."
+        text += f" Bars are {100 * drift['level']:.4g}% intervals."
     if drift["rate"] is None:
         return f"{text} An alarm needs more periods."
-    rate = f"{100 * drift['rate']:g}\u202f%"
+    rate = f"{100 * drift['rate']:g}%"
     return (
         f"{text} Above the dashed line is an alarm (diamonds), meant for {rate} of periods at most if nothing drifts."
     )
@@ -137,7 +137,9 @@ SECTIONS = (
     Section("matrix", "Matrix", "Which groups lie apart", _explain_matrix),
     Section("forest", "Pairs", "Pairs with intervals", _explain_forest),
     Section("levels", "Levels", "Where the variance lies", _explain_levels),
-    Section("plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: found["plane"] == "batches"),
+    Section(
+        "plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: found["plane"] == "batches"
+    ),
     Section("versions", "Versions", "Versions of the rows", _explain_plane, lambda found: found["plane"] == "methods"),
     Section("drift", "Drift", "Over time", _explain_drift, lambda found: found["drift"] is not None),
     Section("attribution", "Attribution", "What separates the groups", _explain_features, folded=True),

@@ -130,7 +130,9 @@ class EvidenceJudge:
         return self.evidence.oppose([self.labels[group]], [self.labels[k] for k in rest]).balance()
 
 
-def measure_rest(evidence: Evidence, strata: tuple[str, ...], standing: Standing, labels: Sequence[Any]) -> Fusion | None:
+def measure_rest(
+    evidence: Evidence, strata: tuple[str, ...], standing: Standing, labels: Sequence[Any]
+) -> Fusion | None:
     """The distance between the groups that do not differ, where others do."""
     if standing.kind not in ("outlying", "farther"):
         return None

@@ -150,9 +150,7 @@ def _describe_fused_pairs(pairs: Pairwise, separated: "np.ndarray", noun: str) -
         verb = "is" if total - len(named) == 1 else "are"
         others = f"; the other {format_count(total - len(named))} of the pairs of {noun} {verb}" if total > 1 else ""
         return f"{', '.join(named)} are not significantly separated{others}."
-    return (
-        f"{len(named):,} of {total:,} pairs of {noun} are not significantly separated, {named[0]} least of all."
-    )
+    return f"{len(named):,} of {total:,} pairs of {noun} are not significantly separated, {named[0]} least of all."
 
 
 def _describe_closest(pairs: Pairwise) -> str:

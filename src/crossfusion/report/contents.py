@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from crossfusion._base import CrossfusionWarning, check_known, factors, label_text, plain_value
+from crossfusion._base import CrossfusionWarning, check_known, factors, label_text
 from crossfusion.fusion import FEATURES, Attribution, Fusion
 from crossfusion.report import advice, batch_biology, conversion, headline
 from crossfusion.report.cards import make_cards
@@ -64,14 +62,13 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     drift = measure_drift(evidence)
     excluded = (*evidence.excluded, *main.excluded)
     concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost, excluded)
-    details = [*headline.describe_share(found), *headline.describe_rest(found)]
+    details = [*headline.describe_share(found), *headline.describe_rest(found), *describe_drift(drift)]
     said = [
         verdict.sentence,
         *details,
         *(f"Caution: {each.title[0].lower()}{each.title[1:]}." for each in concerns if each.kind in HEADLINE_KINDS),
         *headline.write_headline(found, evidence.total),
         *headline.describe_excluded(excluded),
-        *describe_drift(drift),
         *headline.describe_corrections(versions),
     ]
     return {

@@ -214,7 +214,7 @@ class Evidence:
             return None
 
     def pairs(self, summary: Summary, given: tuple[str, ...], *, tested: bool = True) -> Pairwise:
-        """Distances of all pairs of a summary's groups, with limits and, if `tested`, p-values where there can be some."""
+        """Distances of all pairs of a summary's groups, with limits and, if `tested`, p-values, where possible."""
         asked = self.question
         plain = summary.pairwise(asked.between, given=given, weights=asked.weights)
         number = count_pairs(plain)

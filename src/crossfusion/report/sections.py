@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion._base import count_text
-from crossfusion.report.html.markup import escape_sentence, format_percent
+from crossfusion.report.html.markup import escape_sentence
 from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 

@@ -101,7 +101,7 @@ class EvidenceJudge:
         return None if chance is None else not chance
 
     def compare(self, group: int, rest: Sequence[int]) -> float:
-        """The p-value of one group against others together; where only an interval tells, 0 if it excludes 0, else 1."""
+        """The p-value of one group against others together; where only an interval tells, 0 or 1."""
         two = self._oppose(group, rest)
         tested = two.test(self.strata)
         if tested is not None and not tested.partial:

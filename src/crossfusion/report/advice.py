@@ -10,13 +10,15 @@ from crossfusion.report.verdict_text import SEPARATED
 MAX_ADVICE = 3
 
 
-def advise(found: Findings, verdict: Verdict, concerns: Sequence[Concern]) -> list[str]:
+def advise(found: Findings, verdict: Verdict, concerns: Sequence[Concern], versions: bool) -> list[str]:
     """Up to three steps, the most pressing first."""
     serious = [f"{each.title}: {each.advice[0].lower()}{each.advice[1:]}" for each in concerns if each.serious]
-    return [*serious[:1], *_follow_verdict(found, verdict), *serious[1:]][:MAX_ADVICE]
+    compare = ["Choose among the versions on the front, unless their groups have equal means by construction: see “Versions of"
+               " the rows”."] if versions else []  # fmt: skip
+    return [*serious[:1], *compare, *_follow_verdict(found, verdict, versions), *serious[1:]][:MAX_ADVICE]
 
 
-def _follow_verdict(found: Findings, verdict: Verdict) -> list[str]:
+def _follow_verdict(found: Findings, verdict: Verdict, versions: bool) -> list[str]:
     asked = found.question
     if verdict.kind == "untested":
         return [
@@ -25,7 +27,7 @@ def _follow_verdict(found: Findings, verdict: Verdict) -> list[str]:
     if asked.expect == "apart":
         return _separate(found, verdict)
     if verdict.kind in SEPARATED and not verdict.agreed:
-        return [*_find_cause(found, verdict), *_act_on_separation(found)]
+        return [*_find_cause(found, verdict), *([] if versions else _act_on_separation(found))]
     if verdict.agreed:
         return [f"Keep the margin of {verdict.margin:g} and repeat this comparison when new data arrive."]
     if asked.fused_within is not None:
@@ -42,7 +44,8 @@ def _find_cause(found: Findings, verdict: Verdict) -> list[str]:
     who = join_names(verdict.outlying) if verdict.outlying else f"the {format_plural(asked.between)}"
     units = f" and the {format_factors(asked.units)} units" if asked.units else ""
     said = [
-        f"Find out what sets {who} apart: “What separates the groups” lists the features{units} with the largest shares."
+        f"Find out what sets {who} apart: “What separates the groups” lists the features{units} with the largest"
+        " shares."
     ]
     others = [name for name in asked.levels if name not in (*asked.between, *asked.units, *asked.given)]
     if others:

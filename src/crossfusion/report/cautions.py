@@ -284,12 +284,14 @@ def _find_weak_tests(tested: TestOutcome | None, pairs: Pairwise) -> Iterator[Co
     """Tests that cannot give a small p-value, however far apart the groups are."""
     said = [text for text in split_cautions(pairs.caution) if text.startswith(REACH_CAUTION)]
     weak = None if tested is None else caution_about_number(tested.result)
-    for text in [*filter(None, [weak]), *said]:
+    title = "has too few permutations to be significant"
+    found = [(f"The test {title}", weak)] if weak else []
+    for start, text in [*found, *((f"A test of a single pair {title}", text) for text in said)]:
         what, _, advice = text.partition(": ")
         yield Concern(
             "test",
             False,
-            "A test has too few permutations to be significant",
+            start,
             f"{what[0].upper()}{what[1:]}.",
             f"{advice[0].upper()}{advice[1:]}.",
         )

@@ -62,14 +62,18 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
     drift = measure_drift(evidence)
     excluded = (*evidence.excluded, *main.excluded)
     concerns = find_concerns(evidence, main, tested, leading, by_unit, data.lost, excluded)
-    details = [*headline.describe_share(found), *headline.describe_rest(found), *describe_drift(drift)]
+    details = [
+        *headline.describe_share(found),
+        *headline.describe_rest(found),
+        *describe_drift(drift),
+        *headline.describe_corrections(versions),
+    ]
     said = [
         verdict.sentence,
         *details,
         *(f"Caution: {each.title[0].lower()}{each.title[1:]}." for each in concerns if each.kind in HEADLINE_KINDS),
         *headline.write_headline(found, evidence.total),
         *headline.describe_excluded(excluded),
-        *headline.describe_corrections(versions),
     ]
     return {
         "format": FORMAT,
@@ -79,11 +83,11 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         | {"rest_cfd": None if found.rest is None else conversion.convert_fusion(found.rest)},
         "headline": said,
         "led": len(details),
-        "next": advice.advise(found, verdict, concerns),
+        "next": advice.advise(found, verdict, concerns, versions is not None),
         "cards": [*make_cards(found), recognize_groups(evidence, strata, standing, labels)],
         "distances": {name: conversion.convert_fusion(fusion) for name, fusion in distances.items()},
         "excluded": [entry.to_dict() for entry in excluded],
-        "ranks": rank_groups(evidence, ranked, standing),
+        "ranks": rank_groups(evidence, ranked, standing, leading),
         "groups": conversion.describe_groups(few, asked, leading, len(labels)),
         "pairs": {name: conversion.convert_pairs(result) for name, result in pairs.items()},
         "levels": _split_levels(summary, asked),

@@ -7,7 +7,8 @@ number (Holm), and is named if that is significant. At most half of the groups, 
 
 Where that leaves no majority without significant separation, as with much data, sizes decide: of the groups removed in
 the same order, as many as possible but fewer than half are named such that each is farther from the remaining ones
-together than these are from each other, by intervals that do not overlap.
+together than these are from each other, by intervals that do not overlap (those of the single groups at a level that
+allows for the number of groups).
 
 Ties are not broken: nothing is named where another group could take the place of a named one, as in a row of three
 groups of which the outer two are equally far from the middle.
@@ -110,8 +111,10 @@ def _find_by_sizes(order: Sequence[int], judge: Judge) -> Standing | None:
     for number in range(min((len(order) - 1) // 2, MAX_REMOVED), 0, -1):
         rest, rivals = sorted(order[number:]), order[number : number + MAX_RIVALS]
         if all(judge.is_farther(group, rest) for group in reversed(order[:number])):
-            tied = any(judge.is_farther(rival, sorted({*order[number - 1 :]} - {rival})) for rival in rivals)
-            return None if tied else Standing("farther", tuple(order[:number]), tuple(rest))
+            if any(judge.is_farther(rival, sorted({*order[number - 1 :]} - {rival})) for rival in rivals):
+                return None
+            kind = "farther" if judge.is_separated(rest) else "outlying"
+            return Standing(kind, tuple(order[:number]), tuple(rest))
     return None
 
 

@@ -1,5 +1,6 @@
 """The page: what can be said in words stands in it, and scripts draw the rest from the JSON inside."""
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -30,6 +31,7 @@ PANEL = make_element(
     aria_label="The chosen pair",
     hidden="",
 )
+OPTION = re.compile(r"(--[a-z-]+)")
 NO_SCRIPT = "Pictures and tables are drawn by a script inside this file, which this browser does not run."
 
 
@@ -125,7 +127,7 @@ def _render_card(card: Mapping[str, Any]) -> str:
 def _render_panels(found: Mapping[str, Any], question: Question) -> str:
     """Left the ranked groups and what to do next, right the projection."""
     ranks = make_element("h2", explain_ranks(found, question), id="ranks-title") + make_element("div", id="ranks-body")
-    steps = "".join(make_element("li", escape_sentence(step)) for step in found["next"])
+    steps = "".join(make_element("li", OPTION.sub(r"<code>\1</code>", escape_sentence(step))) for step in found["next"])
     following = make_element("h2", "What to do next", id="next-title") + make_element("ol", steps, class_="next")
     left = make_element("section", ranks, id="ranks", aria_labelledby="ranks-title")
     left += make_element("section", following, id="next", aria_labelledby="next-title")

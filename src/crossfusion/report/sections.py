@@ -89,7 +89,8 @@ def _has_points(found: Found) -> bool:
 def explain_ranks(found: Found, question: Question) -> str:
     """What the ranked groups are compared with."""
     given = "" if "adjusted" not in found["pairs"] else f", adjusted for {format_factors(question.given)}"
-    return escape_sentence(f"CFD of each {format_factors(question.between)} to all others together{given}")
+    others = "all others together" if found["ranks"]["closest"] is None else "the closest other one"
+    return escape_sentence(f"CFD of each {format_factors(question.between)} to {others}{given}")
 
 
 def _explain_features(found: Found, question: Question) -> str:

@@ -117,8 +117,11 @@ class EvidenceJudge:
         known = tuple(rest)
         if known not in self.measured:
             self.measured[known] = self._measure(some)
-        within, apart = self.measured[known].interval, self._measure(two).interval
-        return within is not None and apart is not None and apart[0] > within[1]
+        within, apart = self.measured[known], self._measure(two)
+        if within.interval is None or apart.errors is None:
+            return False
+        limits = apart.limits(1 - (1 - two.question.level) / len(self.labels))
+        return limits is not None and limits[0] > within.interval[1]
 
     def _measure(self, evidence: Evidence) -> Fusion:
         return evidence.distance(evidence.question.between, self.strata)

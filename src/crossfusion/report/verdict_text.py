@@ -147,9 +147,10 @@ def _describe_fused_pairs(pairs: Pairwise, separated: "np.ndarray", noun: str) -
     fused = fused[np.argsort(pairs.unbiased[first[fused], second[fused]], kind="stable")]
     named = [f"{isolate(pairs.labels[first[k]])} and {isolate(pairs.labels[second[k]])}" for k in fused.tolist()]
     if len(named) <= MAX_NAMED_PAIRS:
-        verb = "is" if total - len(named) == 1 else "are"
-        others = f"; the other {format_count(total - len(named))} of the pairs of {noun} {verb}" if total > 1 else ""
-        return f"{', '.join(named)} are not significantly separated{others}."
+        left = total - len(named)
+        verb = "pair is" if left == 1 else "pairs are"
+        others = f"; the other {format_count(left)} {verb}" if left else ""
+        return f"{'; '.join(named)} are not significantly separated{others}."
     return f"{len(named):,} of {total:,} pairs of {noun} are not significantly separated, {named[0]} least of all."
 
 

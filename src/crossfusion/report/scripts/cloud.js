@@ -59,7 +59,8 @@ const HUES = ['c1', 'c3', 'c2', 'c4', 'c6', 'c7', 'c0', 'c5'];
 function keysOf(state, refresh) {
   const { labels } = data.projection.factors[state.factor];
   const color = colors(state), prefix = state.factor === 0 ? ranks.prefix : '';
-  const listed = [...labels.keys()].sort((a, b) => (color[a] === 'other') - (color[b] === 'other') || a - b).slice(0, LISTED);
+  const listed = [...labels.keys()].sort((a, b) => (color[a] === 'other') - (color[b] === 'other') || a - b).slice(0, LISTED)
+    .filter((k, _, all) => color[k] !== 'other' || all.every(each => color[each] === 'other'));
   const choose = k => { state.chosen = state.chosen === k ? null : k; refresh(); };
   const found = listed.map(k => make('button', { type: 'button', 'aria-pressed': String(state.chosen === k), onclick: () => choose(k) },
     make('i', { class: `swatch ${state.chosen === k && color[k] === 'other' ? 'c1' : color[k]}`, 'aria-hidden': 'true' }), bare(labels[k], prefix, 24)));

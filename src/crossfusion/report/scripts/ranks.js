@@ -30,8 +30,9 @@ function rankedRow(k, x) {
   const value = real(ranks.unbiased[k]), low = real(ranks.lower && ranks.lower[k]), high = real(ranks.upper && ranks.upper[k]);
   const interval = Number.isFinite(low) ? `${number(low)} to ${number(high)}` : null;
   const units = ranks.units ? `, ${whole(ranks.units[k])} ${joined(question.units)} units` : '';
+  const closest = ranks.closest ? [' – ', bare(ranks.names[ranks.closest[k]], ranks.prefix, 20)] : [];
   const found = make('div', { class: `row ${outlying.has(k) ? 'c1 stands' : 'c0'}` },
-    make('span', { class: 'names' }, bare(ranks.names[k], ranks.prefix, 20)),
+    make('span', { class: 'names' }, bare(ranks.names[k], ranks.prefix, 20), ...closest),
     make('div', { class: 'track', 'aria-hidden': 'true' }, ...marksOf(value, low, high, x)),
     make('span', { class: 'value' }, make('b', {}, number(value)), interval ? make('small', {}, interval) : null));
   found.addEventListener('pointerenter', () => tell([isolated(ranks.names[k]), `${whole(ranks.rows[k])} rows${units}`], found.getBoundingClientRect()));

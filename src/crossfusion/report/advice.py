@@ -8,13 +8,16 @@ from crossfusion.report.verdict import Findings, Verdict
 from crossfusion.report.verdict_text import SEPARATED
 
 MAX_ADVICE = 3
+COMPARE = (
+    "Choose among the versions on the front, unless their groups have equal means by construction: see “Versions of the"
+    " rows”."
+)
 
 
 def advise(found: Findings, verdict: Verdict, concerns: Sequence[Concern], versions: bool) -> list[str]:
     """Up to three steps, the most pressing first."""
     serious = [f"{each.title}: {each.advice[0].lower()}{each.advice[1:]}" for each in concerns if each.serious]
-    compare = ["Choose among the versions on the front, unless their groups have equal means by construction: see “Versions of"
-               " the rows”."] if versions else []  # fmt: skip
+    compare = [COMPARE] if versions else []
     return [*serious[:1], *compare, *_follow_verdict(found, verdict, versions), *serious[1:]][:MAX_ADVICE]
 
 

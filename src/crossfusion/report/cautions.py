@@ -107,7 +107,7 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
             False,
             f"The {between} groups hold a different mix of {given}",
             f"Cramér’s V of {between} and {given} is {association:.2f} (0 is the same mix, 1 is one {given} each).",
-            f"Trust the distance within one {given}, not the plain one.",
+            f"Trust the CFD adjusted for {given}, not the unadjusted one.",
         )
 
 

@@ -531,3 +531,59 @@ def test_a_level_has_one_color(show, pages):
         mark => [mark.parentElement.textContent, mark.className])))""")
     assert [swatches[1][name] for name in swatches[0]] == [*swatches[0].values()]
     assert len({*swatches[1].values()}) == len(swatches[1])
+
+
+def test_the_first_screen_holds_the_story(show, pages):
+    path, found = pages["plain"]
+    seen = show(path).page
+    bottom = "name => document.querySelector(name).getBoundingClientRect().bottom"
+    for part in (".verdict", ".strip", ".cards", "#ranks", "#next", "#cloud svg"):
+        assert seen.evaluate(bottom, part) <= 900, part
+    assert seen.locator(".lead").inner_text() == re.sub("[\u2068\u2069]", "", found["verdict"]["sentence"])
+    values = seen.locator("#ranks .value b").all_inner_texts()
+    assert values == [format_number(found["ranks"]["unbiased"][k]) for k in found["ranks"]["order"]]
+    for chip, each in zip(seen.locator(".strip li").all(), found["warnings"], strict=True):
+        assert chip.get_attribute("class") == ("serious" if each["serious"] else "mild")
+    seen.locator(".strip a").first.click()
+    assert seen.locator("#warning-0").bounding_box()["y"] < 900
+
+
+def test_the_projection_switches_between_unadjusted_and_adjusted(show, pages):
+    path, _ = pages["plain"]
+    seen = show(path).page
+    places = "[...document.querySelectorAll('.cloud .mean')].map(mean => mean.getAttribute('cx'))"
+    buttons = seen.locator(".toggle button")
+    assert buttons.all_inner_texts() == ["adjusted for label", "unadjusted"]
+    adjusted = seen.evaluate(places)
+    buttons.nth(1).click()
+    assert buttons.nth(1).get_attribute("aria-pressed") == "true"
+    assert "unadjusted" in seen.locator(".cloud svg, svg.cloud").first.get_attribute("aria-label")
+    assert seen.evaluate(places) != adjusted
+
+
+def test_the_conclusion_is_copied_as_text(show, pages):
+    path, found = pages["hostile"]
+    seen = show(path).page
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    seen.get_by_role("button", name="Copy as text").click()
+    seen.get_by_role("button", name="Copied").wait_for()
+    copied = seen.evaluate("navigator.clipboard.readText()")
+    assert copied.splitlines()[0] == found["title"].splitlines()[0]
+    for sentence in found["headline"]:
+        assert re.sub("[\u2068\u2069]", "", sentence) in copied
+
+
+def test_groups_that_stand_out_are_colored_and_named_among_many(show, tmp_path):
+    x, site, _, owner = rows_of(3600, 30)
+    x[:, 0] -= 0.3 * site
+    x[:, 2] += 2.0 * (site == 7)
+    names = np.array([f"center_{k:02d}" for k in site])
+    cf.Report(x, by={"site": names, "patient": owner}, between="site", units="patient").write(tmp_path / "many.html")
+    seen = show(tmp_path / "many.html").page
+    assert seen.locator(".lead").inner_text().startswith("center_07 differs")
+    assert seen.locator("#ranks .stands .names").all_inner_texts() == ["07"]
+    assert seen.locator(".cloud .spot").all_inner_texts() == ["07"]
+    assert seen.locator(".cloud .mean:not(.other)").count() == 1
+    assert seen.locator("#ranks li").count() == 8
+    seen.get_by_role("button", name="Show all 30 groups").click()
+    assert seen.locator("#ranks li").count() == 30

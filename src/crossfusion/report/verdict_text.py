@@ -44,7 +44,7 @@ def _describe_standing(found: Findings, whole: bool | None, rest: bool | None) -
     everyone, margin = _name_all(found), found.question.fused_within
     if found.main.unbiased is None:
         return _describe_unknown(found)
-    said = _describe_differences(found, rest)
+    said = _describe_differences(found, None if whole else rest)
     if whole:
         agreed = f"{everyone} agree within {margin:g}"
         return f"{agreed}." if found.standing.kind in ("none", "untested") else f"{agreed}, although {said}"
@@ -112,6 +112,8 @@ def _describe_many(found: Findings) -> str:
     everyone, separated = _name_all(found), find_separated_pairs(found.pairs, found.question.level)
     if separated is None or len(found.pairs.labels) < len(found.labels):
         return f"{everyone} differ, and no majority of them agrees."
+    if not separated.any():
+        return f"{everyone} differ, but the data do not show which of them."
     if separated.all():
         return f"all {everyone.removeprefix('the ')} differ from each other."
     return f"{everyone} differ: {int(separated.sum()):,} of {len(separated):,} pairs are significantly separated."

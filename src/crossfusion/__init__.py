@@ -26,6 +26,7 @@ _NAMES = {
         "cfd",
         "dispersion_test",
         "one_vs_rest",
+        "pairwise",
         "permutation_test",
         "separability",
     ),

@@ -15,6 +15,7 @@ from crossfusion.arrays import (
     cfd,
     dispersion_test,
     one_vs_rest,
+    pairwise,
     permutation_test,
     separability,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "distances",
     "merge_summaries",
     "one_vs_rest",
+    "pairwise",
     "permutation_test",
     "rdr",
     "read_summary",

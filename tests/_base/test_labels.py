@@ -262,3 +262,14 @@ def test_wrong_arrays_are_refused():
     assert c.find_distinct(records[:0], codes[:0], 0) == []
     assert c.find_distinct(records, codes, 0) is None
     assert c.find_distinct(records[:, :0], codes, 9) == [0]
+
+
+def test_arrow_buffers_at_odd_addresses_are_taken():
+    text = pa.array(["a", "bb", "c", "a"])
+    odd = [pa.py_buffer(b"x" + data.to_pybytes()).slice(1) for data in text.buffers()[1:]]
+    moved = pa.Array.from_buffers(text.type, len(text), [None, *odd])
+    places = pa.array([0, 1, 2, 0], pa.int32()).buffers()[1]
+    indices = pa.Array.from_buffers(pa.int32(), 4, [None, pa.py_buffer(b"x" + places.to_pybytes()).slice(1)])
+    encoded = pa.DictionaryArray.from_arrays(indices, pa.array(["c", "bb", "a"]))
+    assert factors.encode(pa.table({"g": moved}))[0].tolist() == [0, 1, 2, 0]
+    assert factors.encode(pa.table({"g": encoded}))[0].tolist() == [2, 1, 0, 2]

@@ -76,6 +76,7 @@ def find_distinct_values(array: "pa.Array") -> Distinct | None:
     if pa.types.is_string(array.type):
         _, edges, text = array.buffers()
         offsets = np.frombuffer(edges, np.int32)[array.offset : array.offset + len(array) + 1]
+        offsets = np.require(offsets, requirements="A")  # what another process sent may lie at any address
         content = np.frombuffer(text or b"", np.uint8)
         return _find(
             len(array),

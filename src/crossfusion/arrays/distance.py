@@ -28,6 +28,7 @@ from crossfusion._base import (
     match_columns,
     warn_about_lost_groups,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
     SPREAD_CAUTION,
@@ -79,7 +80,8 @@ def cfd(
     b : array of shape (rows, dim), optional
         Rows of the second group.
     labels : array of shape (rows,), optional
-        The group of each row of `a`.
+        The group of each row of `a`, or the name of a column if `a` is a pandas, Polars or PyArrow table; the same goes
+        for `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row of `a`, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
@@ -140,7 +142,7 @@ def cfd(
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('units')}, as it hides how far the means err",
+            problem=f"cannot be combined with {arg('level')} or {arg('units')}, as it hides how far the means err",
             remedy="leave it out",
         )
     if (b is None) == (labels is None):
@@ -149,6 +151,7 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
+        a, labels, given, units = take_columns(a, labels=labels, given=given, units=units)
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         return _compare_labels(
             as_rows(a, "x"), labels, given, units, weights, trim, nan, level, column_names(a) or None, min_units

@@ -28,7 +28,7 @@ from crossfusion.report import (
 @options.time_option(required=False)
 @click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
 @options.reference_option("The version", "the one called none or raw")
-@options.names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
+@options.names_option("--factors", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @options.balanced_option
 @options.level_option
 @options.permutations_option
@@ -50,7 +50,7 @@ def report(
     time: str | None,
     method: str | None,
     reference: str | None,
-    levels: list[str],
+    factors: list[str],
     level: float,
     permutations: int,
     seed: int,
@@ -82,7 +82,7 @@ def report(
         time,
         method,
         reference,
-        levels or None,
+        factors or None,
         weights,
         level,
         permutations,

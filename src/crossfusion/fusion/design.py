@@ -25,8 +25,8 @@ class Design:
     """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
 
     `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
-    holds the names of the features, `strata` those of the strata, if they have any. `side`, if there is one, numbers the
-    side of each cell: cells of one side (in a stratum) are compared together, as a mixture with fixed weights.
+    holds the names of the features, `strata` those of the strata, if they have any. `side`, if there is one, numbers
+    the side of each cell: cells of one side (in a stratum) are compared together, as a mixture with fixed weights.
     """
 
     cells: Moments

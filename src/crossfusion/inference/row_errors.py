@@ -64,7 +64,7 @@ def estimate_row_errors(
         raise InputError(
             "level",
             problem="needs rows that differ within the groups, and strata that groups share",
-            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
+            remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     direction, dispersion = sides.find_direction(cells.mean), design.cells.dispersion
     sums = np.sum(

@@ -107,7 +107,7 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
         raise InputError(
             problem=f"{arg('level')} and {arg('units')} need units that differ within the groups, and strata that"
             " groups share",
-            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
+            remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     total = within + between
     excess = scatter + moments.count * (square - cells.dispersion[cell])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from crossfusion._base import (
+    CodeArray,
     FloatArray,
     InputError,
     arg,
@@ -17,6 +18,7 @@ from crossfusion._base import (
     column_names,
     factors,
     match_features,
+    renamed,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -221,12 +223,15 @@ class Queries(MomentTable):
         found = compare_each_with_rest_by_units(unit_moments, design, **options)
         return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
 
-    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None) -> Hierarchy:
+    @renamed(levels="factors")
+    def hierarchy(
+        self, factors: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None
+    ) -> Hierarchy:
         """Decompose the Cross-Fusion Distance between nested groups by level.
 
         Parameters
         ----------
-        levels : list of str
+        factors : list of str
             Factors from the outermost to the innermost. The groups of a level are the combinations of its factor with
             all factors above it.
         weights : {"pooled", "balanced"}
@@ -241,13 +246,13 @@ class Queries(MomentTable):
         Hierarchy
             The CFD of each level, adjusted for the levels above; the sum is the CFD between the finest groups.
         """
-        names = self._check_names(levels, "levels")
+        names = self._check_names(factors, "factors")
         leaves = self.rollup(names)
-        partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        partitions = [_encode_groups(leaves, names[: depth + 1]) for depth in range(len(names))]
         chosen = self._check_names(names if balance is None else balance, "balance")
-        check_known(chosen, names, "factor", f"{arg('levels')}")
-        groups = factors.encode(leaves.keys.select(list(chosen)))[0]
-        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups)
+        check_known(chosen, names, "factor", f"{arg('factors')}")
+        groups = _encode_groups(leaves, chosen)
+        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups, features=self.features)
 
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
@@ -481,3 +486,8 @@ class Queries(MomentTable):
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )
+
+
+def _encode_groups(table: MomentTable, names: Sequence[str]) -> CodeArray:
+    """Encode the group of each entry by some factors."""
+    return factors.encode(table.keys.select(list(names)))[0]

@@ -109,11 +109,8 @@ def separability(
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
-    if sample.units is None:
-        unit, number = np.arange(len(chunk.codes)), design.cells.count
-    else:
-        unit = sample.units[0]
-        number = _count_units(chunk.codes, unit, len(design.cells))
+    unit: Codes = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]
+    number = design.cells.count if sample.units is None else _count_units(chunk.codes, unit, len(design.cells))
     settings: dict[str, Any] = {"level": level, "seed": seed, "by": "rows" if sample.units is None else "units"}
     kept, excluded = leave_out_cells(design, number, min_units, of=settings["by"])
     place = np.full(len(design.cells), -1)
@@ -157,23 +154,23 @@ def _separate(
 
 def _report_nothing(found: dict[str, Any]) -> Separability:
     warn(f"the design is fully confounded: {CONFOUNDED}, so nothing is classified")
-    nothing = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
+    nothing: dict[str, Any] = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
     return Separability(**nothing, one_vs_rest=(), pairs=(), units=0, rows=0, folds=0, reason=CONFOUNDED, **found)
 
 
 def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Separability:
     """Collect all shares with their intervals."""
     held, level = comparison.held, found["level"]
-    accuracy, chance = comparison.recognize_all()
+    accuracy = comparison.recognize_all()
+    rest, auc = comparison.compare_with_rest()
     pairs = combinations(range(len(design.labels)), 2) if len(design.labels) <= MAX_PAIRED_GROUPS else ()
     return Separability(
         accuracy=accuracy.value,
         interval=accuracy.limits(level),
-        chance=chance,
-        **_name_auc(comparison.average_auc(), level),
+        chance=comparison.chance,
+        **_name_auc(auc, level),
         one_vs_rest=tuple(
-            _recognize(label, None, comparison.compare_with_rest(group), level)
-            for group, label in enumerate(design.labels)
+            _recognize(label, None, shares, level) for label, shares in zip(design.labels, rest, strict=True)
         ),
         pairs=tuple(
             _recognize(design.labels[a], design.labels[b], comparison.compare_pair(a, b), level) for a, b in pairs
@@ -204,8 +201,7 @@ def _find_caution(held: HeldOut, design: Design, by: str) -> str | None:
     if by == "rows":
         about_units: str | None = INDEPENDENT_CAUTION
     else:
-        number = np.diff(held.entries)
-        fewest = int(number[number > 0].min())
+        fewest = int(np.unique(held.entry_cell, return_counts=True)[1].min())
         place = "" if design.strata is None else " (in a stratum)"
         few = f"some group{place} has only {fewest} units, so the interval is rough"
         about_units = few if fewest < FEW_UNITS else None

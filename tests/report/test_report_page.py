@@ -582,7 +582,7 @@ def test_groups_that_stand_out_are_colored_and_named_among_many(show, tmp_path):
     seen = show(tmp_path / "many.html").page
     assert seen.locator(".lead").inner_text().startswith("center_07 differs")
     assert seen.locator("#ranks .stands .names").all_inner_texts() == ["07"]
-    assert seen.locator(".cloud .spot").all_inner_texts() == ["07"]
+    assert seen.locator(".cloud .spot").all_text_contents() == ["07"]
     assert seen.locator(".cloud .mean:not(.other)").count() == 1
     assert seen.locator("#ranks li").count() == 8
     seen.get_by_role("button", name="Show all 30 groups").click()

@@ -85,12 +85,12 @@ class Report(DisplayMixin):
     >>> by = {"site": np.where(patient < 10, "A", "B"), "patient": patient}
     >>> report = cf.Report(x, by=by, between="site", units="patient")
     >>> report
-    Significant separation between the 2 site groups: site explains 18.5% of the variance (CFD 0.2047, 95% interval
-    0.1564 to 0.2652).
+    A and B differ.
+    Sites explain 18.5% of the variance (CFD 0.2047, 95% interval 0.1564 to 0.2652; p = 0.001).
     Unlikely by chance (p = 0.001, 999 random permutations of patient).
     Intervals and tests count 20 patient units, not 200 rows.
     >>> sorted(report.to_dict())[:4]
-    ['about', 'batches', 'distances', 'drift']
+    ['about', 'batches', 'cards', 'distances']
     """
 
     def __init__(

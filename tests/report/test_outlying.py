@@ -22,7 +22,7 @@ class Places:
 
     @property
     def distance(self) -> np.ndarray:
-        return np.linalg.norm(self.places[:, None] - self.places, axis=2) ** 2
+        return np.asarray(np.linalg.norm(self.places[:, None] - self.places, axis=2) ** 2)
 
     def is_separated(self, groups: Sequence[int]) -> bool | None:
         if len(groups) <= self.blind:

@@ -251,12 +251,14 @@ class Evidence:
         plain = self.summary.one_vs_rest(asked.between, **options)
         if self.why_not is not None or len(plain) > MAX_INTERVAL_GROUPS:
             return plain
-        if asked.units:
-            by_units = {"units": asked.units, "level": asked.level, "min_units": asked.min_units}
-            ask = lambda: self.summary.one_vs_rest(asked.between, **options, **by_units)  # noqa: E731
-        else:
+
+        def ask() -> dict[Any, Fusion]:
+            if asked.units:
+                by_units: dict[str, Any] = {"units": asked.units, "level": asked.level, "min_units": asked.min_units}
+                return self.summary.one_vs_rest(asked.between, **options, **by_units)
             assert self.rows is not None
-            ask = lambda: one_vs_rest(self.rows.x, level=asked.level, **self._describe_rows(asked.between, given))  # noqa: E731
+            return one_vs_rest(self.rows.x, level=asked.level, **self._describe_rows(asked.between, given))
+
         found = self._try("intervals of single groups", ask) or {}
         return {label: found.get(label, fusion) for label, fusion in plain.items()}
 

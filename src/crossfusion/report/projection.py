@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import CodeArray, FloatArray, factors, label_text
-from crossfusion.fusion import center_strata, find_plane
+from crossfusion._base import FloatArray, factors, label_text
+from crossfusion.fusion import Codes, center_strata, find_plane
 from crossfusion.io import Rows
 from crossfusion.report.html.markup import shorten
 from crossfusion.report.question import Question
@@ -66,7 +66,7 @@ def _project(
     }
 
 
-def _find_strata(keys: Any, strata: Names, places: dict[Any, int]) -> CodeArray:
+def _find_strata(keys: Any, strata: Names, places: dict[Any, int]) -> Codes:
     """The stratum of each key."""
     if not strata:
         return np.zeros(keys.num_rows, np.int64)
@@ -74,7 +74,7 @@ def _find_strata(keys: Any, strata: Names, places: dict[Any, int]) -> CodeArray:
     return np.array([places[label] for label in factors.list_labels(found)], np.int64)[code]
 
 
-def _average(values: FloatArray, weight: FloatArray, group: CodeArray, number: int) -> FloatArray:
+def _average(values: FloatArray, weight: FloatArray, group: Codes, number: int) -> FloatArray:
     """Weighted means by group."""
     total = np.bincount(group, weights=weight, minlength=number)
     sums = [np.bincount(group, weights=weight * column, minlength=number) for column in values.T]

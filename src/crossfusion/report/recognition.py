@@ -58,7 +58,7 @@ def _classify(evidence: Evidence, strata: tuple[str, ...]) -> Separability:
     assert rows is not None
     number = max(MAX_NUMBERS // rows.x.shape[1], 100)
     rows = Rows(rows.x[:number], rows.keys.slice(0, number))  # they are in random order
-    options = {"level": asked.level, "seed": asked.seed, "min_units": asked.min_units}
+    options: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "min_units": asked.min_units}
     labels, given, units = rows.values(asked.between), rows.values(strata), rows.values(asked.units)
     return separability(rows.x, labels, given=given, units=units, **options)
 

@@ -47,9 +47,8 @@ function colors(state) {
   const found = labels.map(() => 'other');
   if (state.factor === 0 && outlying.size && labels.length > COLORED) ranks.outlying.slice(0, COLORED).forEach((k, n) => { found[k] = HUES[n]; });
   else if (state.factor === 0 && outlying.size) {
-    const calm = HUES.filter(hue => hue !== 'c1');
-    let n = 0;
-    labels.forEach((_, k) => { found[k] = outlying.size === 1 && outlying.has(k) ? 'c1' : calm[n++ % calm.length]; });
+    const first = [...ranks.outlying, ...labels.keys()].filter((k, n, all) => all.indexOf(k) === n);
+    first.forEach((k, n) => { found[k] = HUES[n]; });
   } else if (labels.length <= COLORED) labels.forEach((_, k) => { found[k] = `c${k}`; });
   return found;
 }

@@ -50,8 +50,8 @@ class Task:
         return plain | {"draws": self.draws(draws), "drawn": DRAWN, "version": __version__}
 
     def draws(self, draws: int) -> int:
-        """How many of so many draws it takes: a curve of power does with a quarter."""
-        return max(draws // 4, 1) if self.section == "power" else draws
+        """How many of so many draws it takes: curves of power and upper limits do with a quarter."""
+        return max(draws // 4, 1) if self.section in ("power", "upper") else draws
 
     def name(self, draws: int) -> str:
         """Name of its file."""

@@ -179,9 +179,7 @@ def cfd(
     if level is None and units is None:
         return fuse(design, weights=weights, dropped=every_dropped)
     chunks = [
-        LabeledRows(
-            values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
-        )
+        _label_group(values, cell, bool(dropped))
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
     sample = Sample(design, chunks, _encode_units(units, rows))
@@ -247,6 +245,12 @@ def label_rows(
         cell = place[cell]
     chunks = [LabeledRows(rows, _drop_nonfinite(cell, rows if dropped else None))]
     return Sample(design, chunks, _encode_units(units, {"x": rows})), dropped
+
+
+def _label_group(rows: Any, cell: int, dropped: bool) -> LabeledRows:
+    """Rows of one cell, without those that are not finite."""
+    codes = np.broadcast_to(np.int32(cell), rows.shape[:1])  # which takes no memory
+    return LabeledRows(rows, _drop_nonfinite(codes, rows)) if dropped else LabeledRows(rows, codes, cell)
 
 
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:

@@ -6,6 +6,7 @@ their covariance, are all that is needed from the rows, apart from a sample of t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
 from crossfusion.fusion import Codes, Design, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.moments import PRODUCTS, sum_influences
@@ -24,12 +25,13 @@ MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
 MIN_SAMPLED_ROWS = 16  # in each sample, or all rows if there are fewer
 MAX_SCANNED_CELLS = 64  # cells that are searched one by one; more are sorted
 MIN_CELL_ROWS = 3  # two rows are equally far from their mean, so their spread would seem not to vary
+BLOCK_BYTES = 2**16  # of rows that are centered at a time, in memory that is still in the cache
 MAX_PAIRED_CELLS = 16  # cells of a stratum whose traces of products are estimated pair by pair
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows and the cell of each (negative: left out). If there is only one cell, `only` is its code."""
+    """Rows and the cell of each (negative: left out). If all are of one cell, `only` is its code."""
 
     rows: Any
     codes: CodeArray
@@ -67,17 +69,15 @@ def estimate_row_errors(
             remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     direction, dispersion = sides.find_direction(cells.mean), design.cells.dispersion
-    sums = np.sum(
-        [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
-    )
+    scale = measure_spread(design) ** 2
+    with ThreadPoolExecutor(1) as beside, map_threads(1):  # products meanwhile: reading all rows waits for memory
+        sums = beside.submit(_sum_chunks, chunks, cells.mean, direction, dispersion, within)
+        quadratic = (scale / within) ** 2 * _estimate_quadratic(sampled, design, weight, error * cells.count / scale)
     more = np.ones(len(cells)) if taken is None else cells.count / taken
-    second, fourth = (values * more for values in _combine_sums(sums, within / total - 1, 2 * within / total))
+    second, fourth = (values * more for values in _combine_sums(sums.result(), within / total - 1, 2 * within / total))
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
     of_linear = share_of_row**2 * more * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
-    with map_threads(1):
-        scale = measure_spread(design) ** 2
-        quadratic = (scale / within) ** 2 * _estimate_quadratic(sampled, design, weight, error * cells.count / scale)
     freedom = float(np.sum(cells.count - 1))
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
@@ -89,6 +89,14 @@ def estimate_row_errors(
         bias=np.array(bias / within),
         quadratic=np.maximum(quadratic, bound_quadratic(bias / within, cells.dim * design.rank)),
         freedom=np.array(freedom),
+    )
+
+
+def _sum_chunks(
+    chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
+) -> FloatArray:
+    return np.sum(
+        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
     )
 
 
@@ -176,14 +184,19 @@ def _sample_chunk(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDA
         if not len(own):
             continue  # it is in another array
         chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
-        rows = chunk.rows[own[np.sort(chosen)]]
+        rows = chunk.rows[np.array([own[k] for k in np.sort(chosen).tolist()])]
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        gap = np.subtract(dense, design.cells.mean[cell], dtype=np.float64)
-        yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
+        sampled = dense if dense.dtype == np.float32 else np.empty(dense.shape, np.float32)  # dense is a copy
+        for start, some in split_rows(dense, BLOCK_BYTES):
+            gap = np.subtract(some, design.cells.mean[cell], dtype=np.float64)
+            sampled[start : start + len(some)] = np.multiply(gap, inverse, out=gap)
+        yield cell, sampled
 
 
-def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
+def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], Sequence[int] | NDArray[np.intp]]:
     """Return a function that gives the indices of the rows of a cell, in order."""
+    if chunk.only is not None:
+        return lambda _: range(len(chunk.codes))
     if cells <= MAX_SCANNED_CELLS:
         return lambda cell: np.flatnonzero(chunk.codes == cell)
     order = np.argsort(chunk.codes, kind="stable")

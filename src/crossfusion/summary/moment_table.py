@@ -232,7 +232,7 @@ class MomentTable(DisplayMixin):
             f"Summary of {count_text(len(self), 'group')} by {', '.join(self.factors)}:"
             f" {count_text(total, 'row')} × {count_text(self.dim, 'feature')} ({self.dtype})",
             *([f"tags: {shorten(tags)}"] if tags else []),
-            TextTable([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows)),
+            TextTable([*self.factors, "count", "dispersion"], rows, len(self) - len(rows), range(len(self.factors))),
         ]
 
 

@@ -440,7 +440,7 @@ def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
     assert any("groups without a finite row are left out (1): S1" in str(entry.message) for entry in said)
     concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
     assert concern["serious"]
-    assert concern["text"] == "Groups without a finite row are gone (1): S1."
+    assert concern["text"] == "Groups without a finite row are left out (1): S1."
 
 
 def test_two_groups_get_a_second_direction():

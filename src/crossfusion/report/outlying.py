@@ -88,7 +88,7 @@ def _find_by_tests(order: Sequence[int], judge: Judge, alpha: float) -> Standing
     rivals = [] if 2 * number == len(order) else order[number : number + MAX_RIVALS]
     for rival in rivals:  # in the place of the last one that was removed
         if not judge.is_separated(sorted({*order[number - 1 :]} - {rival})):
-            return Standing("many")
+            return Standing("unclear")
     return _name_outlying(order[:number], sorted(order[number:]), judge, alpha)
 
 

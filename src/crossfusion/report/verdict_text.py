@@ -74,10 +74,8 @@ def _describe_differences(found: Findings, agreed: bool | None) -> str:
         return f"{sides[0]} differ from {sides[1]}; within each of these two sets there is no significant separation."
     if kind == "all":
         return f"{join_names(found.labels)} differ."
-    if kind == "many":
+    if kind in ("many", "unclear"):
         return _describe_many(found)
-    if kind == "unclear":
-        return f"{_name_all(found)} differ, but the data do not show which of them."
     if kind == "untested":
         estimate = format_number(found.main.unbiased)
         return f"the CFD between {_name_all(found)} is {estimate}; whether that is more than chance was not tested."
@@ -108,15 +106,18 @@ def _describe_doubtful(found: Findings) -> str:
 
 
 def _describe_many(found: Findings) -> str:
-    """No majority agrees: how many of the pairs are separated, if they were tested."""
+    """Groups differ, and none is named: how many of the pairs are separated, if they were tested."""
     everyone, separated = _name_all(found), find_separated_pairs(found.pairs, found.question.level)
     if separated is None or len(found.pairs.labels) < len(found.labels):
-        return f"{everyone} differ, and no majority of them agrees."
+        if found.standing.kind == "many":
+            return f"{everyone} differ, and no majority of them agrees."
+        return f"{everyone} differ, but the data do not show which of them."
     if not separated.any():
         return f"{everyone} differ, but the data do not show which of them."
     if separated.all():
         return f"all {everyone.removeprefix('the ')} differ from each other."
-    return f"{everyone} differ: {int(separated.sum()):,} of {len(separated):,} pairs are significantly separated."
+    verb = "is" if separated.sum() == 1 else "are"
+    return f"{everyone} differ: {int(separated.sum()):,} of {len(separated):,} pairs {verb} significantly separated."
 
 
 def find_separated_pairs(pairs: Pairwise, level: float) -> "np.ndarray | None":

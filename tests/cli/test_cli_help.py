@@ -26,6 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_WORDS = [
     "--adjust",
     "--batch",
+    "--by",
     "--cap",
     "--data",
     "--draws",
@@ -140,6 +141,7 @@ def files(tmp_path_factory):
             file["features"] = rng.normal(size=(20, 4))
     (folder / "slides.csv").write_text("file,scanner\none,S1\ntwo,S2\n")
     cf.summarize(table, by=[*factors]).write(folder / "summary.parquet")
+    cf.lens.standardize(table, by="site", vectors="vector").write(folder / "lens.safetensors")
     (folder / "sites").mkdir()
     for name, rows in (("north", x[:100]), ("south", x[100:])):
         part = cf.summarize(rows, by={"site": [name] * len(rows)})

@@ -36,6 +36,7 @@ _NAMES = {
         "wasserstein_decomposition",
     ),
     "fusion": ("Attribution", "Exclusion", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
+    "gates": ("CheckResult", "RuleOutcome", "check"),
     "inference": ("TestResult", "adjusted_pvalues"),
     "io": ("summarize",),
     "moments": ("Moments",),

@@ -25,6 +25,7 @@ from crossfusion.evaluation import (
     wasserstein_decomposition,
 )
 from crossfusion.fusion import Attribution, Exclusion, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.gates import CheckResult, RuleOutcome, check
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -44,6 +45,7 @@ __all__ = [
     "Attribution",
     "Cddr",
     "Change",
+    "CheckResult",
     "CorrectionComparison",
     "CrossfusionError",
     "CrossfusionWarning",
@@ -63,6 +65,7 @@ __all__ = [
     "Projection",
     "Rdr",
     "Report",
+    "RuleOutcome",
     "Study",
     "Summary",
     "TestResult",
@@ -71,6 +74,7 @@ __all__ = [
     "append_summary",
     "cddr",
     "cfd",
+    "check",
     "compare_corrections",
     "correct",
     "corrections",

@@ -138,6 +138,8 @@ def files(tmp_path_factory):
     for name in ("one", "two"):
         with h5py.File(folder / "features" / f"{name}.h5", "w") as file:
             file["features"] = rng.normal(size=(20, 4))
+    rule = '[[rule]]\nbetween = "scanner"\ngiven = "tissue"\nunits = "patient"\nmax = 0.5\n'
+    (folder / "policy.toml").write_text(rule)
     (folder / "slides.csv").write_text("file,scanner\none,S1\ntwo,S2\n")
     cf.summarize(table, by=[*factors]).write(folder / "summary.parquet")
     (folder / "sites").mkdir()

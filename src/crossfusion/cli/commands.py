@@ -22,6 +22,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("test", "test", "Test whether groups differ by more than chance."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
         ("projection", "projection", "Project groups onto the plane that separates them most."),
+        ("check", "check", "Check data against a policy; exit with 1 if it is broken."),
         ("report", "report", "Write an HTML report on how far groups are separated."),
     ),
     "Summarize rows": (

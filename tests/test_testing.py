@@ -47,7 +47,7 @@ def test_a_message_with_an_interval():
     fusion = cf.cfd(x, labels=by["scanner"], weights="balanced", level=0.9)
     with pytest.raises(AssertionError) as failure:
         assert_apart(x, by["scanner"], min=0.5, on="lower", level=0.9)
-    low, high = fusion.interval
+    low, high = fusion.interval or (0, 0)
     assert str(failure.value) == (
         "\nGroups are not apart: lower limit of CFD (0.9) at least 0.5\n\nCompared: 3 groups"
         f"\n CFD: {fusion.unbiased:.4f} ({low:.4f} to {high:.4f})\n MIN: 0.5"

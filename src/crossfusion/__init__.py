@@ -20,7 +20,7 @@ _NAMES = {
         "NonFiniteError",
     ),
     "_environment": ("show_versions",),
-    "arrays": ("cfd", "dispersion_test", "permutation_test"),
+    "arrays": ("Recognition", "Separability", "cfd", "dispersion_test", "permutation_test", "separability"),
     "evaluation": (
         "Cddr",
         "Decomposition",

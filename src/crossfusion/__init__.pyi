@@ -9,7 +9,7 @@ from crossfusion._base import (
 )
 from crossfusion._environment import show_versions
 from crossfusion._version import __version__
-from crossfusion.arrays import cfd, dispersion_test, permutation_test
+from crossfusion.arrays import Recognition, Separability, cfd, dispersion_test, permutation_test, separability
 from crossfusion.evaluation import (
     Cddr,
     Decomposition,
@@ -64,8 +64,10 @@ __all__ = [
     "Pairwise",
     "Projection",
     "Rdr",
+    "Recognition",
     "Report",
     "RuleOutcome",
+    "Separability",
     "Study",
     "Summary",
     "TestResult",
@@ -86,6 +88,7 @@ __all__ = [
     "permutation_test",
     "rdr",
     "read_summary",
+    "separability",
     "show_versions",
     "summarize",
     "wasserstein_decomposition",

@@ -43,7 +43,7 @@ def only(source, by=None, **rule):
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_the_limit_is_compared_with_the_chosen_end(summary, kind, on):
     fusion = summary.cfd("scanner", given="tissue", units="patient", weights="balanced", level=0.9)
-    value = dict(zip(("estimate", "lower", "upper"), (fusion.unbiased, *fusion.interval), strict=True))[on]
+    value = dict(zip(("estimate", "lower", "upper"), (fusion.unbiased, *(fusion.interval or ())), strict=True))[on]
     rule = {"between": "scanner", "given": "tissue", "units": "patient", "on": on, "level": 0.9}
     above, below = (only(summary, **rule, **{kind: limit}) for limit in (value * 1.001, value * 0.999))
     assert [above.status, below.status] == (["holds", "broken"] if kind == "max" else ["broken", "holds"])
@@ -76,6 +76,8 @@ def test_fused_within_is_the_upper_limit_at_1_minus_2_alpha(summary):
     fusion = summary.cfd("scanner", given="tissue", units="patient", weights="balanced", level=0.8)
     within, beyond = (only(summary, fused_within=fusion.interval[1] + d, alpha=0.1, **rule) for d in (1e-9, 0.0))
     assert (within.status, beyond.status) == ("holds", "broken")
+    assert fusion.fused_within(fusion.interval[1] + 1e-9, alpha=0.1)
+    assert not fusion.fused_within(fusion.interval[1], alpha=0.1)
     pairs = summary.pairwise("scanner", given="tissue", units="patient", level=0.8)
     found = only(summary, fused_within=0.5, alpha=0.1, each_pair=True, **rule)
     assert found.upper == np.max(pairs.upper)
@@ -175,11 +177,48 @@ class TestWhatCannotBeAnswered:
     def test_limits_of_a_summary_without_units(self, summary):
         for rule in ({"max": 9, "on": "upper"}, {"fused_within": 9}):
             found = only(summary, between="scanner", **rule)
-            assert found.message.startswith("cannot be answered: limits need units, because a summary has no rows")
+            assert found.message.startswith(
+                "cannot be answered: the rule needs rows, and a summary has none: name in units"
+            )
 
     def test_infinite_distances_break_a_maximum(self):
         x, by = np.repeat([[0.0], [1.0]], 4, axis=0), {"site": ["A"] * 4 + ["B"] * 4}
         assert only(x, by, between="site", max=1e300).status == "broken"
+
+
+class TestSeparability:
+    def test_it_is_the_balanced_accuracy_on_unseen_units(self):
+        x, by = make_data()
+        expected = cf.separability(x, by["scanner"], given=by["tissue"], units=by["patient"], level=0.9)
+        rule = {"between": "scanner", "given": "tissue", "units": "patient", "level": 0.9}
+        for on, value in zip(("estimate", "lower", "upper"), (expected.accuracy, *expected.interval), strict=True):
+            holds, broken = (only(x, by, **rule, on=on, max_separability=value + d) for d in (1e-9, -1e-9))
+            assert [holds.status, broken.status] == ["holds", "broken"]
+            assert (holds.estimate, holds.lower, holds.upper) == (expected.accuracy, *expected.interval)
+        assert broken.where == "3 groups (chance 0.33)"
+
+    def test_each_pair(self):
+        x, by = make_data()
+        found = only(x, by, between="scanner", given="tissue", units="patient", max_separability=0.55, each_pair=True)
+        pairs = cf.separability(x, by["scanner"], given=by["tissue"], units=by["patient"]).pairs
+        worst = max(pairs, key=lambda pair: pair.accuracy)
+        assert (found.status, found.estimate) == ("broken", worst.accuracy)
+        assert found.where == f"{worst.group_a} and {worst.group_b}"
+        assert found.message.startswith(f"separability of {found.where} is ")
+
+    @pytest.mark.filterwarnings("ignore::crossfusion.CrossfusionWarning")
+    @pytest.mark.parametrize("each_pair", [False, True])
+    def test_a_group_of_too_few_units_is_not_answered(self, each_pair):
+        x, by = make_data()
+        by["patient"] = np.where(by["scanner"] == "S3", 999, by["patient"])
+        rule = {"between": "scanner", "units": "patient", "max_separability": 1, "each_pair": each_pair}
+        assert only(x, by, **rule).status == "unanswered"
+        assert "S3 is compared with no other group" in only(x, by, **rule).message
+        assert only(x, by, **rule, incomparable="ignore").status == "holds"
+
+    def test_a_summary_has_no_rows(self, summary):
+        found = only(summary, between="scanner", max_separability=0.9)
+        assert found.message == "cannot be answered: the rule needs rows, and a summary has none: check the rows"
 
 
 class TestDrift:

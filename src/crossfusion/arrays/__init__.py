@@ -5,3 +5,5 @@ from crossfusion.arrays.dispersion import dispersion_test
 from crossfusion.arrays.distance import cfd, find_shape_caution
 from crossfusion.arrays.pair_inference import infer_pairs, leave_out_small_groups
 from crossfusion.arrays.permutation import permutation_test
+from crossfusion.arrays.separability import separability
+from crossfusion.arrays.separability_result import Recognition, Separability

@@ -197,7 +197,7 @@ def _compare_labels(
     min_units: int,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
-    sample, dropped = _label_rows(rows, labels, given, units, trim, nan, features)
+    sample, dropped = label_rows(rows, labels, given, units, trim, nan, features)
     if level is None and units is None:
         return fuse(sample.design, weights=weights, dropped=dropped)
     return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
@@ -205,7 +205,7 @@ def _compare_labels(
 
 def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: str, min_units: int) -> str | None:
     """Return the caution of `cfd` about the shape of groups, without the interval."""
-    sample, _ = _label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
+    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunks, number, of = sample.design, sample.chunks, sample.design.cells.count, "rows"
     if sample.units is not None and not _has_one_row_each(sample.units):
         entries = [_encode_entries(chunk, unit, design) for chunk, unit in zip(chunks, sample.units, strict=True)]
@@ -218,7 +218,7 @@ def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: 
     return caution_about_shape(sampled, measure_spread(design), design, design.weights(weights))
 
 
-def _label_rows(
+def label_rows(
     rows: Any, labels: Any, given: Any, units: Any, trim: float, nan: str, features: Sequence[str] | None
 ) -> tuple["Sample", int]:
     """Make the design of the groups of one array, with its rows, and count the rows that were dropped."""

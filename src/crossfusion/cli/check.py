@@ -10,7 +10,7 @@ import click
 from crossfusion._base import InputError, arg, check_folder, write_text
 from crossfusion.cli import end_output, options, output
 from crossfusion.cli.row_reader import RowReader, reading_options
-from crossfusion.gates import CheckResult, Data, Policy, check_rows, check_summary, read_policy
+from crossfusion.gates import HEADER, LEFT, CheckResult, Data, Policy, check_rows, check_summary, read_policy
 
 MULTIQC_ENDING = "_mqc.json"
 COLORS = {"holds": "green", "broken": "red", "unanswered": "yellow"}
@@ -96,8 +96,7 @@ def _show(result: CheckResult, github: bool, as_json: bool) -> None:
     elif github:
         click.echo(result.to_github(), nl=False)
     else:
-        title, table, *said = result._contents()
         styles = [["bold", COLORS[each.status], "", "", ""] for each in result.outcomes]
-        output.show_table(str(title), table.header, table.rows, styles, left=table.left)
-        for line in said:
+        output.show_table(result.summarize(), HEADER, result.rows(), styles, left=LEFT)
+        for line in result.describe():
             click.echo(line)

@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("hierarchy", "hierarchy", "Decompose the distance between nested groups by level."),
         ("attribution", "attribution", "Attribute the variance between groups to features or units."),
         ("test", "test", "Test whether groups differ by more than chance."),
+        ("separability", "separability", "Measure how well a classifier recognizes groups."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
         ("projection", "projection", "Project groups onto the plane that separates them most."),
         ("check", "check", "Check data against a policy; exit with 1 if it is broken."),

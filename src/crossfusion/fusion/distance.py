@@ -9,8 +9,8 @@ With weights w, means μ and dispersions σ² of the cells c in strata g::
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from crossfusion._base import (
     FloatArray,
     InputError,
     arg,
+    check_level,
+    check_positive,
     count_text,
     field_values,
     interval_text,
@@ -31,7 +33,9 @@ from crossfusion.fusion.cautions import (
     caution_about_equal_means,
     caution_about_overlap,
     caution_about_spread,
+    has_equal_means,
     join_cautions,
+    split_cautions,
 )
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import STATISTIC_NAMES, Content, Facts
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
 CONFOUNDED = "no stratum holds two of the compared groups"
 CONFOUNDED_REMEDY = f"leave {arg('given')} out, or collect strata that groups share"
+MIN_ALPHA, MAX_ALPHA = 1e-6, 0.25  # of equivalence tests
 OPTIONAL_FIELDS = (  # set only on request
     "level",
     "interval",
@@ -53,6 +58,13 @@ OPTIONAL_FIELDS = (  # set only on request
     "pvalue",
     "permutations",
 )
+
+
+class Limits(Protocol):
+    """What an interval at any level is computed from."""
+
+    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper confidence limits."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,6 +109,9 @@ class Fusion(Result):
         Standard error of `unbiased`.
     statistic, statistic_name, pvalue, permutations : optional
         Statistic of a permutation test, its name, p-value and number of permutations, if requested.
+    errors : optional
+        The errors of the estimate, from which `limits` and `fused_within` are computed; set if `level` or `units` is
+        given, and not part of `to_dict`.
 
     Notes
     -----
@@ -133,11 +148,66 @@ class Fusion(Result):
     pvalue: float | None = None
     permutations: int | None = None
     statistic_name: str | None = None
+    errors: Limits | None = field(default=None, compare=False)
 
     def __float__(self) -> float:
         if self.distance is None:
             raise InputError(problem=f"there is no distance, because {self.reason}", remedy=CONFOUNDED_REMEDY)
         return self.distance
+
+    def limits(self, level: float = 0.95) -> tuple[float, float] | None:
+        """Compute confidence limits of CFD at any level.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        tuple of float, or None
+            Lower and upper limit; None if there is no estimate, for the reason in `reason`.
+        """
+        check_level(level, needed=True)
+        if self.unbiased is None:
+            return None
+        if self.errors is None:
+            raise InputError(
+                problem="the errors of this distance are unknown, because no interval was requested",
+                remedy=f"pass {arg('level', 0.95)}, with {arg('units')} if rows are not independent",
+            )
+        low, high = self.errors.limits(level)
+        return float(low), float(high)
+
+    def fused_within(self, margin: float, alpha: float = 0.05) -> bool | None:
+        """Test equivalence: whether CFD is shown to be below a margin.
+
+        Parameters
+        ----------
+        margin : float
+            The largest CFD that does not matter, chosen before looking at the data.
+        alpha : float
+            Probability of claiming equivalence wrongly if the true CFD is at the margin, at most 0.25.
+
+        Returns
+        -------
+        bool or None
+            Whether the upper confidence limit at level 1 − 2 `alpha` is below the margin. None if the data cannot
+            answer: there is no estimate, for the reason in `reason`, or the group means are equal by construction.
+
+        Notes
+        -----
+        False means that equivalence is not shown, not that the groups differ. The answer is about means only, as CFD
+        is: see `caution`.
+        """
+        check_positive(margin, "margin")
+        check_positive(alpha, "alpha")
+        if not MIN_ALPHA <= alpha <= MAX_ALPHA:
+            raise InputError("alpha", alpha, f"must be at least {MIN_ALPHA:g} and at most {MAX_ALPHA:g}", "pass 0.05")
+        limits = self.limits(1 - 2 * alpha)
+        if limits is None or any(map(has_equal_means, split_cautions(self.caution))):
+            return None
+        return limits[1] < margin
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the share of the variance between groups, with its interval if there is one."""
@@ -154,7 +224,7 @@ class Fusion(Result):
         return {
             name: value
             for name, value in field_values(self).items()
-            if value is not None or name not in OPTIONAL_FIELDS
+            if name != "errors" and (value is not None or name not in OPTIONAL_FIELDS)
         }
 
     def _columns(self) -> dict[str, Any]:

@@ -3,6 +3,6 @@
 from crossfusion.gates.measure import Data
 from crossfusion.gates.outcome import RuleOutcome
 from crossfusion.gates.policy import Policy, make_rule, read_policy
-from crossfusion.gates.result import CheckResult
+from crossfusion.gates.result import HEADER, LEFT, CheckResult
 from crossfusion.gates.rule import Rule
 from crossfusion.gates.run import check, check_rows, check_rule, check_summary

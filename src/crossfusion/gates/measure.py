@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from crossfusion.gates.rule import Rule
 from crossfusion.io import Rows, hold_in_memory, reduce_sources
 from crossfusion.summary import Summary
 
-ALONE = "shares no stratum with another group, or has too few units"
+UNITS_REMEDY = "name in units what is independent, such as the patient, or check the rows"
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,11 @@ class Data:
         rows = self.source
         return reduce_sources([hold_in_memory("the data", rows.x, rows.keys, rows.features)])
 
-    def find_rows(self) -> Rows:
+    def find_rows(self, remedy: str) -> Rows:
         """The rows, where moments are not enough."""
         if isinstance(self.source, Rows):
             return self.source
-        raise InputError(
-            problem="limits need units, because a summary has no rows",
-            remedy="name in units the column of what is independent, such as the patient",
-        )
+        raise InputError(problem="the rule needs rows, and a summary has none", remedy=remedy)
 
 
 def measure_groups(rule: Rule, data: Data) -> Findings:
@@ -83,14 +80,13 @@ def measure_groups(rule: Rule, data: Data) -> Findings:
     if rule.units or level is None:
         fusion = data.summary.cfd(rule.between, **_list_settings(rule))
     else:
-        rows = data.find_rows()
+        rows = data.find_rows(UNITS_REMEDY)
         labels, given = rows.values(rule.between), rows.values(rule.given)
         fusion = cfd(rows.x, labels=labels, given=given, weights=rule.weights, level=level)
-    measured = Measurement(
-        _name_groups(fusion), _known(fusion.unbiased), *(fusion.interval or (None, None)), fusion.reason or ""
-    )
-    missing = _find_missing(rule, data.summary, fusion)
-    return Findings((measured,), missing, _join_notes(fusion.excluded, fusion.caution))
+    lower, upper = fusion.interval or (None, None)
+    measured = Measurement(_name_groups(fusion), as_known(fusion.unbiased), lower, upper, fusion.reason or "")
+    missing = () if fusion.distance is None else find_missing(rule, data.summary, fusion.counts)
+    return Findings((measured,), missing, join_notes(fusion.excluded, fusion.caution))
 
 
 def _list_settings(rule: Rule) -> dict[str, Any]:
@@ -106,7 +102,7 @@ def _name_groups(fusion: Fusion) -> str:
     return " and ".join(names) if len(names) == 2 else f"{len(names)} groups"
 
 
-def _find_missing(rule: Rule, summary: Summary, fusion: Fusion) -> tuple[str, ...]:
+def find_missing(rule: Rule, summary: Summary, compared: Collection[Hashable]) -> tuple[str, ...]:
     """Name the groups that are compared with no other: left out, or alone in all of their strata."""
     design = every = summary._make_design(rule.between, rule.given)
     if rule.units:
@@ -114,29 +110,29 @@ def _find_missing(rule: Rule, summary: Summary, fusion: Fusion) -> tuple[str, ..
             warnings.simplefilter("ignore", CrossfusionWarning)  # said once already
             design = summary._make_unit_design(rule.between, rule.given, rule.units, "a rule", rule.min_units)[0]
     shared = dict(zip(design.labels, count_shared_rows(design)[0].tolist(), strict=True))
-    if fusion.distance is None:  # which has a reason of its own
-        return ()
-    return tuple(label_text(label) for label in every.labels if not (label in fusion.counts and shared.get(label)))
+    return tuple(label_text(label) for label in every.labels if not (label in compared and shared.get(label)))
 
 
 def measure_pairs(rule: Rule, data: Data) -> Findings:
     """Each pair of groups."""
     result = _compare_pairs(rule, data)
-    matrices = (result.unbiased, result.lower, result.upper)
     found = []
     for i, j in zip(*(index.tolist() for index in np.triu_indices(len(result.labels), 1)), strict=True):
-        values = [None if matrix is None else _known(matrix[i, j]) for matrix in matrices]
-        reason = "no stratum holds both, or too few units do" if values[0] is None else ""
+        estimate, lower, upper = (
+            None if matrix is None else as_known(matrix[i, j])
+            for matrix in (result.unbiased, result.lower, result.upper)
+        )
+        reason = "no stratum holds both, or too few units do" if estimate is None else ""
         where = f"{label_text(result.labels[i])} and {label_text(result.labels[j])}"
-        found.append(Measurement(where, *values, reason=reason))
-    return Findings(tuple(found), notes=_join_notes(result.excluded, result.caution))
+        found.append(Measurement(where, estimate, lower, upper, reason))
+    return Findings(tuple(found), notes=join_notes(result.excluded, result.caution))
 
 
 def _compare_pairs(rule: Rule, data: Data) -> Pairwise:
     level = rule.confidence
     if rule.units or level is None:
         return data.summary.pairwise(rule.between, **_list_settings(rule))
-    rows = data.find_rows()
+    rows = data.find_rows(UNITS_REMEDY)
     group, stratum = (
         factors.encode(rows.keys.select(list(names)))[0] if names else None for names in (rule.between, rule.given)
     )
@@ -146,11 +142,11 @@ def _compare_pairs(rule: Rule, data: Data) -> Pairwise:
     return infer_pairs(result, rows.x, group, stratum, weights=rule.weights, level=level, **tests)
 
 
-def _join_notes(excluded: Sequence[Exclusion], caution: str | None) -> str | None:
+def join_notes(excluded: Sequence[Exclusion], caution: str | None) -> str | None:
     """What is left out, and a caution."""
     return join_cautions(f"excluded: {describe_excluded(excluded)}" if excluded else None, caution)
 
 
-def _known(value: float | None) -> float | None:
+def as_known(value: float | None) -> float | None:
     """A number, which may be infinite; None for NaN."""
     return None if value is None or math.isnan(value) else float(value)

@@ -30,7 +30,7 @@ SETTINGS = {  # the limit of a rule, and the keys that may go with it
     "max": (*COMPARISON, "on", "level", "weights", "each_pair", "min_units", "incomparable"),
     "min": (*COMPARISON, "on", "level", "weights", "each_pair", "min_units", "incomparable"),
     "fused_within": (*COMPARISON, "alpha", "weights", "each_pair", "min_units", "incomparable"),
-    "max_separability": (*COMPARISON, "on", "level"),
+    "max_separability": (*COMPARISON, "on", "level", "each_pair", "min_units", "incomparable"),
     "drift": ("given", "reference", "alarm", "adjust", "window", "step", "latest", "incomparable", "seed", "weights"),
 }
 INCOMPARABLE = ("error", "ignore")

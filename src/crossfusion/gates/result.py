@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEADER = ["rule", "status", "requirement", "estimate", "where"]
+LEFT = (0, 1, 2, 4)  # columns of text
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +152,7 @@ class CheckResult(Result):
         return record_columns(RuleOutcome, self.outcomes)
 
     def _contents(self) -> list[Content]:
-        return [self.summarize(), TextTable(HEADER, self.rows(), left=(0, 1, 2, 4)), *self.describe()]
+        return [self.summarize(), TextTable(HEADER, self.rows(), left=LEFT), *self.describe()]
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the estimate and interval of each rule."""

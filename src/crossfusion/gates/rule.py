@@ -48,9 +48,9 @@ class Rule:
     @property
     def needs_rows(self) -> bool:
         """Whether a summary is not enough."""
-        return self.kind == "max_separability" or (
-            self.kind != "drift" and self.confidence is not None and not self.units
-        )
+        if self.kind in ("max_separability", "drift"):
+            return self.kind == "max_separability"
+        return self.confidence is not None and not self.units
 
     @property
     def question(self) -> str:

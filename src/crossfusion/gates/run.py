@@ -12,6 +12,7 @@ from crossfusion.gates.outcome import RuleOutcome, explain_refusal, judge
 from crossfusion.gates.policy import Policy, read_policy
 from crossfusion.gates.result import CheckResult
 from crossfusion.gates.rule import Rule
+from crossfusion.gates.separability_rule import measure_separability
 from crossfusion.io import open_sources, read_all, reduce_sources
 from crossfusion.summary import Summary, read_summary, storage
 
@@ -125,6 +126,8 @@ def check_rule(rule: Rule, data: Data) -> RuleOutcome:
     try:
         if rule.kind == "drift":
             return judge_drift(rule, data.summary)
+        if rule.kind == "max_separability":
+            return judge(rule, measure_separability(rule, data))
         return judge(rule, measure_pairs(rule, data) if rule.each_pair else measure_groups(rule, data))
     except InputError as problem:
         return explain_refusal(rule, problem)

@@ -171,7 +171,7 @@ def _find_crossing(function: Callable[[FloatArray], FloatArray], top: FloatArray
 
 def add_interval(fusion: Fusion, errors: Errors, level: float | None) -> Fusion:
     """Set the unbiased estimate that the errors imply and, at a level, the interval."""
-    centered = replace(fusion, unbiased=float(errors.estimate))
+    centered = replace(fusion, unbiased=float(errors.estimate), errors=errors)
     if level is None:
         return centered
     low, high = errors.limits(level)

@@ -23,9 +23,10 @@ def forest(
     *,
     what: str = "Cross-Fusion Distance",
     title: str = "",
+    null: float = 0.0,
     axes: Any = None,
 ) -> "Figure":
-    """Draw values with their intervals, one per line; markers are filled if the interval excludes 0.
+    """Draw values with their intervals, one per line; markers are filled if the interval excludes `null`.
 
     Only the first `plots.LINES` values are drawn.
 
@@ -41,6 +42,8 @@ def forest(
         Label of the values.
     title : str
         Title of the figure.
+    null : float
+        Value if there is no difference, which a line marks.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -60,8 +63,8 @@ def forest(
     limits = None if lower is None or upper is None else np.array([lower[:LINES], upper[:LINES]], np.float64)
     with style.open_axes(axes, 0.55 + 0.17 * max(len(shown), 2) + 0.17 * bool(title)) as own:
         for place, value in enumerate(shown.tolist()):
-            _draw_line(own, place, value, None if limits is None else limits[:, place])
-        style.draw_zero_line(own)
+            _draw_line(own, place, value, None if limits is None else limits[:, place], null)
+        style.draw_zero_line(own, at=null)
         style.label_rows(own, [format_line_name(entry) for entry in names[:LINES]])
         own.set_xlabel(what)
         own.set_title(title)
@@ -70,10 +73,10 @@ def forest(
     return style.find_figure(own)
 
 
-def _draw_line(axes: Any, place: int, value: float, limits: FloatArray | None) -> None:
+def _draw_line(axes: Any, place: int, value: float, limits: FloatArray | None, null: float) -> None:
     if limits is not None and np.isfinite(limits).all():
         axes.plot(limits, [place, place], color=style.NEAR, linewidth=1.2, solid_capstyle="butt", zorder=2)
-        filled = bool(limits[0] > 0 or limits[1] < 0)
+        filled = bool(limits[0] > null or limits[1] < null)
     else:
         filled = limits is None
     if np.isfinite(value):

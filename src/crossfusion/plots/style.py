@@ -123,9 +123,9 @@ def pick_look(k: int) -> dict[str, Any]:
     return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[(k + k // len(COLORS)) % len(MARKERS)]}
 
 
-def draw_zero_line(axes: Any, vertical: bool = True) -> None:
+def draw_zero_line(axes: Any, vertical: bool = True, at: float = 0.0) -> None:
     """A line at no distance."""
-    (axes.axvline if vertical else axes.axhline)(0, color=MUTED, linewidth=0.6, zorder=1)
+    (axes.axvline if vertical else axes.axhline)(at, color=MUTED, linewidth=0.6, zorder=1)
 
 
 def draw_band(axes: Any, place: Any, limits: Any, color: Any, alpha: float, **more: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.testing import assert_apart, assert_fused
-from tests.gates.test_check import make_data
+from tests.helpers.policies import make_data
 from tests.helpers import PATIENCE
 
 

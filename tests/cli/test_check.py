@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
-from tests.gates.test_check import make_data
 from tests.helpers.command_line import fails, run, run_json
-
-HOLDS = (
-    '[[rule]]\nname = "scanners"\nbetween = "scanner"\ngiven = "tissue"\nunits = "patient"\nmax = 0.5\non = "upper"\n'
-)
-BROKEN = '[[rule]]\nname = "tissues"\nbetween = "tissue"\nmax = 0.01\n'
-UNKNOWN = '[[rule]]\nname = "sites"\nbetween = "site"\nmax = 0.01\n'
+from tests.helpers.policies import BROKEN, HOLDS, UNKNOWN, make_data
 
 
 @pytest.fixture(scope="module")

@@ -5,23 +5,9 @@ import pandas as pd
 import pytest
 
 import crossfusion as cf
+from tests.helpers.policies import ROWS, make_data
 
-ROWS = 480
 DRIFT = {"drift": "week", "reference": "first:6", "given": "tissue"}
-
-
-def make_data(shift=0.5):
-    """Three scanners, of which S3 is shifted, on two tissues that are far apart."""
-    rng = np.random.default_rng(3)
-    order = np.arange(ROWS)
-    by = {
-        "scanner": np.array(["S1", "S2", "S3"])[order % 3],
-        "tissue": np.array(["liver", "lung"])[order // 3 % 2],
-        "patient": order // 12,
-        "week": order // 40,
-    }
-    x = rng.normal(size=(ROWS, 6)) + 3.0 * (by["tissue"] == "lung")[:, None] + shift * (by["scanner"] == "S3")[:, None]
-    return x, by
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 import crossfusion as cf
-from tests.gates.test_check import make_data
+from tests.helpers.policies import make_data
 
 HOSTILE = 'a,b: "<b>&amp;%0A\n\x1b::error::'
 
@@ -72,11 +72,12 @@ def test_a_caution_of_a_rule_that_holds_is_a_warning():
 def test_multiqc(result):
     section = json.loads(json.dumps(result.to_multiqc(), allow_nan=False))
     assert section["plot_type"] == "table"
-    assert list(section["data"]) == ["holds", "a,b: &quot;&lt;b&gt;&amp;amp;%0A\\n\\x1b::error::", "unknown"]
+    assert list(section["data"]) == ["1", "2", "3"]
+    assert section["data"]["2"]["rule"] == "a,b: &quot;&lt;b&gt;&amp;amp;%0A\\n\\x1b::error::"
     assert [row["status"] for row in section["data"].values()] == ["holds", "broken", "unanswered"]
     for row in section["data"].values():
         assert set(row) <= set(section["headers"])
-    assert section["data"]["holds"]["estimate"] == result.outcomes[0].estimate
+    assert section["data"]["1"]["estimate"] == result.outcomes[0].estimate
 
 
 def test_a_figure_of_the_estimates(result):

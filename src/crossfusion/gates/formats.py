@@ -10,7 +10,7 @@ from crossfusion.gates.outcome import BROKEN, HOLDS, UNANSWERED, RuleOutcome
 
 ELEMENTS = {BROKEN: "failure", UNANSWERED: "error"}
 SUITE = "crossfusion check"
-COLUMNS = {"status": "Status", "requirement": "Requirement", "where": "Where", "message": "Message"}
+COLUMNS = {"rule": "Rule", "status": "Status", "requirement": "Requirement", "where": "Where", "message": "Message"}
 NUMBERS = {"estimate": "Estimate", "lower": "Lower limit", "upper": "Upper limit"}
 COLORS = {HOLDS: "pass", BROKEN: "fail", UNANSWERED: "warn"}  # as MultiQC calls them
 
@@ -56,22 +56,26 @@ def _escape_property(text: str) -> str:
 
 
 def make_multiqc(policy: str, outcomes: Sequence[RuleOutcome]) -> dict[str, Any]:
-    """A table as MultiQC reads it; names are escaped, because it puts them into its page as they are."""
+    """A table as MultiQC reads it.
+
+    Text is escaped, because MultiQC puts it into its page as it is. Rules are numbered, because MultiQC takes the names
+    of rows for names of samples, and cuts them at slashes and known endings.
+    """
     headers: dict[str, dict[str, Any]] = {name: {"title": title, "scale": False} for name, title in COLUMNS.items()}
     headers |= {name: {"title": title, "format": "{:,.4g}", "scale": False} for name, title in NUMBERS.items()}
     rules = {status: [{"s_eq": status}] for status in COLORS}
     headers["status"] |= {"cond_formatting_rules": {COLORS[status]: rules[status] for status in COLORS}}
     data = {}
-    for each in outcomes:
+    for number, each in enumerate(outcomes, 1):
         texts = {name: _escape(getattr(each, name)) for name in COLUMNS}
         numbers = {name: plain_value(getattr(each, name)) for name in NUMBERS if getattr(each, name) is not None}
-        data[_escape(each.rule)] = texts | numbers
+        data[f"{number:0{len(str(len(outcomes)))}d}"] = texts | numbers
     return {
         "id": "crossfusion_check",
         "section_name": "Cross-Fusion check",
         "description": f"Rules of {_escape(policy)} on how far groups of embeddings are fused or separated.",
         "plot_type": "table",
-        "pconfig": {"id": "crossfusion_check_table", "title": "Cross-Fusion check", "col1_header": "Rule"},
+        "pconfig": {"id": "crossfusion_check_table", "title": "Cross-Fusion check", "col1_header": "Number"},
         "headers": headers,
         "data": data,
     }

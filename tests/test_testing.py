@@ -9,8 +9,8 @@ import pytest
 
 import crossfusion as cf
 from crossfusion.testing import assert_apart, assert_fused
-from tests.helpers.policies import make_data
 from tests.helpers import PATIENCE
+from tests.helpers.policies import make_data
 
 
 def test_groups_that_are_fused_and_groups_that_are_apart():

@@ -10,6 +10,7 @@ import numpy as np
 from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, number_text, plain_value, require_finite, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
@@ -31,6 +32,7 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 @options.interval_option
 @options.test_option
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql", "by_position")
 @options.json_option
@@ -43,6 +45,7 @@ def compare(
     level: float | None,
     permutations: int | None,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -61,10 +64,11 @@ def compare(
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
+        own = {"level": level, "permutations": permutations, "fail_above": fail_above, "plot": plot}
+        if weights != "pooled" or trim or any(value is not None for value in own.values()):
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')} do"
-                f" not go with {arg('distance')}",
+                problem=f"{', '.join(str(arg(name)) for name in ('weights', 'trim', *own))} do not go with"
+                f" {arg('distance')}",
                 remedy="leave it out, or them",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
@@ -78,10 +82,11 @@ def compare(
         keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
         fusion = read.summarize(keyed).cfd("group", weights=weights)
     output.write_plot(plot, fusion.plot)
-    if as_json:
-        output.show_json(fusion.to_dict())
-    else:
-        result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+    with enforce(ask_fusion(fail_above, fusion, f"{sources[0].name} and {sources[1].name}")):
+        if as_json:
+            output.show_json(fusion.to_dict())
+        else:
+            result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
 
 
 def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:

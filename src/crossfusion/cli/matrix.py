@@ -9,6 +9,7 @@ import click
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import infer_pairs, leave_out_small_groups
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -34,6 +35,7 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="Method that adjusts p-values for the number of pairs.",
 )
+@fail_above_option
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
 @options.plot_option("the matrix or, with --level, the pairs with their intervals")
 @reading_options()
@@ -51,6 +53,7 @@ def matrix(
     statistic: str,
     seed: int,
     adjust: str,
+    fail_above: float | None,
     plug_in: bool,
     plot: Path | None,
     read: RowReader,
@@ -91,27 +94,28 @@ def matrix(
     output.write_plot(
         plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
-    if as_json:
-        output.show_json(result.to_dict())
-    elif as_csv:
-        names = [label_text(label) for label in result.labels]
-        columns = result.columns
-        rows = [
-            [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
-            for i, j in result_tables.list_pairs(len(names))
-        ]
-        output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
-    else:
-        asked = result_tables.format_question(between, given)
-        if inference:
-            result_tables.show_pairs(result, f"{asked} ({weights} weights)", adjust)
+    with enforce(ask_pairs(fail_above, summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(result.to_dict())
+        elif as_csv:
+            names = [label_text(label) for label in result.labels]
+            columns = result.columns
+            rows = [
+                [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
+                for i, j in result_tables.list_pairs(len(names))
+            ]
+            output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
         else:
-            values = result.distance if plug_in else result.unbiased
-            named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
-            result_tables.show_matrix(result.labels, values, named)
-        result_tables.show_whole(summary, between, given, weights, result, units, min_units)
-        result_tables.show_excluded(result.excluded)
-        result_tables.show_caution(result)
+            asked = result_tables.format_question(between, given)
+            if inference:
+                result_tables.show_pairs(result, f"{asked} ({weights} weights)", adjust)
+            else:
+                values = result.distance if plug_in else result.unbiased
+                named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+                result_tables.show_matrix(result.labels, values, named)
+            result_tables.show_whole(summary, between, given, weights, result, units, min_units)
+            result_tables.show_excluded(result.excluded)
+            result_tables.show_caution(result)
 
 
 def _compare_rows(

@@ -6,6 +6,7 @@ import click
 
 from crossfusion._base import arg
 from crossfusion.cli import options, output
+from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.report import Question, Report, ReportData, check_page, make_question, summarize_and_sample
@@ -25,6 +26,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
+@fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
@@ -42,6 +44,7 @@ def report(
     level: float,
     permutations: int,
     seed: int,
+    fail_above: float | None,
     title: str | None,
     target: Path,
     weights: str,
@@ -61,6 +64,7 @@ def report(
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
     check_typed(["min_units"], f"{arg('units')}", bool(units))
+    check_typed(["fail_above"], f"one version, without {arg('method')}", method is None)
     question = make_question(
         between, given, units, time, method, reference, levels or None, weights, level, permutations, seed, min_units
     )
@@ -72,10 +76,11 @@ def report(
         made = Report._from_data(data, title, find_typed_command())
     if written:
         made.write(target)
-    if as_json:
-        output.show_json(made.to_dict())
-    else:
-        click.echo(f"{made!r}\nwritten to {target}")
+    with enforce(ask_pairs(fail_above, data.summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(made.to_dict())
+        else:
+            click.echo(f"{made!r}\nwritten to {target}")
 
 
 def _read(file: str | None, question: Question, read: RowReader) -> ReportData:

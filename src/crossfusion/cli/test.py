@@ -10,6 +10,7 @@ import click
 from crossfusion._base import InputError, arg, check_level, check_option, factors, number_text, plain_value, warn
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
@@ -37,6 +38,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.permutations_option
 @options.statistic_option
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the statistic and its distribution under permutation")
 @reading_options()
 @options.json_option
@@ -51,6 +53,7 @@ def test(
     statistic: str,
     level: float,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -78,20 +81,23 @@ def test(
         summary = read.read_summary(file, [*between, *given, *units, *paired])
         _check_pairs(summary, between, paired)
         result, fusion, said = _test_units(summary, between, given, units or paired, min_units, level, chance)
+        source: Summary | Rows = summary
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to exchange",
             remedy=f"name the units with {arg('units')} or {arg('paired')}",
         )
     else:
-        result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
+        source = rows = read.read_rows(file, [*between, *given])
+        result, fusion, said = _test_rows(rows, between, given, level, chance)
     output.write_plot(plot, result.plot)
-    if as_json:
-        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
-        found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
-        output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
-    else:
-        _show(result, fusion, between, given, said)
+    with enforce(ask_pairs(fail_above, source, between, given, "pooled", units or paired, min_units)):
+        if as_json:
+            found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
+            found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
+            output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
+        else:
+            _show(result, fusion, between, given, said)
 
 
 def _test_units(

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import crossfusion as cf
+from crossfusion._base import interval_text, number_text
 from crossfusion.testing import assert_apart, assert_fused
 from tests.helpers import PATIENCE
 from tests.helpers.policies import make_data
@@ -38,7 +39,7 @@ def test_a_summary_gives_the_same_message():
     group_a, group_b, unbiased = pairs.iloc[-1][["group_a", "group_b", "unbiased"]]
     assert said[0] == (
         f"\nGroups are not fused: CFD at most 0.001\n\nCompared: {group_a} and {group_b}, adjusted"
-        f"\n CFD: {unbiased:.4f}\n MAX: 0.001"
+        f"\n CFD: {number_text(unbiased)}\n MAX: 0.001"
     )
 
 
@@ -47,10 +48,9 @@ def test_a_message_with_an_interval():
     fusion = cf.cfd(x, labels=by["scanner"], weights="balanced", level=0.9)
     with pytest.raises(AssertionError) as failure:
         assert_apart(x, by["scanner"], min=0.5, on="lower", level=0.9)
-    low, high = fusion.interval or (0, 0)
     assert str(failure.value) == (
-        "\nGroups are not apart: lower limit of CFD (0.9) at least 0.5\n\nCompared: 3 groups"
-        f"\n CFD: {fusion.unbiased:.4f} ({low:.4f} to {high:.4f})\n MIN: 0.5"
+        "\nGroups are not apart: lower limit of CFD (90%) at least 0.5\n\nCompared: 3 groups"
+        f"\n CFD: {interval_text(fusion.unbiased, fusion.interval)}\n MIN: 0.5"
     )
 
 

@@ -1,6 +1,7 @@
 """Tables of the study: methods on each data set, every task, strengths, and what a step costs."""
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from crossfusion.study import PageTable, number_text
@@ -128,4 +129,4 @@ def _strength(outcome: Outcome, strength: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return number_text(100 * value, 1)
+    return "–" if isnan(value) else f"{100 * value:.1f}"

@@ -74,7 +74,7 @@ def assert_fused(
     Groups are not fused: CFD at most 0.02
     <BLANKLINE>
     Compared: False and True
-     CFD: 0.0896
+     CFD: 0.07448
      MAX: 0.02
     """
     __tracebackhide__ = True

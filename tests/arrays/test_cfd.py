@@ -355,7 +355,7 @@ def test_results_print_and_serialise():
         "reason": None,
         "excluded": [],
     }
-    assert repr(fusion).startswith("Cross-Fusion Distance 0.693147, unbiased 0.223144")
+    assert repr(fusion).startswith("Cross-Fusion Distance 0.2231, plug-in 0.6931")
     with pytest.raises(AttributeError):
         fusion.distance = 0.0  # type: ignore[misc]
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
-from crossfusion._base.text import number_text
+from crossfusion._base import limits_text, number_text, pvalue_text
 from crossfusion.cli import NO_COMMAND
 from crossfusion.moments import kernel
 from tests.helpers import PATIENCE
@@ -226,8 +226,10 @@ def test_numbers_are_never_cut_on_a_terminal(tmp_path):
     text = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*call))
     found = run_json(*call)
     for i, j in ((0, 1), (0, 2), (1, 2)):
-        for name in ("distance", "unbiased", "lower", "upper", "pvalue"):
+        for name in ("distance", "unbiased"):
             assert number_text(found[name][i][j]) in text
+        assert limits_text(found["lower"][i][j], found["upper"][i][j]) in text
+        assert pvalue_text(found["pvalue"][i][j]) in text
     assert "Hamamatsu NanoZoomer XR" not in text
     assert "…" in text
     call = ["drift", tmp_path / "x.npz", "--time", "week", "--reference", "first:4", "--given", "site"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
+from crossfusion._base import number_text
 from tests.helpers import PATIENCE
 from tests.helpers.command_line import COMMAND, fails, run
 from tests.helpers.policies import make_data
@@ -37,7 +38,7 @@ def test_the_farthest_pair_decides_and_is_named(folder, command):
     worst = pairs.loc[pairs["unbiased"].idxmax()]
     call = [command, "summary.parquet", "--between", "scanner", "--given", "tissue", *COMMANDS[command], "--fail-above"]
     below = run(*call, worst["unbiased"] * 0.999, code=1, cwd=folder)
-    said = f"crossfusion: CFD of {worst['group_a']} and {worst['group_b']} is {worst['unbiased']:.4f}, which is above"
+    said = f"crossfusion: CFD of {worst['group_a']} and {worst['group_b']} is {number_text(worst['unbiased'])}, which is above"
     assert below.stderr.splitlines()[-1].startswith(said)
     above = run(*call, worst["unbiased"] * 1.001, cwd=folder)
     assert above.stdout.replace(str(worst["unbiased"] * 1.001), str(worst["unbiased"] * 0.999)) == below.stdout != ""
@@ -48,7 +49,10 @@ def test_two_files(folder):
     fusion = cf.cfd(np.load(folder / "S1.npy"), np.load(folder / "S3.npy"))
     done = run("compare", "S1.npy", "S3.npy", "--fail-above", 0.001, "--json", code=1, cwd=folder)
     assert json.loads(done.stdout)["unbiased"] == pytest.approx(fusion.unbiased, rel=1e-12)
-    assert done.stderr == f"crossfusion: CFD of S1.npy and S3.npy is {fusion.unbiased:.4f}, which is above 0.001\n"
+    assert (
+        done.stderr
+        == f"crossfusion: CFD of S1.npy and S3.npy is {number_text(fusion.unbiased)}, which is above 0.001\n"
+    )
     assert run("compare", "S1.npy", "S3.npy", "--fail-above", 9, "--level", 0.9, cwd=folder).stderr == ""
 
 

@@ -33,14 +33,14 @@ def test_a_confounded_design_shows_dashes_and_no_overlap(name, tmp_path):
     said = run(*(word.format(file=file) for word in COMMANDS[name])).stdout
     assert "–" in said
     assert "overlap" in said
-    assert "0.00" in said.split("overlap")[1]
+    assert "0%" in said.split("overlap")[1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_overlap_is_shown_where_rows_are_adjusted(name, tmp_path):
     file = write_summary(tmp_path / "s.parquet", 20)
     said = run(*(word.format(file=file) for word in COMMANDS[name])).stdout
-    assert "0.60" in said.split("overlap")[1]
+    assert "60.0%" in said.split("overlap")[1]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "hierarchy"])
@@ -54,7 +54,7 @@ def test_levels_of_a_hierarchy_know_their_overlap():
     by = {"label": ["t", "t", "u", "u", "u", "v", "v"], "site": ["A", "A", "A", "B", "B", "B", "B"]}
     found = cf.summarize(np.arange(7.0)[:, None], by=by).hierarchy(["label", "site"])
     assert [level.overlap for level in found.levels] == [1.0, pytest.approx(3 / 7)]
-    assert "site 0.43" in repr(found)
+    assert "site 42.9%" in repr(found)
     assert list(found.to_frame()["overlap"]) == [1.0, pytest.approx(3 / 7)]
 
 
@@ -78,7 +78,7 @@ def test_a_window_with_new_labels_only_is_named_and_fails_the_command(tmp_path):
     done = run(*command, code=2)
     assert "cannot be compared, for lack of common strata: 10" in done.stdout
     last = next(line for line in done.stdout.splitlines() if line.startswith("10 "))
-    assert last.split()[2:] == ["–", "–", "–", "0.00", "–", "incomparable"]
+    assert last.split()[2:] == ["–", "–", "–", "0%", "–", "incomparable"]
     run(*command, "--incomparable", "alarm", code=1)
     found = json.loads(run(*command, "--incomparable", "ignore", "--json").stdout)
     assert (found["incomparable"], found["distance"][-1], found["overlap"]) == ([False, True], None, [1.0, 0.0])

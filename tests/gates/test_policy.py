@@ -27,7 +27,7 @@ def test_a_rule_with_all_of_its_keys(tmp_path):
     assert (scanners.name, scanners.between, scanners.given) == ("scanners", ("scanner",), ("tissue",))
     assert scanners.factors == ("scanner", "tissue", "patient", "slide")
     assert (scanners.confidence, scanners.needs_rows, scanners.min_units) == (0.9, False, 3)
-    assert scanners.requirement == "upper limit of CFD (0.9) at most 0.02"
+    assert scanners.requirement == "upper limit of CFD (90%) at most 0.02"
     assert (tissues.name, tissues.given, tissues.limit) == ("tissue: CFD at least 1", (), 1.0)
     assert (weeks.between, weeks.given, weeks.limit, weeks.units) == (("week",), ("tissue",), 0.001, ())
     assert weeks.name == "week given tissue: no alarm at 0.001"

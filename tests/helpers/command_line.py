@@ -47,10 +47,10 @@ def fails(*arguments: Any, cwd: Path | None = None) -> str:
     return done.stderr
 
 
-def on_terminal(*arguments: Any) -> str:
-    """Output of a command whose three streams are a terminal of 80 columns."""
+def on_terminal(*arguments: Any, columns: int = 80) -> str:
+    """Output of a command whose three streams are a terminal."""
     leader, follower = pty.openpty()
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "24"}
     process = subprocess.Popen(
         [*COMMAND, *map(str, arguments)], stdin=follower, stdout=follower, stderr=follower, env=environment
     )

@@ -80,8 +80,16 @@ def append_twice(data: Messy, folder: Path) -> None:
 REFUSALS: dict[str, tuple[str, Call]] = {
     "mixed labels": ("^labels must hold one plain value per row", of_labels(lambda site: [1, *site[1:]])),
     "long numbers as floats": (
-        "^labels holds floats of 9,007,199,254,740,992 or more",
+        "^labels holds float64 numbers of 9,007,199,254,740,992 or more",
         of_labels(lambda site: pd.Series([2**53 + k % 2 for k in range(len(site) - 1)] + [None])),
+    ),
+    "long numbers beside infinity": (
+        "^labels holds float64 numbers of 9,007,199,254,740,992 or more",
+        of_labels(lambda site: [np.inf, *(2.0**53 + k % 2 for k in range(len(site) - 1))]),
+    ),
+    "numbers as short floats": (
+        "^labels holds float32 numbers of 16,777,216 or more",
+        of_labels(lambda site: np.float32(2**24) + np.arange(len(site), dtype=np.float32) % 2),
     ),
     "too few labels": ("^labels has 39 entries for 40 rows", of_labels(lambda site: site[:-1])),
     "labels in two columns": (

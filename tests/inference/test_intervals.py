@@ -361,7 +361,7 @@ def test_limits_of_pairs_are_those_of_two_groups_alone():
     other = summary.pairwise("group", units="unit", permutations=99, adjust="bh")
     np.testing.assert_allclose(other.adjusted[upper], cf.adjusted_pvalues(other.pvalue[upper], method="bh"))
     assert json.loads(json.dumps(found.to_dict()))["level"] == 0.9
-    assert repr(found).splitlines()[1].split()[-1] == "adjusted"
+    assert repr(found).splitlines()[1].endswith(" p  adjusted p (holm)")
 
 
 def test_a_pair_too_small_for_limits_has_none():
@@ -427,7 +427,7 @@ def test_results_show_what_was_asked_for():
     plain, asked = cf.cfd(x, labels=labels), cf.cfd(x, labels=labels, level=0.95)
     assert "interval" not in plain.to_dict()
     assert json.loads(json.dumps(asked.to_dict()))["interval"] == list(asked.interval)
-    assert "(0.95 confidence)" in repr(asked)
+    assert "95% confidence" in repr(asked)
     assert "interval" not in repr(plain)
 
 
@@ -541,7 +541,7 @@ def test_matrix_with_intervals_and_tests(files):
         assert (found["permutations"], found["adjust"], found["level"]) == (299, "holm", 0.9)  # three pairs reach 0.01
         for name in ("lower", "upper", "stderr", "statistic", "pvalue", "adjusted", "unbiased"):
             np.testing.assert_allclose(found[name], getattr(expected, name), rtol=1e-9)
-    assert "adjusted (bh)" in run("matrix", files / "s.parquet", *asked, "--adjust", "bh").stdout
+    assert "adjusted p (bh)" in run("matrix", files / "s.parquet", *asked, "--adjust", "bh").stdout
     lines = run("matrix", files / "s.parquet", *asked, "--csv").stdout.splitlines()
     assert lines[0] == "group_a,group_b,unbiased,distance,overlap,lower,upper,stderr,statistic,pvalue,adjusted"
     assert len(lines) == 4

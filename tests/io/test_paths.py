@@ -4,6 +4,7 @@ import errno
 import http.server
 import os
 import re
+import shutil
 import threading
 import zipfile
 from functools import partial
@@ -380,6 +381,20 @@ def test_remote_tables_with_a_log_are_refused(kind, tmp_path, refuses):
     for pattern in (kind, f"{kind}/data", f"{kind}/data/*/*.parquet"):
         with refuses(f"memory:/+{kind} is a table of {kind}", cf.FileError):
             cf.summarize(f"memory://{pattern}", by="site")
+
+
+def test_tables_with_a_log_are_refused_behind_links_and_in_archives(tmp_path, refuses):
+    write_lake_table(tmp_path / "lake", LOGS["Delta Lake"])
+    (tmp_path / "files").symlink_to(tmp_path / "lake" / "data")
+    (tmp_path / "copy").mkdir()
+    for name in ("data", "_delta_log"):
+        (tmp_path / "copy" / name).symlink_to(tmp_path / "lake" / name)
+    shutil.make_archive(str(tmp_path / "lake"), "zip", tmp_path / "lake")
+    for path in (f"{tmp_path}/files", f"{tmp_path}/files/*/*.parquet", f"zip://**/*.parquet::{tmp_path}/lake.zip"):
+        with refuses("is a table of Delta Lake", cf.FileError):
+            cf.summarize(path, by="site")
+    with refuses("copy is a table of Delta Lake", cf.FileError):
+        cf.summarize(tmp_path / "copy", by="site")
 
 
 def test_the_command_line_names_a_query_for_tables_with_a_log(tmp_path):

@@ -186,6 +186,14 @@ def test_hive_folders_are_read_by_spark(spark, here, tmp_path):
         assert_same(cf.summarize(path, by=["site", "label"], engine="spark"), here)
 
 
+def test_files_of_a_delta_table_are_refused(spark, tmp_path):
+    pq.write_to_dataset(TABLE, tmp_path / "köln" / "lake", partition_cols=["site"])
+    (tmp_path / "köln" / "lake" / "_delta_log").mkdir()
+    for path in (tmp_path / "köln" / "lake", f"{tmp_path}/köln/lake/site=A/*.parquet"):
+        with pytest.raises(cf.FileError, match="lake is a table of Delta Lake"):
+            cf.summarize(path, by=["site", "label"], engine="spark")
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

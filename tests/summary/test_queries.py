@@ -350,7 +350,7 @@ def test_overlap_is_the_weight_of_shared_strata(weights, overlap):
     summary = cf.summarize(np.random.default_rng(4).normal(size=(10, 2)), by=by)
     assert summary.cfd("p", given="q", weights=weights).overlap == pytest.approx(overlap)
     assert summary.pairwise("p", given="q", weights=weights).overlap[0, 1] == pytest.approx(overlap)
-    assert f"overlap  {overlap:.3g} of the weight" in repr(summary.cfd("p", given="q", weights=weights))
+    assert "overlap  60.0% of the weight" in repr(summary.cfd("p", given="q", weights=weights))
 
 
 def test_a_confounded_design_compares_nothing(refuses):
@@ -369,7 +369,7 @@ def test_a_confounded_design_compares_nothing(refuses):
     np.testing.assert_array_equal(pairwise.overlap, np.eye(4))
     for values in (pairwise.distance, pairwise.unbiased):
         np.testing.assert_array_equal(np.isnan(values), ~np.eye(4, dtype=bool))
-    assert repr(pairwise).splitlines()[2].split() == ["0", "0.0000", "–", "–", "–"]
+    assert repr(pairwise).splitlines()[2].split() == ["0", "0", "–", "–", "–"]
     assert "6 of 6 pairs share no stratum and have no distance" in repr(pairwise)
     for own in summary.one_vs_rest("p", given="q").values():
         assert (own.distance, own.unbiased, own.overlap) == (None, None, 0)
@@ -387,8 +387,8 @@ def test_a_comparison_that_few_rows_carry_says_so():
     assert summary.cfd("site", given="label", units="unit", level=0.9).caution == expected
     assert summary.cfd("site").caution is None
     pairs = summary.pairwise("site", given="label", weights="pooled")
-    assert "overlap of the pairs: at least 0.406" in repr(pairs)
-    assert "overlap: 0.406 of the weight" in repr(summary.attribution("site", given="label"))
+    assert "overlap of the pairs: at least 40.6%" in repr(pairs)
+    assert "overlap: 40.6% of the weight" in repr(summary.attribution("site", given="label"))
 
 
 def test_leaving_a_unit_out_may_leave_nothing_to_compare():

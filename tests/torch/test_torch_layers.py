@@ -207,7 +207,7 @@ def test_intervals_count_units(model, images, refuses):
     own = summary.cfd("domain", given="label", units="patient", level=0.9)
     assert found.fusions[0].interval == pytest.approx(own.interval, rel=1e-3, abs=1e-6)
     assert found.fusions[0].unbiased == pytest.approx(own.unbiased, rel=1e-3)
-    assert "0.9 interval" in repr(found)
+    assert "90% interval" in repr(found)
     assert {"lower", "strata_upper"} <= set(found.to_frame())
     with refuses("level=0.9 needs units"):
         layerwise_cfd(model, batches(images), level=0.9, **OPTIONS)

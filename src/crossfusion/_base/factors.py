@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Codes = NDArray[np.int64]
-MAX_WHOLE_FLOAT = 2**53  # from which on a float64 stands for several whole numbers
+PRECISION_BITS = {16: 11, 32: 24, 64: 53}  # of a float of so many bits; from 2**bits on, it is several whole numbers
 
 
 def as_factor(values: Any, name: str) -> "pa.Array":
@@ -153,6 +153,8 @@ def as_plain(array: Any, name: str) -> "pa.Array":
         view = pa.types.is_string_view(levels.type)  # decoding does not know views
         array = pa.DictionaryArray.from_arrays(array.indices, levels.cast(pa.string()) if view else levels)
         array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        _check_whole_floats(array, name)
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     kind = array.type
@@ -163,7 +165,6 @@ def as_plain(array: Any, name: str) -> "pa.Array":
     if pa.types.is_floating(kind):
         import pyarrow.compute as pc
 
-        _check_whole_floats(array, name)
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0, kind))  # of two zeros, the plain one
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
         coarser = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
@@ -173,12 +174,15 @@ def as_plain(array: Any, name: str) -> "pa.Array":
 
 def _check_whole_floats(array: "pa.Array", name: str) -> None:
     """Reject whole numbers that floats cannot tell apart, as of integers that pandas made floats for a missing one."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    largest = pc.max(pc.abs(array)).as_py()
-    if largest is not None and MAX_WHOLE_FLOAT <= largest < float("inf"):
+    bits = array.type.bit_width
+    limit = 2 ** PRECISION_BITS[bits]
+    sizes = pc.abs(array.cast(pa.float64()))
+    if pc.any(pc.and_(pc.greater_equal(sizes, float(limit)), pc.is_finite(sizes))).as_py():
         raise InputError(
-            problem=f"{name} holds floats of {MAX_WHOLE_FLOAT:,} or more, which different whole numbers share",
+            problem=f"{name} holds float{bits} numbers of {limit:,} or more, which different whole numbers share",
             remedy="make them integers or text before they become floats",
         )
 

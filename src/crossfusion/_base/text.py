@@ -11,6 +11,9 @@ import numpy as np
 
 MAX_CELL_WIDTH = 60  # characters
 MAX_LISTED_GROUPS = 8  # in a repr or a message
+SIGNIFICANT = 4  # digits of a number that people read
+SMALLEST = 0.0001  # below which only the bound is shown
+LARGEST = 1e6  # from which on numbers are in scientific notation
 
 
 def plain_number(value: float) -> float:
@@ -72,26 +75,88 @@ def count_text(number: float, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def number_text(value: float | None, digits: int = 4) -> str:
-    """Format a number for a table; a dash if it is undefined."""
+def number_text(value: float | None) -> str:
+    """Format a number as every table, repr, message and page shows it.
+
+    Four significant digits in plain notation; below 0.0001 in size only the bound, and from a million on in scientific
+    notation. A dash stands for an undefined number. `quantity_text`, `pvalue_text` and `percent` are the variants for
+    quantities in units of the data, for p-values and for shares.
+
+    >>> [number_text(value) for value in (0.0143, 1.60944, 0.00044392, -0.00003, 0, 12345.6)]
+    ['0.01430', '1.609', '0.0004439', '> -0.0001', '0', '12,346']
+    """
+    if value is not None and 0 < abs(value) < SMALLEST:
+        return f"< {SMALLEST}" if value > 0 else f"> -{SMALLEST}"
+    return quantity_text(value)
+
+
+def quantity_text(value: float | None) -> str:
+    """Format a number whose unit is that of the data, such as a variance: as `number_text`, but never only a bound.
+
+    >>> quantity_text(0.0143), quantity_text(4.4392e-7)
+    ('0.01430', '4.439e-07')
+    """
     if value is None or math.isnan(value):
         return "–"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return f"{value:.{digits}f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.{digits - 1}e}"
+    size = abs(value)
+    if math.isinf(value) or size == 0:
+        return f"{value:g}" if size else "0"
+    if size >= LARGEST or size < SMALLEST:
+        return f"{value:.{SIGNIFICANT - 1}e}"
+    if size >= 999.95:  # of which four significant digits are all whole
+        return f"{value:,.0f}"
+    return f"{value:#.{SIGNIFICANT}g}".rstrip(".")
 
 
-def interval_text(value: float | None, interval: tuple[float, float] | None, digits: int = 4) -> str:
+def pvalue_text(value: float | None) -> str:
+    """Format a p-value: as `number_text`, without trailing zeros.
+
+    >>> pvalue_text(0.001), pvalue_text(1), pvalue_text(0.00002)
+    ('0.001', '1', '< 0.0001')
+    """
+    text = number_text(value)
+    return text.rstrip("0").rstrip(".") if "." in text and not text.startswith("<") else text
+
+
+def p_text(value: float) -> str:
+    """Format a p-value within a sentence.
+
+    >>> p_text(0.0314159), p_text(0.00002)
+    ('p = 0.03142', 'p < 0.0001')
+    """
+    text = pvalue_text(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def interval_text(value: float | None, interval: tuple[float, float] | None) -> str:
     """Format a number for a table, with its interval if there is one."""
-    text = number_text(value, digits)
-    if interval is None:
-        return text
-    return f"{text} ({number_text(interval[0], digits)} to {number_text(interval[1], digits)})"
+    text = number_text(value)
+    return text if interval is None else f"{text} ({limits_text(*interval)})"
+
+
+def limits_text(lower: float, upper: float) -> str:
+    """Format the limits of an interval; a dash if they are undefined."""
+    return "–" if math.isnan(lower) else f"{number_text(lower)} to {number_text(upper)}"
 
 
 def percent(share: float | None) -> str:
-    """Format a share as a percentage for a table; a dash if it is undefined."""
-    return "–" if share is None or math.isnan(share) else f"{share:.1%}"
+    """Format a share as a percentage with one decimal; 0% and 100% are exact.
+
+    >>> [percent(share) for share in (0.01443, 1, 0.9999, 0.0001, -0.0001)]
+    ['1.4%', '100%', '> 99.9%', '< 0.1%', '> -0.1%']
+    """
+    if share is None or math.isnan(share):
+        return "–"
+    if share in (0, 1) or math.isinf(share):
+        return f"{share:.0%}"
+    if 0 < abs(share) < 0.001:
+        return "< 0.1%" if share > 0 else "> -0.1%"
+    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+
+
+def level_text(level: float) -> str:
+    """Format a confidence level: 0.95 as "95%"."""
+    return f"{100 * level:.4g}%"
 
 
 def text_table(

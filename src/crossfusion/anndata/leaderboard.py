@@ -89,9 +89,9 @@ class Leaderboard(VersionRanking):
     ('X',)
     >>> board  # doctest: +ELLIPSIS
     Leaderboard of 2 embeddings, the Pareto front first: batch = CFD(batch | label), ..., plain = CFD(batch)
-    embedding   batch  biology   plain  batch change  biology change      standing
-    X          -0.007    0.708  -0.005        -0.230           0.000         front
-    X_shifted   0.223    0.708   0.115     reference       reference  worse than X
+    embedding      batch  biology      plain  batch change  biology change      standing
+    X          -0.007349   0.7080  -0.004770       -0.2304               0         front
+    X_shifted     0.2231   0.7080     0.1145     reference       reference  worse than X
     no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties
     """
 
@@ -119,7 +119,6 @@ class Leaderboard(VersionRanking):
 
     _has_panels: ClassVar[bool] = True
     _kind: ClassVar[str] = "embedding"
-    _digits: ClassVar[int] = 3  # of a table with many numbers
 
     def _names(self) -> tuple[str, ...]:
         return self.embeddings
@@ -213,7 +212,7 @@ class Leaderboard(VersionRanking):
     def _texts(self) -> dict[str, list[str]]:
         columns = self._distance_texts("batch", "biology")
         if self.biology is not None:
-            columns["plain"] = [number_text(fusion.unbiased, self._digits) for fusion in self.plain]
+            columns["plain"] = [number_text(fusion.unbiased) for fusion in self.plain]
         if len(self.embeddings) == 1:
             return columns  # there is nothing to compare with
         columns["batch change"] = self._change_texts(self.difference, self.lower, self.upper)

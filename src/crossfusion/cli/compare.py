@@ -7,7 +7,16 @@ from pathlib import Path
 import click
 import numpy as np
 
-from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, number_text, plain_value, require_finite, warn
+from crossfusion._base import (
+    NAN_OPTIONS,
+    InputError,
+    arg,
+    check_option,
+    plain_value,
+    quantity_text,
+    require_finite,
+    warn,
+)
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
@@ -157,4 +166,4 @@ def _compare_by(
         output.show_json(plain_value({"counts": counts, "dim": rows[0].shape[1], "distances": found}))
         return
     title = "   ".join(f"{k}: {source.name}, {counts[k]:,} rows" for k, source in zip("ab", sources, strict=True))
-    output.show_table(title, ["distance", "value"], [[name, number_text(value)] for name, value in found.items()])
+    output.show_table(title, ["distance", "value"], [[name, quantity_text(value)] for name, value in found.items()])

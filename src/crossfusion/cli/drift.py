@@ -130,6 +130,13 @@ def _show(found: Drift, asked: str) -> None:
     apart = int(found.incomparable.sum())
     said += f"; {apart} of {len(found.periods)} cannot be compared" if apart else ""
     title = f"Cross-Fusion Distance of {asked} to {compared}{said}   {found.sparkline()}"
-    output.show_table(title, header, rows, styles, bars=found.distance.tolist())
+    output.show_table(
+        title,
+        header,
+        rows,
+        styles,
+        left=(0, len(header) - 1 if header[-1] == "alarm" else 0),
+        bars=found.distance.tolist(),
+    )
     for line in found.describe():
         click.echo(line)

@@ -108,7 +108,7 @@ def matrix(
         else:
             asked = result_tables.format_question(between, given)
             if inference:
-                result_tables.show_pairs(result, f"{asked} ({weights} weights)", adjust)
+                result_tables.show_pairs(result, f"{asked} ({weights} weights)")
             else:
                 values = result.distance if plug_in else result.unbiased
                 named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"

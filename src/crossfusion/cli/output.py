@@ -4,7 +4,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfusion._base import escape_unprintable, text_table
+from crossfusion.cli import layout
 from crossfusion.plots import saving
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-LABEL_WIDTH = 60
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula of a spreadsheet begins
-MIN_WIDTH = 8
-COLUMN_GAP = 3  # between two columns
+WORDS = ("alarm", "standing")  # last columns that hold text
+MIN_BAR = 8  # characters; a shorter longest bar is left out
 BAR_WIDTH = 20  # characters of the longest bar
 BAR_EIGHTHS = ("", *"▏▎▍▌▋▊▉")  # the last character of a bar
 HEAT_COLORS = ("green", "cyan", "yellow", "magenta", "red")  # from together to apart
@@ -73,63 +74,55 @@ def show_table(
     """Print a table for people; columns in `left` are flush left.
 
     It is colored on a terminal that has room for it, and plain elsewhere. On a terminal rows end in bars, where these
-    have values; rows without one are the last.
+    have values; rows without one are the last. Names are cut to fit; a last column of text wraps.
     """
     title, header = escape_unprintable(title), [escape_unprintable(name) for name in header]
     rows = [[escape_unprintable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         click.echo(f"{title}\n{text_table(header, rows, left=left)}")
         return
+    if header[-1] in WORDS:
+        left = (*left, len(header) - 1)
+    room = find_terminal_width()
+    plan = layout.plan_columns(header, rows, left, room)
+    if plan.width > room:
+        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
+        return
+    styles = styles or [[""] * len(header)] * len(rows)
+    spare = min(BAR_WIDTH, room - plan.width - layout.COLUMN_GAP)
+    drawn = make_bars(bars, spare) if bars is not None and spare >= MIN_BAR and len(plan.blocks) == 1 else []
+    console = make_console()
+    console.print(title, style="bold", markup=False, highlight=False)
+    for block in plan.blocks:
+        console.print(_make_block(block, plan, header, rows, styles, left, drawn))
+
+
+def _make_block(
+    block: Sequence[int],
+    plan: layout.Layout,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[Sequence[str]],
+    left: Collection[int],
+    bars: Sequence[tuple[str, str]],
+) -> "Table":
+    """Columns side by side; a last column of text wraps, all others keep to one line."""
     from rich import box
-    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    columns = list(zip(header, *rows, strict=True))
-    numbers = [k for k in range(len(header)) if k not in left]
-    least = {k: max(cell_len(part) for cell in columns[k] for part in _split_cell(cell)) for k in numbers}
-    needs = {k: min(LABEL_WIDTH, max(map(cell_len, columns[k]))) for k in left}
-    room = find_terminal_width() - sum(least.values()) - COLUMN_GAP * len(header)
-    if room < MIN_WIDTH * len(needs):
-        click.echo(f"{title}\n{text_table(header, rows, left=left)}")
-        return
-    folded = sum(max(map(cell_len, columns[k])) - least[k] for k in numbers)
-    spare = min(
-        BAR_WIDTH, room - sum(needs.values()) - folded - COLUMN_GAP
-    )  # numbers come before names, and names before bars
-    drawn = make_bars(bars, spare) if bars is not None and spare >= MIN_WIDTH else []
-    widths = share_widths(needs, room - (spare + COLUMN_GAP) * bool(drawn))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, name in enumerate(header):
-        if position in left:
-            table.add_column(Text(name), max_width=widths[position], overflow="ellipsis", no_wrap=True)
-        else:  # a number is never cut: an interval may take two lines
-            table.add_column(Text(name), justify="right", min_width=least[position])
-    if drawn:
+    for k in block:
+        width, wraps = plan.widths[k], k in left and k == len(header) - 1
+        justify: Any = "left" if k in left else "right"
+        names = Text("\n".join(layout.wrap_words(header[k], width)))
+        table.add_column(names, width=width, justify=justify, no_wrap=not wraps, overflow="ellipsis")
+    if bars:
         table.add_column(no_wrap=True, overflow="crop")
-    for number, row in enumerate(rows):
-        style = styles[number] if styles else [""] * len(row)
-        cells = [Text(cell, style=color) for cell, color in zip(row, style, strict=True)]
-        table.add_row(*cells, *(Text(*cell) for cell in drawn[number : number + 1]))
-    make_console().print(Text(title, style="bold"), table, sep="\n")
-
-
-def _split_cell(cell: str) -> list[str]:
-    """What of a cell stays in one line: of an interval, each of its ends."""
-    return cell.replace(" to ", "\u00a0to ").split(" ")
-
-
-def share_widths(needs: Mapping[int, int], room: int) -> dict[int, int]:
-    """Widths of columns: what each needs, or an equal share of what the others leave.
-
-    >>> share_widths({0: 5, 1: 30, 2: 60}, 65)
-    {0: 5, 1: 30, 2: 30}
-    """
-    widths: dict[int, int] = {}
-    for column in sorted(needs, key=needs.__getitem__):
-        share = (room - sum(widths.values())) // (len(needs) - len(widths))
-        widths[column] = min(needs[column], max(MIN_WIDTH, share))
-    return widths
+    for number, (row, style) in enumerate(zip(rows, styles, strict=True)):
+        cells = [Text(row[k], style=style[k]) for k in block]
+        table.add_row(*cells, *(Text(*bar) for bar in bars[number : number + 1]))
+    return table
 
 
 def make_bars(values: Sequence[float | None], width: int = BAR_WIDTH) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, number_text, percent
+from crossfusion._base import InputError, arg, check_seed, check_whole, factors, label_text, percent, quantity_text
 from crossfusion.cli import output, result_tables
 from crossfusion.cli.options import between_option, is_typed, json_option, number_option, plot_option, seed_option
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
@@ -45,7 +45,7 @@ def projection(
         output.show_json(found.to_dict())
         return
     rows = [
-        [label_text(label), *map(number_text, place)]
+        [label_text(label), *map(quantity_text, place)]
         for label, place in zip(found.labels, found.means.tolist(), strict=True)
     ]
     title = f"Means of {result_tables.format_question(between, [])} on the plane that separates them most"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import label_text, number_text
+from crossfusion._base import label_text, number_text, quantity_text
 from crossfusion.cli import options, output
 from crossfusion.cli.protocol_options import (
     UNITS_USE,
@@ -81,8 +81,8 @@ def _show_ratios(found: Rdr, asked: str) -> None:
             pair_text(entry.pair),
             label_text(entry.domain),
             entry.distance,
-            f"{number_text(entry.within)} ± {number_text(entry.within_sd)}",
-            f"{number_text(entry.across)} ± {number_text(entry.across_sd)}",
+            f"{quantity_text(entry.within)} ± {quantity_text(entry.within_sd)}",
+            f"{quantity_text(entry.across)} ± {quantity_text(entry.across_sd)}",
             f"{number_text(entry.ratio)} ± {number_text(entry.ratio_sd)}",
             number_text(entry.ratio_root),
             number_text(entry.ratio_squared),

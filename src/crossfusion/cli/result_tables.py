@@ -8,7 +8,18 @@ from typing import Any
 import click
 import numpy as np
 
-from crossfusion._base import CrossfusionWarning, InputError, count_text, label_text, number_text
+from crossfusion._base import (
+    CrossfusionWarning,
+    InputError,
+    count_text,
+    label_text,
+    level_text,
+    limits_text,
+    number_text,
+    percent,
+    pvalue_text,
+    quantity_text,
+)
 from crossfusion.cli import output
 from crossfusion.fusion import (
     MIN_UNITS,
@@ -42,18 +53,18 @@ def show_fusion(title: str, fusion: Fusion) -> None:
         ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
         ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
         ["score", number_text(fusion.score), "share of the variance within the groups"],
-        ["within", number_text(fusion.within), "variance within the groups"],
-        ["between", number_text(fusion.between), "variance between their means"],
+        ["within", quantity_text(fusion.within), "variance within the groups"],
+        ["between", quantity_text(fusion.between), "variance between their means"],
     ]
     rows += make_interval_rows(fusion)
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
         rows.append(
-            ["pvalue", number_text(fusion.pvalue), f"from {count_text(fusion.permutations or 0, 'permutation')}"]
+            ["pvalue", pvalue_text(fusion.pvalue), f"from {count_text(fusion.permutations or 0, 'permutation')}"]
         )
     for label, count in fusion.counts.items():
-        rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{fusion.weights[label]:.1%} of the weight"])
+        rows.append([f"rows of {label_text(label)}", f"{count:,}", f"{percent(fusion.weights[label])} of the weight"])
     if fusion.dropped:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
     color = "" if fusion.distance is None else output.choose_color(fusion.distance)
@@ -65,18 +76,17 @@ def show_fusion(title: str, fusion: Fusion) -> None:
 
 def make_interval_rows(fusion: Fusion) -> list[list[str]]:
     """Rows of a table: the interval of a distance, if it has one."""
-    if fusion.interval is None:
+    if fusion.interval is None or fusion.level is None:
         return []
-    low, high = map(number_text, fusion.interval)
     return [
-        ["interval", f"{low} to {high}", f"at {fusion.level:.4g} confidence, around unbiased"],
+        ["interval", limits_text(*fusion.interval), f"at {level_text(fusion.level)} confidence, around unbiased"],
         ["stderr", number_text(fusion.stderr), "standard error of unbiased"],
     ]
 
 
 def make_overlap_rows(fusion: Fusion, given: Sequence[str] = ()) -> list[list[str]]:
     """Rows of a table: the overlap, if something is adjusted for, and why there is no distance."""
-    rows = [["overlap", f"{fusion.overlap:.2f}", "share of the weight in strata that groups share"]]
+    rows = [["overlap", percent(fusion.overlap), "share of the weight in strata that groups share"]]
     rows = rows if given or fusion.overlap < 1 else []
     return rows + ([["reason", "–", str(fusion.reason)]] if fusion.distance is None else [])
 
@@ -113,41 +123,24 @@ def show_whole(
     line = f"all groups: {number_text(fusion.unbiased)}{why}"
     line += "" if fusion.distance is None else f", plug-in {number_text(fusion.distance)}"
     if given:
-        line += f"; overlap {fusion.overlap:.2f}"
-        line += "" if pairwise is None else f", of the pairs at least {np.nanmin(pairwise.overlap):.2f}"
+        line += f"; overlap {percent(fusion.overlap)}"
+        line += "" if pairwise is None else f", of the pairs at least {percent(np.nanmin(pairwise.overlap))}"
     click.echo(line)
     told = split_cautions(None if pairwise is None else pairwise.caution)
     new = [text for text in split_cautions(fusion.caution) if text not in told]
     show_caution(replace(fusion, caution=join_cautions(*new)))
 
 
-def show_pairs(result: Pairwise, asked: str, adjust: str) -> None:
+def show_pairs(result: Pairwise, asked: str) -> None:
     """Each pair with its interval and p-value, the farthest first."""
-    names = [label_text(label) for label in result.labels]
-    unbiased = result.unbiased
-    ranked = sorted(list_pairs(len(names)), key=lambda pair: -np.nan_to_num(unbiased[pair], nan=-np.inf))
-    header = ["group_a", "group_b", "unbiased", "plug-in"]
-    header += [] if result.level is None else [f"{result.level:.4g} interval"]
-    header += [] if result.pvalue is None else ["pvalue", f"adjusted ({adjust})"]
-    shared = bool((result.overlap == 1).all())
-    header += [] if shared else ["overlap"]
-    rows = []
-    for i, j in ranked[:PAIRS_SHOWN]:
-        row = [names[i], names[j], number_text(unbiased[i, j]), number_text(result.distance[i, j])]
-        if result.lower is not None and result.upper is not None:
-            limits = f"{number_text(result.lower[i, j])} to {number_text(result.upper[i, j])}"
-            row.append("–" if np.isnan(result.lower[i, j]) else limits)
-        if result.pvalue is not None and result.adjusted is not None:
-            row += [number_text(result.pvalue[i, j]), number_text(result.adjusted[i, j])]
-        row += [] if shared else [f"{result.overlap[i, j]:.2f}"]
-        rows.append(row)
-    more = f", the {len(rows)} farthest of {len(ranked):,} pairs (--csv has all)" if len(rows) < len(ranked) else ""
-    styles = [
-        ["", "", *([output.choose_color(unbiased[pair])] * 2), *[""] * (len(header) - 4)]
-        for pair in ranked[:PAIRS_SHOWN]
-    ]
-    bars = [unbiased[pair] for pair in ranked[:PAIRS_SHOWN]]
-    output.show_table(f"Cross-Fusion Distance between {asked}{more}", header, rows, styles, left=(0, 1), bars=bars)
+    header, rows = result.table(PAIRS_SHOWN)
+    pairs = list_pairs(len(result.labels))
+    values = sorted((result.unbiased[pair] for pair in pairs), key=lambda value: -np.nan_to_num(value, nan=-np.inf))
+    more = f", the {len(rows)} farthest of {len(pairs):,} pairs (--csv has all)" if len(rows) < len(pairs) else ""
+    colors = [output.choose_color(value) for value in values[:PAIRS_SHOWN]]
+    styles = [["", "", color, color, *[""] * (len(header) - 4)] for color in colors]
+    title = f"Cross-Fusion Distance between {asked}{more}"
+    output.show_table(title, header, rows, styles, left=(0, 1), bars=values[:PAIRS_SHOWN])
 
 
 def show_matrix(labels: Sequence[Any], values: Any, asked: str) -> None:

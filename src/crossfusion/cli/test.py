@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import InputError, arg, check_level, check_option, factors, number_text, plain_value, warn
+from crossfusion._base import (
+    InputError,
+    arg,
+    check_level,
+    check_option,
+    factors,
+    number_text,
+    plain_value,
+    pvalue_text,
+    warn,
+)
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
@@ -166,7 +176,7 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
         *result_tables.make_interval_rows(fusion),
         *result_tables.make_overlap_rows(fusion, given),
         ["statistic", number_text(result.statistic), STATISTIC_NAMES[result.statistic_name]],
-        ["pvalue", number_text(result.pvalue), "share of permutations that separate at least as far"],
+        ["pvalue", pvalue_text(result.pvalue), "share of permutations that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
     title = f"Test of the separation of {asked}, exchanging {exchanged}"

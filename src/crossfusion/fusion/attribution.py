@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, check_whole, label_text, number_text
+from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, check_whole, label_text, number_text, percent
 from crossfusion.fusion.design import Codes, Design, between_by_feature, compute_stratum_means
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import check_overlap, log_ratio, measure_overlap
@@ -50,9 +50,9 @@ class Attribution(Result):
     >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
     >>> summary.attribution("site", over="n")
     Share of the variance between groups, largest first
-    n   share  distance without
-    1  0.5000               inf
-    2  0.5000               inf
+    n  share  distance without
+    1  50.0%               inf
+    2  50.0%               inf
     """
 
     over: str
@@ -105,11 +105,11 @@ class Attribution(Result):
 
     def _contents(self) -> list[Content]:
         rows = [
-            [label_text(self.labels[i]), *(number_text(field[i]) for field in (self.share, self.without))]
+            [label_text(self.labels[i]), percent(self.share[i]), number_text(self.without[i])]
             for i in self.top(MAX_LISTED_GROUPS)
         ]
         table = TextTable([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
-        overlap = [] if self.overlap == 1 else [f"overlap: {self.overlap:.3g} of the weight"]
+        overlap = [] if self.overlap == 1 else [f"overlap: {percent(self.overlap)} of the weight"]
         return ["Share of the variance between groups, largest first", table, *overlap]
 
 

@@ -26,6 +26,11 @@ from crossfusion._base import (
     field_values,
     interval_text,
     label_text,
+    level_text,
+    number_text,
+    p_text,
+    percent,
+    quantity_text,
     shorten,
     warn,
 )
@@ -232,13 +237,13 @@ class Fusion(Result):
         return super()._columns() | {name: [value] for name, value in limits.items()}
 
     def _contents(self) -> list[Content]:
-        unbiased = f"undefined ({self.reason})" if self.unbiased is None else f"{self.unbiased:.6g}"
         title = "Cross-Fusion Distance –, nothing is compared"
         if self.distance is not None:
-            title = f"Cross-Fusion Distance {self.distance:.6g}, unbiased {unbiased}"
+            estimate = f"– ({self.reason})" if self.unbiased is None else interval_text(self.unbiased, self.interval)
+            title = f"Cross-Fusion Distance {estimate}, plug-in {number_text(self.distance)}"
         names = [shorten(label_text(label)) for label in list(self.counts)[:MAX_LISTED_GROUPS]]
         shares = zip(names, self.counts.values(), self.weights.values(), strict=False)
-        groups = [(name, f"{count:>10,} rows", f"{weight:6.1%} of the weight") for name, count, weight in shares]
+        groups = [(name, f"{count:>10,} rows", f"{percent(weight):>6} of the weight") for name, count, weight in shares]
         more = len(self.counts) - len(names)
         return [
             title,
@@ -251,17 +256,17 @@ class Fusion(Result):
         if self.distance is None:
             yield "reason", str(self.reason)
         else:
-            yield "score", f"{self.score:.6g} of the variance lies within the groups"
-            yield "variance", f"{self.within:.6g} within + {self.between:.6g} between = {self.total:.6g}"
-        if self.interval is not None:
-            limits = "{:.6g} to {:.6g}".format(*self.interval)
-            yield "interval", f"{limits} ({self.level:.4g} confidence), standard error {self.stderr:.3g}"
+            yield "score", f"{number_text(self.score)} of the variance lies within the groups"
+            within, between, total = map(quantity_text, (self.within, self.between, self.total))
+            yield "variance", f"{within} within + {between} between = {total}"
+        if self.interval is not None and self.level is not None:
+            yield "interval", f"{level_text(self.level)} confidence, standard error {number_text(self.stderr)}"
         if self.pvalue is not None:
             name = STATISTIC_NAMES[self.statistic_name or "welch"]
             number = count_text(self.permutations or 0, "permutation")
-            yield "test", f"p = {self.pvalue:.3g}, {name} {self.statistic:.6g}, {number}"
+            yield "test", f"{p_text(self.pvalue)}, {name} {number_text(self.statistic)}, {number}"
         if self.overlap < 1:
-            yield "overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"
+            yield "overlap", f"{percent(self.overlap)} of the weight lies in strata that hold several groups"
         if self.excluded:
             yield "excluded", describe_excluded(self.excluded)
         if self.dropped:

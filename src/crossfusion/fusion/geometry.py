@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfusion._base import FloatArray
+from crossfusion._base import FloatArray, number_text
 from crossfusion.fusion.design import Design, between_by_feature
 
 GEOMETRY_REMEDY = "standardize the features"
@@ -48,7 +48,7 @@ def caution_about_geometry(
         return None
     return (
         f"{_name_largest(share, round(dimension), names)} (effective dimension {dimension:.1f}), which hides a"
-        f" difference in the others (CFD {np.log1p(standardized):.2g} if all features count the same):"
+        f" difference in the others (CFD {number_text(np.log1p(standardized))} if all features count the same):"
         f" {GEOMETRY_REMEDY}"
     )
 

@@ -70,8 +70,8 @@ class Hierarchy(Result):
     >>> summary = cf.summarize([[0.0], [2.0], [2.0], [4.0]], by={"site": ["A", "A", "B", "B"], "n": [1, 2, 1, 2]})
     >>> summary.hierarchy(["site"])
     Cross-Fusion Distance by level
-    level  distance  unbiased   share
-    site     0.6931    0.2231  100.0%
+    level  distance  unbiased  share
+    site     0.6931    0.2231   100%
     whole    0.6931    0.2231
     """
 
@@ -104,7 +104,7 @@ class Hierarchy(Result):
         list of str
             Sentences.
         """
-        partial = [f"{entry.level} {entry.overlap:.2f}" for entry in self.levels if entry.overlap < 1]
+        partial = [f"{entry.level} {percent(entry.overlap)}" for entry in self.levels if entry.overlap < 1]
         said = f"overlap, the share of the weight in groups that a level divides: {', '.join(partial)}"
         return [said] if partial else []
 

@@ -1,6 +1,6 @@
 """Distances between all pairs of groups."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,11 @@ from crossfusion._base import (
     check_option,
     count_text,
     label_text,
+    level_text,
+    limits_text,
     number_text,
+    percent,
+    pvalue_text,
     warn,
 )
 from crossfusion.fusion.cautions import bound_lower_tail, caution_about_close_means, join_cautions
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 
 MATRIX_FIELDS = ("unbiased", "distance", "overlap", "lower", "upper", "stderr", "statistic", "pvalue", "adjusted")
+PAIR_COLUMNS = {"CFD": "unbiased", "plug-in": "distance"}  # of a table of pairs
 PLOTTED_VALUES = ("unbiased", "distance")
 MAX_GROUPS = 5_000  # their matrices take one or two gigabytes
 
@@ -87,8 +92,8 @@ class Pairwise(Result):
     >>> summary.pairwise("site")
     Cross-Fusion Distance between 2 groups (balanced weights)
             A       B
-    A  0.0000  0.2231
-    B  0.2231  0.0000
+    A       0  0.2231
+    B  0.2231       0
     """
 
     labels: tuple[Hashable, ...]
@@ -160,7 +165,11 @@ class Pairwise(Result):
         order = np.argsort(-np.nan_to_num(unbiased, nan=-np.inf), kind="stable")
         names = [(self.labels[first[k]], self.labels[second[k]]) for k in order]
         limits = [columns[name][order] if name in columns else None for name in ("lower", "upper")]
-        what = "Cross-Fusion Distance" if self.level is None else f"Cross-Fusion Distance, {self.level:.4g} interval"
+        what = (
+            "Cross-Fusion Distance"
+            if self.level is None
+            else f"Cross-Fusion Distance, {level_text(self.level)} interval"
+        )
         some = f"the {plots.LINES} farthest of {len(order):,} pairs" if len(order) > plots.LINES else ""
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
@@ -176,7 +185,10 @@ class Pairwise(Result):
         title = f"Cross-Fusion Distance between {count_text(len(self.labels), 'group')}{named}"
         said = [f"caution: {self.caution}"] if self.caution else []
         if self.lower is not None or self.pvalue is not None:
-            return [f"{title}, the farthest first", self._list_pairs(), *self._describe_coverage(), *said]
+            header, rows = self.table(MAX_LISTED_GROUPS)
+            more = len(self.labels) * (len(self.labels) - 1) // 2 - len(rows)
+            table = TextTable(header, rows, more=more, left=(0, 1))
+            return [f"{title}, the farthest first", table, *self._describe_coverage(), *said]
         names = [label_text(label) for label in self.labels[:MAX_LISTED_GROUPS]]
         rows = [
             [name, *(number_text(value) for value in values[:MAX_LISTED_GROUPS])]
@@ -193,22 +205,44 @@ class Pairwise(Result):
         if (overlap == 1).all():
             return excluded
         none = int(np.sum(overlap == 0))
-        least = f"overlap of the pairs: at least {overlap[overlap > 0].min():.3g}" if none < len(overlap) else ""
+        least = f"overlap of the pairs: at least {percent(overlap[overlap > 0].min())}" if none < len(overlap) else ""
         missing = f"{none} of {len(overlap)} pairs share no stratum and have no distance" if none else ""
         return [*excluded, "; ".join(filter(None, [least, missing]))]
 
-    def _list_pairs(self) -> TextTable:
-        """List the pairs by unbiased distance, with all requested columns."""
+    def table(self, number: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the pairs as a table of text, the farthest first.
+
+        Parameters
+        ----------
+        number : int, optional
+            How many pairs; by default all.
+
+        Returns
+        -------
+        tuple
+            Column names, and a list of rows, each a list of strings.
+        """
         first, second = np.triu_indices(len(self.labels), 1)
-        shown = {name: values for name, values in self.columns.items() if name != "overlap" or (values < 1).any()}
-        columns = {name: values[first, second] for name, values in shown.items()}
-        order = np.argsort(-np.nan_to_num(columns["unbiased"], nan=-np.inf), kind="stable")[:MAX_LISTED_GROUPS].tolist()
-        rows = [
-            [label_text(self.labels[first[k]]), label_text(self.labels[second[k]])]
-            + [number_text(values[k]) for values in columns.values()]
-            for k in order
-        ]
-        return TextTable(["group_a", "group_b", *columns], rows, more=len(first) - len(rows), left=(0, 1))
+        found = {name: values[first, second] for name, values in self.columns.items()}
+        order = np.argsort(-np.nan_to_num(found["unbiased"], nan=-np.inf), kind="stable")[:number].tolist()
+        columns = {
+            "group_a": [label_text(self.labels[k]) for k in first],
+            "group_b": [label_text(self.labels[k]) for k in second],
+        } | self._describe_values(found)
+        return list(columns), [[texts[k] for texts in columns.values()] for k in order]
+
+    def _describe_values(self, found: Mapping[str, FloatArray]) -> dict[str, list[str]]:
+        """Format the values of pairs, by column."""
+        columns = {name: [*map(number_text, found[column])] for name, column in PAIR_COLUMNS.items()}
+        if self.level is not None:
+            limits = zip(found["lower"], found["upper"], strict=True)
+            columns[f"{level_text(self.level)} interval"] = [limits_text(*pair) for pair in limits]
+        if self.pvalue is not None:
+            columns["p"] = [*map(pvalue_text, found["pvalue"])]
+            columns[f"adjusted p ({self.adjust})"] = [*map(pvalue_text, found["adjusted"])]
+        if not (self.overlap == 1).all():
+            columns["overlap"] = [*map(percent, found["overlap"])]
+        return columns
 
 
 def restore_labels(result: Pairwise, labels: Sequence[Hashable]) -> Pairwise:

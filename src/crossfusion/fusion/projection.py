@@ -24,9 +24,9 @@ from crossfusion._base import (
     count_text,
     first_line,
     label_text,
-    number_text,
     percent,
     python_value,
+    quantity_text,
     require_finite,
 )
 from crossfusion.fusion.design import Design
@@ -74,10 +74,10 @@ class Projection(Result):
     >>> x = [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]]
     >>> summary = cf.summarize(x, by={"site": ["A", "A", "B", "B"]})
     >>> summary.project("site")
-    Projection of 2 groups: the plane shows 100.0% of the variance between them
-         first  second
-    A  -1.0000  0.0000
-    B   1.0000  0.0000
+    Projection of 2 groups: the plane shows 100% of the variance between them
+        first  second
+    A  -1.000       0
+    B   1.000       0
     """
 
     labels: tuple[Hashable, ...]
@@ -100,7 +100,7 @@ class Projection(Result):
 
     def _contents(self) -> list[Content]:
         rows = [
-            [label_text(label), *map(number_text, place)]
+            [label_text(label), *map(quantity_text, place)]
             for label, place in zip(self.labels[:MAX_LISTED_GROUPS], self.means.tolist(), strict=False)
         ]
         said = f"the plane shows {percent(self.shown)} of the variance between them"

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import count_text, number_text
+from crossfusion._base import count_text, number_text, p_text
 from crossfusion.gates.measure import Measurement
 from crossfusion.gates.outcome import BROKEN, HOLDS, UNANSWERED, RuleOutcome, make_outcome
 from crossfusion.gates.rule import Rule
@@ -49,9 +49,7 @@ def _compare_periods(rule: Rule, summary: Summary) -> Drift:
 
 def _describe(found: Drift, window: int) -> str:
     assert found.pvalue is not None
-    return (
-        f"{found.window(window)} (CFD {number_text(found.unbiased[window])}, p = {number_text(found.pvalue[window])})"
-    )
+    return f"{found.window(window)} (CFD {number_text(found.unbiased[window])}, {p_text(found.pvalue[window])})"
 
 
 def _describe_gap(found: Drift, apart: Any) -> str | None:

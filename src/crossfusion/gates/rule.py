@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from crossfusion._base import level_text
 from crossfusion.fusion import MIN_UNITS
 
 ENDS = ("estimate", "lower", "upper")  # of an interval
@@ -67,5 +68,5 @@ class Rule:
             return f"fused within {self.limit:g} (alpha {self.alpha:g})"
         what = "separability" if self.kind == "max_separability" else "CFD"
         if self.on != "estimate":
-            what = f"{self.on} limit of {what} ({self.level:.4g})"
+            what = f"{self.on} limit of {what} ({level_text(self.level)})"
         return f"{what} at {'least' if self.kind == 'min' else 'most'} {self.limit:g}"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, warn
+from crossfusion._base import FloatArray, InputError, pvalue_text, warn
 from crossfusion.fusion import Pairwise, join_cautions
 from crossfusion.inference.multiple_testing import adjusted_pvalues
 from crossfusion.inference.permutation.result import TestResult
@@ -81,7 +81,7 @@ def _caution_about_reach(tests: Sequence[TestResult], permutations: int, adjust:
     else:
         why = f"{permutations:,} permutations are too few for so many pairs: request more, or compare fewer groups"
     which = f"{stuck.sum():,} of {len(tests):,} pairs"
-    return f"{REACH_CAUTION} {which} cannot be below {reach[stuck].min():.3g} because {why}"
+    return f"{REACH_CAUTION} {which} cannot be below {pvalue_text(reach[stuck].min())} because {why}"
 
 
 def ask_pairs(

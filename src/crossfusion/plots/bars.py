@@ -89,7 +89,7 @@ def contributions(
     >>> from crossfusion import plots
     >>> figure = plots.contributions([3, 0], [0.75, 0.25], over="features", of=8)
     >>> figure.axes[0].get_title(loc="left")
-    '2 of 8, together 100.0%'
+    '2 of 8, together 100%'
     """
     found = np.asarray(shares, np.float64)
     some = of is not None and of > len(labels)

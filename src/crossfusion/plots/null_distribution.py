@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, count_text, number_text
+from crossfusion._base import FloatArray, count_text, number_text, p_text
 from crossfusion.plots import style
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def null(
     >>> import numpy as np
     >>> from crossfusion import plots
     >>> plots.null(3.0, np.array([0.5, 1.0, 1.5]), 0.25).axes[0].get_title(loc="left")
-    'p = 0.2500, 3 permutations'
+    'p = 0.25, 3 permutations'
     """
     finite = np.asarray(by_chance, np.float64)
     finite = finite[np.isfinite(finite)]
@@ -57,6 +57,6 @@ def null(
         own.set_xlabel(name)
         own.set_ylabel("permutations")
         own.grid(axis="x", visible=False)
-        own.set_title(f"p = {number_text(pvalue)}, {count_text(len(by_chance), 'permutation')}")
+        own.set_title(f"{p_text(pvalue)}, {count_text(len(by_chance), 'permutation')}")
         own.legend(loc="upper center", ncols=2)
     return style.find_figure(own)

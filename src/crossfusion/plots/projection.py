@@ -54,7 +54,7 @@ def cloud(
     >>> import numpy as np
     >>> from crossfusion import plots
     >>> plots.cloud(["A", "B"], np.array([[-1.0, 0.0], [1.0, 0.0]]), shown=1.0).axes[0].get_title(loc="left")
-    '100.0% of the variance between groups'
+    '100% of the variance between groups'
     """
     few = len(labels) <= MAX_COLORED_GROUPS
     with style.open_axes(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:

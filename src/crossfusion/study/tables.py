@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crossfusion._base import label_text, number_text
+from crossfusion._base import label_text, level_text, limits_text, number_text
 from crossfusion.evaluation import SCORE_NAMES
 from crossfusion.report import PageTable
 from crossfusion.study import published_tables
@@ -49,7 +49,7 @@ def make_degradation_table(found: Evaluation) -> PageTable:
     """Scores and degradation of every directed pair after every correction."""
     study = found.study
     assert study is not None
-    interval = f"{study.level:.4g} interval"
+    interval = f"{level_text(study.level)} interval"
     header = ["correction", "train", "test", "within", "cross", "CDDR", interval]
     rows = [
         [
@@ -57,7 +57,7 @@ def make_degradation_table(found: Evaluation) -> PageTable:
             label_text(outcome.train),
             label_text(outcome.test),
             *map(number_text, (outcome.within, outcome.cross, outcome.cddr)),
-            f"{number_text(outcome.lower)} to {number_text(outcome.upper)}",
+            limits_text(outcome.lower, outcome.upper),
         ]
         for outcome in study.outcomes
     ]

@@ -72,11 +72,11 @@ def append_summary(
     ...     for day in (monday, tuesday):
     ...         total = cf.append_summary(day, Path(folder) / "week.parquet")
     >>> total
-    Summary of 3 groups by site: 4 rows × 1 features (float64)
+    Summary of 3 groups by site: 4 rows × 1 feature (float64)
     site  count  dispersion
-    A         1      0.0000
-    B         2      1.0000
-    C         1      0.0000
+    A         1           0
+    B         2       1.000
+    C         1           0
     """
     check_wait(wait)
     if not isinstance(summary, Summary):

@@ -53,11 +53,11 @@ def merge_summaries(
     >>> north = cf.summarize([[0.0], [2.0], [3.0]], by={"label": ["A", "B", "B"]})
     >>> south = cf.summarize([[4.0], [5.0]], by={"label": ["B", "C"]})
     >>> cf.merge_summaries([north, south])
-    Summary of 3 groups by label: 5 rows × 1 features (float64)
+    Summary of 3 groups by label: 5 rows × 1 feature (float64)
     label  count  dispersion
-    A          1      0.0000
+    A          1           0
     B          3      0.6667
-    C          1      0.0000
+    C          1           0
     """
     several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes | os.PathLike | Summary | Mapping)
     given = list(parts) if several else []

@@ -19,8 +19,8 @@ from crossfusion._base import (
     count_text,
     factors,
     label_text,
-    number_text,
     plain_number,
+    quantity_text,
     shorten,
 )
 from crossfusion.fusion import (
@@ -223,7 +223,7 @@ class MomentTable(DisplayMixin):
     def _contents(self) -> list[Content]:
         head = self.keys.slice(0, MAX_LISTED_GROUPS).to_pylist()
         rows = [
-            [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", number_text(spread)]
+            [*(label_text(value) for value in key.values()), f"{plain_number(count):,}", quantity_text(spread)]
             for key, count, spread in zip(head, self.moments.count, self.moments.dispersion, strict=False)
         ]
         total = plain_number(float(self.moments.count.sum()))

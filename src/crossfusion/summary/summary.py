@@ -61,11 +61,11 @@ class Summary(Queries):
     >>> x = [[0.0], [2.0], [2.0], [4.0], [7.0], [9.0]]
     >>> summary = cf.summarize(x, by={"site": ["A", "A", "B", "B", "B", "B"], "label": [0, 0, 0, 0, 1, 1]})
     >>> summary
-    Summary of 3 groups by site, label: 6 rows × 1 features (float64)
+    Summary of 3 groups by site, label: 6 rows × 1 feature (float64)
     site  label  count  dispersion
-    A         0      2      1.0000
-    B         0      2      1.0000
-    B         1      2      1.0000
+    A         0      2       1.000
+    B         0      2       1.000
+    B         1      2       1.000
     >>> round(float(summary.cfd("site", given="label")), 6)
     0.510826
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, interval_text, label_text
+from crossfusion._base import FloatArray, interval_text, label_text, percent
 from crossfusion.fusion import Exclusion, Fusion, Result, data_frame, describe_excluded
 from crossfusion.summary.label_effects import MAX_PAIRED_LABELS, LabelPairs
 from crossfusion.summary.standing import Standing
@@ -28,7 +28,6 @@ class VersionRanking(Result):
     pairs: LabelPairs | None
     level: float | None
     _kind: ClassVar[str]  # what a version is called
-    _digits: ClassVar[int] = 4  # of numbers in the table
 
     def _names(self) -> tuple[str, ...]:
         """The versions, in the order they were given."""
@@ -132,7 +131,7 @@ class VersionRanking(Result):
         elif self.level is None:
             yield "no units, so no intervals: differences smaller than the bias of the plug-in CFD count as ties"
         if self.biology is not None and self.batch[0].overlap < 1:
-            yield f"overlap {self.batch[0].overlap:.2f}: share of the weight in labels that groups share"
+            yield f"overlap {percent(self.batch[0].overlap)}: share of the weight in labels that groups share"
         if self.biology is not None and self.pairs is None:
             yield f"more than {MAX_PAIRED_LABELS} labels, which are not compared pair by pair"
 
@@ -184,14 +183,14 @@ class VersionRanking(Result):
 
     def _distance_texts(self, *names: str) -> dict[str, list[str]]:
         return {
-            name: [interval_text(fusion.unbiased, fusion.interval, self._digits) for fusion in fusions]
+            name: [interval_text(fusion.unbiased, fusion.interval) for fusion in fusions]
             for name, fusions in self._select_present(*names).items()
         }
 
     def _change_texts(self, change: FloatArray, lower: FloatArray | None, upper: FloatArray | None) -> list[str]:
         """Differences from the reference, with their intervals where there are some."""
         ends = [None] * len(change) if lower is None or upper is None else np.stack([lower, upper], axis=1).tolist()
-        texts = [interval_text(*entry, self._digits) for entry in zip(change, ends, strict=True)]
+        texts = [interval_text(*entry) for entry in zip(change, ends, strict=True)]
         named = zip(self._names(), texts, strict=True)
         return ["reference" if name == self.reference else text for name, text in named]
 

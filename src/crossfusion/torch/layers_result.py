@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import label_text, number_text
+from crossfusion._base import label_text, level_text, limits_text, number_text
 from crossfusion.fusion import Content, Fusion, Result, TextTable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Layers(Result):
     >>> layers
     CFD(between) of 1 layer
     layer  depth  dim  distance  unbiased
-    model      1    2    1.4759    1.1260
+    model      1    2     1.476     1.126
     """
 
     names: tuple[str, ...]
@@ -92,13 +92,14 @@ class Layers(Result):
 
     def _contents(self) -> list[Content]:
         header = ["layer", "depth", "dim", "distance", "unbiased"]
-        header += [] if self.fusions[0].interval is None else [f"{self.fusions[0].level:.4g} interval"]
+        level = self.fusions[0].level
+        header += [] if level is None else [f"{level_text(level)} interval"]
         header += [] if self.strata is None else [self._title("strata")]
         rows = []
         for depth, (name, dim, fusion) in enumerate(zip(self.names, self.dims, self.fusions, strict=True), 1):
             row = [label_text(name), f"{depth}", f"{dim:,}", number_text(fusion.distance), number_text(fusion.unbiased)]
             if fusion.interval is not None:
-                row.append(" to ".join(map(number_text, fusion.interval)))
+                row.append(limits_text(*fusion.interval))
             rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
         said = [f"left out, for want of one vector per row: {', '.join(self.skipped)}"] if self.skipped else []
         counted = f"{len(self)} layer{'' if len(self) == 1 else 's'}"

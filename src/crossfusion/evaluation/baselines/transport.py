@@ -14,9 +14,9 @@ from crossfusion._base import (
     check_whole,
     field_values,
     map_threads,
-    number_text,
     optional,
     percent,
+    quantity_text,
 )
 from crossfusion.evaluation.baselines.pair_distances import compute_squared_distances
 from crossfusion.fusion import Content, Facts, Result
@@ -100,9 +100,9 @@ class Decomposition(Result):
     --------
     >>> import crossfusion as cf
     >>> cf.Decomposition(translation=3.0, deformation=1.0)
-    Wasserstein distance 2.0000, squared 4.0000
-      translation  3.0000   75.0%
-      deformation  1.0000   25.0%
+    Wasserstein distance 2.000, squared 4.000
+      translation  3.000   75.0%
+      deformation  1.000   25.0%
     """
 
     translation: float
@@ -121,7 +121,7 @@ class Decomposition(Result):
     def _draw(self, axes: Any) -> "Figure":
         """Draw the two parts."""
         names = ("translation", "deformation")
-        title = f"Wasserstein distance {number_text(self.distance)}, squared"
+        title = f"Wasserstein distance {quantity_text(self.distance)}, squared"
         return plots.parts(names, (self.translation, self.deformation), title=title, axes=axes)
 
     def _values(self) -> dict[str, Any]:
@@ -129,11 +129,14 @@ class Decomposition(Result):
 
     def _contents(self) -> list[Content]:
         parts = {"translation": self.translation, "deformation": self.deformation}
-        numbers = {name: number_text(part) for name, part in parts.items()}
+        numbers = {name: quantity_text(part) for name, part in parts.items()}
         shares = {name: percent(part / self.total if self.total > 0 else None) for name, part in parts.items()}
         width = max(map(len, numbers.values()))
         lines = [(name, f"{numbers[name]:>{width}}", f"{shares[name]:>6}") for name in parts]
-        return [f"Wasserstein distance {number_text(self.distance)}, squared {number_text(self.total)}", Facts(lines)]
+        return [
+            f"Wasserstein distance {quantity_text(self.distance)}, squared {quantity_text(self.total)}",
+            Facts(lines),
+        ]
 
 
 def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
@@ -166,9 +169,9 @@ def wasserstein_decomposition(a: Any, b: Any) -> Decomposition:
     >>> import numpy as np
     >>> a = np.array([[0.0, 0.0], [0.0, 2.0]])
     >>> cf.wasserstein_decomposition(a, a + [3.0, 0.0])
-    Wasserstein distance 3.0000, squared 9.0000
-      translation  9.0000  100.0%
-      deformation  0.0000    0.0%
+    Wasserstein distance 3.000, squared 9.000
+      translation  9.000    100%
+      deformation      0      0%
     """
     a, b = as_row_pair(a, b)
     center_a, center_b = a.mean(axis=0), b.mean(axis=0)

@@ -98,7 +98,7 @@ def cddr(
     >>> x[scanner == "S2"] += 2
     >>> cf.cddr(x, label, scanner)
     Cross-domain degradation rate of the macro F1
-    train  test  within   cross    CDDR     0.95 interval  labels
+    train  test  within   cross    CDDR      95% interval  labels
     S1     S2    0.9600  0.3623  0.6226  0.5624 to 0.6727       2
     S2     S1    0.9667  0.3509  0.6370  0.5903 to 0.6828       2
     """

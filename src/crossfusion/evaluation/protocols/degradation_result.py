@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import label_text, number_text
+from crossfusion._base import label_text, level_text, limits_text, number_text
 from crossfusion.fusion import Content, Result, TextTable, record_columns
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ class Cddr(Result):
         tuple
             Column names, and a list of rows, each a list of strings.
         """
-        header = ["train", "test", "within", "cross", "CDDR", f"{self.level:.4g} interval", "labels"]
+        header = ["train", "test", "within", "cross", "CDDR", f"{level_text(self.level)} interval", "labels"]
         rows = [
             [
                 label_text(drop.train),
                 label_text(drop.test),
                 *map(number_text, (drop.within, drop.cross, drop.cddr)),
-                f"{number_text(drop.lower)} to {number_text(drop.upper)}",
+                limits_text(drop.lower, drop.upper),
                 str(len(drop.labels)),
             ]
             for drop in self.drops
@@ -96,7 +96,7 @@ class Cddr(Result):
         """Draw what is lost on each directed pair, with its interval."""
         names = [f"{label_text(drop.train)} → {label_text(drop.test)}" for drop in self.drops]
         values = (np.array([getattr(drop, name) for drop in self.drops]) for name in ("cddr", "lower", "upper"))
-        what = f"CDDR of the {SCORE_NAMES[self.metric]}, {self.level:.4g} interval"
+        what = f"CDDR of the {SCORE_NAMES[self.metric]}, {level_text(self.level)} interval"
         return plots.forest(names, *values, what=what, axes=axes)
 
     def _contents(self) -> list[Content]:

@@ -117,15 +117,15 @@ def degradation_study(
     >>> found = cf.degradation_study(x, label, site, distances=["cfd", "mmd"], corrections=["none", "center", "coral"])
     >>> found
     Distances, and what a model loses, averaged over 12 directed pairs of domains
-    correction                cfd     mmd  cross macro F1     CDDR
-    none                   0.1874  0.3572          0.6531   0.3207
-    center                 0.0000  0.0471          0.9700  -0.0079
-    coral                  0.0000  0.0314          0.9687  -0.0065
-    correlation with CDDR  1.0000  0.9989               –        –
+    correction                cfd      mmd  cross macro F1       CDDR
+    none                   0.1874   0.3572          0.6531     0.3207
+    center                      0  0.04714          0.9700  -0.007853
+    coral                       0  0.03136          0.9687  -0.006471
+    correlation with CDDR   1.000   0.9989               –          –
     Correlation with CDDR over pairs, none
-    distance  points  Pearson  0.95 interval       p  Spearman  0.95 interval       p
-    cfd           12     0.97   0.90 to 0.99  0.0417      0.95  -0.52 to 1.00  0.0417
-    mmd           12     0.97   0.80 to 1.00  0.0417      0.95  -0.52 to 1.00  0.0417
+    distance  points  Pearson      95% interval        p  Spearman       95% interval        p
+    cfd           12   0.9741  0.9037 to 0.9932  0.04167    0.9470  -0.5235 to 0.9995  0.04167
+    mmd           12   0.9736  0.7995 to 0.9968  0.04167    0.9470  -0.5235 to 0.9995  0.04167
     caution: correlations rest on 4 domains and 3 corrections; pairs share domains, so these are few points,
     however many the rows
     """

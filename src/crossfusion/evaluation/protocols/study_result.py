@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import InputError, check_option, count_text, field_values, number_text
+from crossfusion._base import (
+    InputError,
+    check_option,
+    count_text,
+    field_values,
+    level_text,
+    limits_text,
+    number_text,
+    pvalue_text,
+    quantity_text,
+)
 from crossfusion.evaluation.protocols.degradation_result import SCORE_NAMES
 from crossfusion.fusion import Content, Result, TextTable, data_frame, record_columns
 from crossfusion.plots import style
@@ -156,7 +166,8 @@ class Study(Result):
             own = [outcome for outcome in self.outcomes if outcome.correction == name]
             values = [np.mean([o.distances[d] for o in own]) for d in self.distances]
             values += [np.mean([o.cross for o in own]), np.mean([o.cddr for o in own])]
-            rows.append([name, *(number_text(float(value)) for value in values)])
+            distances, rates = values[:-2], values[-2:]
+            rows.append([name, *map(quantity_text, distances), *map(number_text, rates)])
         found = {a.distance: a.pearson for a in self.associations if a.over == "corrections"}
         last = [number_text(found.get(name)) for name in self.distances]
         return header, [*rows, ["correlation with CDDR", *last, "–", "–"]]
@@ -181,7 +192,7 @@ class Study(Result):
         if name is not None and name not in self.corrections:
             raise InputError("correction", name, "is not in this study", f"there are {', '.join(self.corrections)}")
         found = [a for a in self.associations if (a.over, a.correction) == (over, name)]
-        interval = f"{self.level:.4g} interval"
+        interval = f"{level_text(self.level)} interval"
         header = ["distance", "points", "Pearson", interval, "p", "Spearman", interval, "p"]
         return header, [_format_row(entry) for entry in sorted(found, key=lambda entry: entry.rank)]
 
@@ -218,17 +229,18 @@ class Study(Result):
         return {(outcome.train, outcome.test) for outcome in self.outcomes}
 
 
-def _format_row(entry: Association) -> list[str]:
-    def limits(low: float | None, high: float | None) -> str:
-        return "–" if low is None else f"{low:.2f} to {high:.2f}"
+def _format_limits(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else limits_text(low, high)
 
+
+def _format_row(entry: Association) -> list[str]:
     return [
         entry.distance,
         str(entry.points),
-        f"{entry.pearson:.2f}" if np.isfinite(entry.pearson) else "–",
-        limits(entry.pearson_lower, entry.pearson_upper),
-        number_text(entry.pearson_pvalue),
-        f"{entry.spearman:.2f}" if np.isfinite(entry.spearman) else "–",
-        limits(entry.spearman_lower, entry.spearman_upper),
-        number_text(entry.spearman_pvalue),
+        number_text(entry.pearson),
+        _format_limits(entry.pearson_lower, entry.pearson_upper),
+        pvalue_text(entry.pearson_pvalue),
+        number_text(entry.spearman),
+        _format_limits(entry.spearman_lower, entry.spearman_upper),
+        pvalue_text(entry.spearman_pvalue),
     ]

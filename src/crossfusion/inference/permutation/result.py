@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import FloatArray, count_text, number_text
+from crossfusion._base import FloatArray, count_text, number_text, p_text, pvalue_text
 from crossfusion.fusion import STATISTIC_NAMES, Content, Exclusion, Facts, Result, describe_excluded
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class TestResult(Result):
     --------
     >>> import crossfusion as cf
     >>> cf.permutation_test([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]], list("aaabbb"))
-    Permutation test: p = 0.1000 (all 20 permutations)
-      statistic  73.5000, Welch W*d (by chance: median 0.4712, 95% up to 73.5000)
-      distance   2.9640
+    Permutation test: p = 0.1 (all 20 permutations)
+      statistic  73.50, Welch W*d (by chance: median 0.4712, 95% up to 73.50)
+      distance   2.964
       caution    only 20 permutations of the labels exist, so p cannot be below 0.1: more rows or units are needed
     """
 
@@ -94,7 +94,7 @@ class TestResult(Result):
         ]
         if self.excluded:
             facts.append(("excluded", describe_excluded(self.excluded)))
-        return [f"Permutation test: p = {number_text(self.pvalue)} ({kind})", Facts(facts)]
+        return [f"Permutation test: {p_text(self.pvalue)} ({kind})", Facts(facts)]
 
 
 def caution_about_number(result: TestResult) -> str | None:
@@ -104,7 +104,8 @@ def caution_about_number(result: TestResult) -> str | None:
         return None
     if result.exact:
         return (
-            f"only {result.permutations:,} permutations of the labels exist, so p cannot be below {smallest:.3g}: more"
-            " rows or units are needed"
+            f"only {result.permutations:,} permutations of the labels exist, so p cannot be below"
+            f" {pvalue_text(smallest)}: more rows or units are needed"
         )
-    return f"{result.permutations:,} permutations cannot give a p-value below {smallest:.3g}: increase permutations"
+    reach = f"{result.permutations:,} permutations cannot give a p-value below {pvalue_text(smallest)}"
+    return f"{reach}: increase permutations"

@@ -8,9 +8,11 @@ from glob import iglob
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from crossfusion._base import EngineError, FileError, optional
 from crossfusion.io.sources import READERS
+from crossfusion.io.sources.paths import check_no_table
 from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns
 from crossfusion.summary import storage
 
@@ -76,10 +78,12 @@ def read_parquet(spark: Any, paths: Sequence[str]) -> Any:
     reader = spark.read if base is None else spark.read.option("basePath", base)
     errors = optional.load("pyspark.errors", "PySpark", "spark", PURPOSE)
     try:
-        return reader.parquet(*paths)
+        frame = reader.parquet(*paths)
     except errors.AnalysisException as problem:
         kind = UnknownTypeError if ILLEGAL_TYPE in str(problem) else FileError
         raise kind(", ".join(paths), f"cannot be read by Spark as Parquet ({_find_meaning(str(problem))})") from problem
+    check_no_table(unquote(re.sub("^file:(//)?", "", file)) for file in frame.inputFiles())
+    return frame
 
 
 def _find_base(path: str) -> str | None:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 
 from crossfusion._base import Spelling, optional
 
@@ -25,8 +26,8 @@ TABLE_REMEDIES = {
 def find_table(files: Iterable[str]) -> tuple[str, str] | None:
     """Folder and kind of a table that one of these Parquet files is in; None where all are plain files."""
     seen: set[str] = set()
-    for file in files:
-        for folder in _list_folders(file):
+    for start in dict.fromkeys(place for file in files for place in _list_places(file)):
+        for folder in _list_folders(start):
             if folder in seen:
                 break  # and so are those above it
             seen.add(folder)
@@ -36,17 +37,35 @@ def find_table(files: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=1)
+def _resolve_folder(folder: str) -> str:
+    """A folder behind links; most files are in the folder of the one before."""
+    return os.path.realpath(folder)
+
+
+def _list_places(file: str) -> Iterator[str]:
+    """The folder of a file as it is named, and where it lies if that is behind a link."""
+    if "://" in file:
+        yield file
+        return
+    folder = os.path.dirname(os.path.abspath(file))
+    yield os.path.join(folder, "")
+    yield os.path.join(_resolve_folder(folder), "")
+
+
 def _list_folders(file: str) -> Iterator[str]:
     """Folders above a file that may be the root of its table, nearest first; `key=value` folders never are."""
     if file.startswith("http"):
         return  # a server that sends files, and seldom lists them
-    before, chained, archive = file.partition("::") if "://" in file else (os.path.abspath(file), "", "")
+    before, chained, archive = file.partition("::") if "://" in file else (file, "", "")
     scheme, mark, place = before.rpartition("://")
     folder = os.path.dirname(place)
     while folder.strip("/") and os.path.dirname(folder) != folder:
         if "=" not in os.path.basename(folder):
             yield f"{scheme}{mark}{folder}{chained}{archive}"
         folder = os.path.dirname(folder)
+    if archive:
+        yield f"{scheme}{mark}{chained}{archive}"
 
 
 def _find_kind(folder: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,13 +61,13 @@ def find_files(path: str | os.PathLike[str], endings: Collection[str]) -> Locati
     """Files that a path stands for, in the order of their names."""
     place = as_text(path)
     found = _find_remote(place, endings) if is_remote(place) else _find_local(place, endings)
-    _check_no_table(found.files)
+    check_no_table(file.path for file in found.files if file.ending in PARQUET_ENDINGS)
     return found
 
 
-def _check_no_table(files: Sequence[FoundFile]) -> None:
+def check_no_table(files: Iterable[str]) -> None:
     """Refuse Parquet files of a table, since its folder also holds files that were replaced or deleted."""
-    table = find_table(file.path for file in files if file.ending in PARQUET_ENDINGS)
+    table = find_table(files)
     if table is not None:
         folder, kind = table
         raise FileError(

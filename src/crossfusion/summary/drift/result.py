@@ -8,7 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion import plots
-from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, count_text, label_text, number_text
+from crossfusion._base import (
+    MAX_LISTED_GROUPS,
+    FloatArray,
+    count_text,
+    label_text,
+    level_text,
+    limits_text,
+    number_text,
+    p_text,
+    percent,
+    pvalue_text,
+)
 from crossfusion.fusion import Attribution, Content, Exclusion, Record, Result, TextTable, list_excluded
 
 if TYPE_CHECKING:
@@ -163,7 +174,7 @@ class Drift(Result):
             Column names, and a list of rows, each a list of strings.
         """
         header = [self.time, "rows", "distance", "unbiased"]
-        header += [] if self.level is None else [f"{self.level:.4g} interval"]
+        header += [] if self.level is None else [f"{level_text(self.level)} interval"]
         header += [] if self.plain is None else ["label shift", "overlap"]
         header += [] if self.pvalue is None else ["pvalue"]
         header += ["alarm"] if self.pvalue is not None or self.incomparable.any() else []
@@ -172,14 +183,13 @@ class Drift(Result):
     def _row(self, k: int) -> list[str]:
         row = [self.window(k), f"{self.count[k]:,.12g}", number_text(self.distance[k]), number_text(self.unbiased[k])]
         if self.lower is not None and self.upper is not None:
-            known = not np.isnan(self.lower[k])
-            row.append(f"{number_text(self.lower[k])} to {number_text(self.upper[k])}" if known else "–")
+            row.append(limits_text(self.lower[k], self.upper[k]))
         if self.label_shift is not None:
             row.append(number_text(self.label_shift[k]))
         if self.overlap is not None:
-            row.append(f"{self.overlap[k]:.2f}")
+            row.append(percent(self.overlap[k]))
         if self.pvalue is not None:
-            row.append(number_text(self.pvalue[k]))
+            row.append(pvalue_text(self.pvalue[k]))
         if self.pvalue is not None or self.incomparable.any():
             row.append("ALARM" if self.alarm[k] else "incomparable" if self.incomparable[k] else "")
         return row
@@ -246,7 +256,7 @@ class Drift(Result):
         if self.caution is not None:
             lines.append(f"caution: {self.caution}")
         if self.change is not None:
-            chance = "" if self.change.pvalue is None else f", p = {number_text(self.change.pvalue)}"
+            chance = "" if self.change.pvalue is None else f", {p_text(self.change.pvalue)}"
             lines.append(
                 f"change: largest before and from {label_text(self.change.period)} on, distance"
                 f" {number_text(self.change.distance)}{chance}"
@@ -254,7 +264,7 @@ class Drift(Result):
         for name, attribution in self.attributions.items():
             window = self.window(self.periods.index(self.jump))
             labels, share = attribution.labels, attribution.share
-            top = ", ".join(f"{label_text(labels[i])} {share[i]:.1%}" for i in attribution.top(3))
+            top = ", ".join(f"{label_text(labels[i])} {percent(share[i])}" for i in attribution.top(3))
             lines.append(f"{window} by {name}: {top}")
         return lines
 

@@ -46,7 +46,7 @@ OWN_WORDS = [
     "--workers",
 ]  # of what, or for what: by command
 OWN_VALUES = ("--batch", "--data", "--label", "--normalizer", "--over", "--reference")
-ELSEWHERE = ("histopathology", "tiles", "embed", "demo")  # need minutes, slides or networks: tested by themselves
+ELSEWHERE = ("histopathology", "tiles", "embed", "demo", "mcp")  # need minutes, slides or networks: tested by themselves
 ROWS = 240
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),

@@ -46,6 +46,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     ),
     "Get started": (
         ("demo", "start", "Simulate a data set with a known answer and measure it."),
+        ("mcp", "mcp", "Answer questions on the files of a folder over MCP."),
         ("completion", "start", "Print a shell completion script."),
     ),
 }

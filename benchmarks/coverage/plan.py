@@ -24,7 +24,7 @@ class Task:
     Parameters
     ----------
     section : str
-        Of the table: rows, units, beyond (intervals); level, power, limits (tests).
+        Of the table: rows, units, beyond, upper (intervals); level, power, limits (tests).
     population : Population
         What is drawn.
     distances : tuple of float
@@ -177,6 +177,24 @@ def beyond() -> list[Task]:
     return [intervals("beyond", population) for population in (*drawn, *across)]
 
 
+def upper() -> list[Task]:
+    """Upper limits, on which a claim of equivalence rests: common designs, and those that missed most often."""
+    few, many = Patients((5,)), Patients()
+    drawn = [
+        Population(two(50), 8),
+        Population(two(50), 128, "dominated"),
+        Population(two(300), 128, "two modes"),
+        Population(two(300), 128, "three modes", along="one"),
+        Population(FIVE_UNEQUAL, 8, "t5", SPREAD_OF_FIVE, "balanced"),
+        Population(two(200), 8, patients=many),
+        Population(two(200), 8, patients=replace(many, uneven=True)),
+        Population(two(200), 8, patients=replace(many, paired=True)),
+        Population(two(100), 8, patients=few),
+        Population(two(100), 128, patients=replace(few, uneven=True)),
+    ]
+    return [intervals("upper", population, (1.0, 3.0, 6.0)) for population in drawn]
+
+
 def level() -> list[Task]:
     """Tests of groups that are not apart."""
     exchanged = [
@@ -233,7 +251,7 @@ def power() -> list[Task]:
 
 def full() -> list[Task]:
     """All points."""
-    return [*rows(), *units(), *beyond(), *level(), *limits(), *power()]
+    return [*rows(), *units(), *beyond(), *upper(), *level(), *limits(), *power()]
 
 
 def quick() -> list[Task]:
@@ -243,6 +261,7 @@ def quick() -> list[Task]:
         intervals("rows", Population(UNEQUAL, 8, "t5", SPREAD), (0.0, 3.0)),
         intervals("rows", Population(STRATA, 128, "two modes"), (0.0,)),
         intervals("units", Population(two(200), 8, patients=Patients()), (0.0,)),
+        intervals("upper", Population(two(100), 8, patients=Patients((5,))), (1.0,)),
         Task("level", Population(two(50), 8), (0.0,), test="permutation"),
         Task("level", Population(two(200), 8, patients=Patients()), (0.0,), test="permutation", told="units"),
         Task("power", Population(two(50), 8), (0.0, 0.008, 0.032), test="permutation"),

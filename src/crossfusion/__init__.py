@@ -20,7 +20,16 @@ _NAMES = {
         "NonFiniteError",
     ),
     "_environment": ("show_versions",),
-    "arrays": ("Recognition", "Separability", "cfd", "dispersion_test", "permutation_test", "separability"),
+    "arrays": (
+        "Recognition",
+        "Separability",
+        "cfd",
+        "dispersion_test",
+        "one_vs_rest",
+        "pairwise",
+        "permutation_test",
+        "separability",
+    ),
     "evaluation": (
         "Cddr",
         "Decomposition",

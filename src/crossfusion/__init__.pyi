@@ -9,7 +9,16 @@ from crossfusion._base import (
 )
 from crossfusion._environment import show_versions
 from crossfusion._version import __version__
-from crossfusion.arrays import Recognition, Separability, cfd, dispersion_test, permutation_test, separability
+from crossfusion.arrays import (
+    Recognition,
+    Separability,
+    cfd,
+    dispersion_test,
+    one_vs_rest,
+    pairwise,
+    permutation_test,
+    separability,
+)
 from crossfusion.evaluation import (
     Cddr,
     Decomposition,
@@ -85,6 +94,8 @@ __all__ = [
     "distance",
     "distances",
     "merge_summaries",
+    "one_vs_rest",
+    "pairwise",
     "permutation_test",
     "rdr",
     "read_summary",

@@ -46,7 +46,7 @@ OWN_WORDS = [
     "--workers",
 ]  # of what, or for what: by command
 OWN_VALUES = ("--batch", "--data", "--label", "--normalizer", "--over", "--reference")
-ELSEWHERE = ("histopathology", "tiles", "embed", "demo", "mcp")  # need minutes, slides or networks: tested by themselves
+ELSEWHERE = ("histopathology", "tiles", "embed", "demo", "mcp")  # need minutes, slides, networks or a client
 ROWS = 240
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),
@@ -251,7 +251,6 @@ SAID = [
     ("drift", InputError(problem="x", remedy=f"pass {arg('alarm', None)}"), "x: pass --alarm 0"),
     ("drift", InputError(problem=f"pass {REFERENCE_FORMS}"), "pass first:N, previous, A,B,... or A..B"),
     ("compare", InputError("level", 2, "must be below 1"), "--level 2 must be below 1"),
-    ("compare --test 0", InputError("permutations", 0, "is too few"), "--test 0 is too few"),
     ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),
     ("summarize -o x", InputError("target", "x", "is read"), "-o x is read"),
     ("matrix", InputError("x", problem="is bad", remedy=f"use {arg('nan', 'drop')}"), "x is bad: use --nan drop"),

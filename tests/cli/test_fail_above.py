@@ -38,8 +38,8 @@ def test_the_farthest_pair_decides_and_is_named(folder, command):
     worst = pairs.loc[pairs["unbiased"].idxmax()]
     call = [command, "summary.parquet", "--between", "scanner", "--given", "tissue", *COMMANDS[command], "--fail-above"]
     below = run(*call, worst["unbiased"] * 0.999, code=1, cwd=folder)
-    said = f"crossfusion: CFD of {worst['group_a']} and {worst['group_b']} is {number_text(worst['unbiased'])}, which is above"
-    assert below.stderr.splitlines()[-1].startswith(said)
+    said = f"CFD of {worst['group_a']} and {worst['group_b']} is {number_text(worst['unbiased'])}, which is above"
+    assert below.stderr.splitlines()[-1].startswith(f"crossfusion: {said}")
     above = run(*call, worst["unbiased"] * 1.001, cwd=folder)
     assert above.stdout.replace(str(worst["unbiased"] * 1.001), str(worst["unbiased"] * 0.999)) == below.stdout != ""
     assert "which is" not in above.stderr
@@ -80,9 +80,9 @@ def test_bad_calls(folder):
     assert "--fail-above -0.5 must be a finite number, 0 or more" in fails(
         "matrix", "x.npz", "--between", "scanner", "--fail-above", -0.5, cwd=folder
     )
-    assert "--fail-above, --plot do not go with --distance" in fails(
+    assert "--fail-above and --plot cannot be combined with --distance" in fails(
         "compare", "S1.npy", "S3.npy", "--distance", "mmd", "--fail-above", 1, cwd=folder
     )
-    assert "--fail-above goes with one version, without --method" in fails(
+    assert "--fail-above cannot be combined with --method: pass the rows of one version" in fails(
         "report", "x.npz", "--between", "scanner", "--method", "tissue", "--fail-above", 1, cwd=folder
     )

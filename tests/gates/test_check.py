@@ -16,6 +16,10 @@ def summary():
     return cf.summarize(x, by=by)
 
 
+def ends(estimate, interval):
+    return (estimate, *interval)
+
+
 def run(source, *rules, by=None):
     return cf.check({"rule": list(rules)}, source, by=by)
 
@@ -29,18 +33,18 @@ def only(source, by=None, **rule):
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_the_limit_is_compared_with_the_chosen_end(summary, kind, on):
     fusion = summary.cfd("scanner", given="tissue", units="patient", weights="balanced", level=0.9)
-    value = dict(zip(("estimate", "lower", "upper"), (fusion.unbiased, *(fusion.interval or ())), strict=True))[on]
+    value = dict(zip(("estimate", "lower", "upper"), ends(fusion.unbiased, fusion.interval), strict=True))[on]
     rule = {"between": "scanner", "given": "tissue", "units": "patient", "on": on, "level": 0.9}
     above, below = (only(summary, **rule, **{kind: limit}) for limit in (value * 1.001, value * 0.999))
     assert [above.status, below.status] == (["holds", "broken"] if kind == "max" else ["broken", "holds"])
-    assert (above.estimate, above.lower, above.upper) == (fusion.unbiased, *fusion.interval)
+    assert (above.estimate, above.lower, above.upper) == ends(fusion.unbiased, fusion.interval)
 
 
 def test_rows_without_units_are_independent():
     x, by = make_data()
     fusion = cf.cfd(x, labels=by["scanner"], given=by["tissue"], weights="balanced", level=0.95)
     found = only(x, by, between="scanner", given="tissue", max=0.02, on="upper")
-    assert (found.estimate, found.lower, found.upper) == (fusion.unbiased, *fusion.interval)
+    assert (found.estimate, found.lower, found.upper) == ends(fusion.unbiased, fusion.interval)
     assert found.status == "broken"
 
 
@@ -177,17 +181,17 @@ class TestSeparability:
         x, by = make_data()
         expected = cf.separability(x, by["scanner"], given=by["tissue"], units=by["patient"], level=0.9)
         rule = {"between": "scanner", "given": "tissue", "units": "patient", "level": 0.9}
-        for on, value in zip(("estimate", "lower", "upper"), (expected.accuracy, *expected.interval), strict=True):
+        for on, value in zip(("estimate", "lower", "upper"), ends(expected.accuracy, expected.interval), strict=True):
             holds, broken = (only(x, by, **rule, on=on, max_separability=value + d) for d in (1e-9, -1e-9))
             assert [holds.status, broken.status] == ["holds", "broken"]
-            assert (holds.estimate, holds.lower, holds.upper) == (expected.accuracy, *expected.interval)
+            assert (holds.estimate, holds.lower, holds.upper) == ends(expected.accuracy, expected.interval)
         assert broken.where == "3 groups (chance 0.33)"
 
     def test_each_pair(self):
         x, by = make_data()
         found = only(x, by, between="scanner", given="tissue", units="patient", max_separability=0.55, each_pair=True)
         pairs = cf.separability(x, by["scanner"], given=by["tissue"], units=by["patient"]).pairs
-        worst = max(pairs, key=lambda pair: pair.accuracy)
+        worst = max(pairs, key=lambda pair: pair.accuracy or 0.0)
         assert (found.status, found.estimate) == ("broken", worst.accuracy)
         assert found.where == f"{worst.group_a} and {worst.group_b}"
         assert found.message.startswith(f"separability of {found.where} is ")

@@ -220,7 +220,7 @@ def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
     assert found["upper"][0][2] == pytest.approx(interval[1], rel=1e-9)
     found = run_json("test", tmp_path, "--between", "site", "--permutations", "99")
     assert found["pvalue"] == cf.permutation_test(dense, by, permutations=99).pvalue
-    found = run_json("compare", *files, "--test", "99")
+    found = run_json("compare", *files, "--permutations", "99")
     assert found["pvalue"] == cf.permutation_test(dense, np.repeat([0, 1], ROWS), permutations=99).pvalue
     found = run_json("compare", *files, "--distance", "cfd,energy")
     assert found["distances"]["energy"] == pytest.approx(cf.distance("energy", SPARSE, 2 * SPARSE), rel=1e-9)

@@ -40,7 +40,7 @@ CALLS = (
     "summarize ../x.csv --by site,week --vectors v* -o own.parquet",
     "report ../s.parquet --between site --units patient --permutations 19 -o own.html",
     "matrix ../names.parquet --between site --csv",
-    "hierarchy ../s.parquet --levels site,scanner",
+    "hierarchy ../s.parquet --factors site,scanner",
 )
 EXPECTED: dict[str, object] = {}
 

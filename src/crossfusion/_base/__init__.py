@@ -19,6 +19,7 @@ from crossfusion._base.errors import (
 )
 from crossfusion._base.factors import python_value
 from crossfusion._base.feature_names import (
+    NamedRows,
     as_features,
     check_distinct,
     column_names,
@@ -38,6 +39,8 @@ from crossfusion._base.finite import (
 from crossfusion._base.lazy_rows import LazyRows, fit_rows_in_cache, prefetch
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
+from crossfusion._base.progress import show_on_terminal, show_progress
+from crossfusion._base.renaming import renamed
 from crossfusion._base.text import (
     MAX_LISTED_GROUPS,
     count_text,

@@ -111,7 +111,7 @@ def fail(message: str, code: int = 2) -> None:
 def _end_interrupted() -> None:
     """Say so and exit at once: threads of Dask, which cannot be stopped, would be waited for."""
     try:
-        fail("interrupted; files are whole or not there", code=130)
+        fail("interrupted; no partial files are left behind", code=130)
     finally:
         sys.stderr.flush()
         os._exit(130)

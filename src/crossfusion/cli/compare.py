@@ -10,8 +10,12 @@ import numpy as np
 from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
+    NamedRows,
     arg,
     check_option,
+    check_positive,
+    level_text,
+    number_text,
     plain_value,
     quantity_text,
     require_finite,
@@ -23,7 +27,9 @@ from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
-from crossfusion.io import Source, add_keys, read_rows, stack_rows
+from crossfusion.io import Source, add_keys, find_features, read_rows, stack_rows
+
+MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 
 
 @click.command()
@@ -40,6 +46,13 @@ from crossfusion.io import Source, add_keys, read_rows, stack_rows
 )
 @options.interval_option
 @options.test_option
+@click.option(
+    "--fused-within",
+    "margin",
+    type=float,
+    metavar="MARGIN",
+    help="Also say whether CFD is shown to be below this margin: whether its upper 90% limit is.",
+)
 @options.seed_option("the permutations")
 @fail_above_option
 @options.plot_option("the variance within and between")
@@ -53,6 +66,7 @@ def compare(
     trim: float,
     level: float | None,
     permutations: int | None,
+    margin: float | None,
     seed: int,
     fail_above: float | None,
     plot: Path | None,
@@ -67,24 +81,28 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --level 0.95 --permutations 999
+      crossfusion compare A.npy B.npy --fused-within 0.01
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        own = {"level": level, "permutations": permutations, "fail_above": fail_above, "plot": plot}
-        if weights != "pooled" or trim or any(value is not None for value in own.values()):
+        asked = (level, permutations, margin, fail_above, plot)
+        if weights != "pooled" or trim or any(value is not None for value in asked):
             raise InputError(
-                problem=f"{', '.join(str(arg(name)) for name in ('weights', 'trim', *own))} do not go with"
-                f" {arg('distance')}",
-                remedy="leave it out, or them",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')},"
+                f" {arg('fail_above')} and {arg('plot')} cannot be combined with {arg('distance')}",
+                remedy="leave out one or the other",
             )
         _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
         return
     if options:
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _open_two(read, files)
+    if margin is not None:
+        check_positive(margin, "margin")
+        level = MARGIN_LEVEL if level is None else level
     if trim or level is not None or permutations is not None:
         fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed)
     else:
@@ -93,9 +111,25 @@ def compare(
     output.write_plot(plot, fusion.plot)
     with enforce(ask_fusion(fail_above, fusion, f"{sources[0].name} and {sources[1].name}")):
         if as_json:
-            output.show_json(fusion.to_dict())
+            asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
+            output.show_json(fusion.to_dict() | asked_margin)
         else:
             result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+            if margin is not None:
+                click.echo(_describe_margin(fusion, margin))
+
+
+def _describe_margin(fusion: Fusion, margin: float) -> str:
+    """Say whether the groups are shown to be fused within a margin."""
+    found, limits = fusion.fused_within(margin), fusion.limits(MARGIN_LEVEL)
+    if found is None or limits is None:
+        reason = fusion.reason or "the group means are equal by construction"
+        return f"fused within {margin:g}: no answer, because {reason}"
+    side = "below" if found else "not below"
+    return (
+        f"fused within {margin:g}: {'yes' if found else 'not shown'}, the upper limit"
+        f" {number_text(limits[1])} at {level_text(MARGIN_LEVEL)} confidence is {side} the margin (alpha 0.05)"
+    )
 
 
 def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
@@ -103,7 +137,8 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     number = len(files) + len(read.sql)
     if number != 2:
         raise InputError(
-            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+            problem=f"compare takes two files or queries, not {number}",
+            remedy="put the files of each group into a folder",
         )
     sources, _ = read.open_sources(files, [])
     return sources
@@ -123,16 +158,18 @@ def _compare_rows(
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('permutations')}, which take all rows",
+            problem=f"cannot be combined with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all"
+            " rows",
             remedy="leave one out",
         )
+    names = find_features(sources) or ()
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level)
+        return cfd(NamedRows(a, names), NamedRows(b, names), weights=weights, trim=trim, nan=nan, level=level)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*kept, weights=weights, level=level)
+    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed)
+    tested = permutation_test(NamedRows(stack_rows(kept), names), labels, permutations=permutations, seed=seed)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)

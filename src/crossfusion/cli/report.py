@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import arg
+from crossfusion._base import InputError, arg
 from crossfusion.cli import options, output
 from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
@@ -21,7 +21,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @options.time_option(required=False)
 @click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
 @options.reference_option("The version", "the one called none or raw")
-@options.names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
+@options.names_option("--factors", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @options.balanced_option
 @options.level_option
 @options.permutations_option
@@ -40,7 +40,7 @@ def report(
     time: str | None,
     method: str | None,
     reference: str | None,
-    levels: list[str],
+    factors: list[str],
     level: float,
     permutations: int,
     seed: int,
@@ -64,9 +64,12 @@ def report(
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
     check_typed(["min_units"], f"{arg('units')}", bool(units))
-    check_typed(["fail_above"], f"one version, without {arg('method')}", method is None)
+    if fail_above is not None and method is not None:
+        raise InputError(
+            "fail_above", problem=f"cannot be combined with {arg('method')}", remedy="pass the rows of one version"
+        )
     question = make_question(
-        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed, min_units
+        between, given, units, time, method, reference, factors or None, weights, level, permutations, seed, min_units
     )
     written = not as_json or is_typed("target")
     if written:

@@ -116,9 +116,7 @@ def summarize(
         raise InputError("target", target, f"is in {inside}, which is read", "write it elsewhere")
     check_tags(tags, by)
     if wait is not None and not append:
-        raise InputError(
-            "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
-        )
+        raise InputError("wait", problem=f"goes with {arg('append')}", remedy="leave it out")
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
         check_appendable(target, by, tags)

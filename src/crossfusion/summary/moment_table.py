@@ -195,7 +195,7 @@ class MomentTable(DisplayMixin):
         if not names:
             raise InputError(
                 problem=f"a summary has no rows, so {wanted} needs {arg('units')}",
-                remedy="name the factor of what is independent, such as the patient, or use cfd(x, labels=...,"
+                remedy="name the factor of independent units, such as the patient, or use cfd(x, labels=...,"
                 " level=...) and permutation_test(x, labels) on the rows",
             )
         self._check_factors(names)

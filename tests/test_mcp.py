@@ -126,6 +126,12 @@ def test_nothing_outside_of_the_folder_is_reached(folder, path):
         Folder(folder).find(path)
 
 
+def test_paths_are_relative(folder):
+    assert Folder(folder).find("x.npz") == folder / "x.npz"
+    with pytest.raises(cf.FileError, match="is not a relative path"):
+        Folder(folder).find(str(folder / "x.npz"))
+
+
 def test_files_that_refer_to_other_files_are_refused(folder):
     with pytest.raises(cf.FileError, match=r"linked\.h5 refers to another file in /features"):
         Folder(folder).find("linked.h5")

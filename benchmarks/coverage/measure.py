@@ -41,9 +41,11 @@ def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
         options["given"] = stratum
 
     def ask(rows: Rows, _: int) -> tuple[float, ...]:
-        if population.patients is None:
-            return (*_answer(cf.cfd(rows, **options), one_sided), np.nan, np.nan)
-        return _answer(cf.cfd(rows, units=unit, **options), one_sided) + _answer(cf.cfd(rows, **options), False)[:2]
+        units = None if population.patients is None else unit
+        found = _answer(cf.cfd(rows, units=units, **options), one_sided)
+        if one_sided or units is None:
+            return (*found, np.nan, np.nan)
+        return found + _answer(cf.cfd(rows, **options), False)[:2]
 
     found = _draw_answers(task, draws, ask)
     return [

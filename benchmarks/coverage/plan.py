@@ -50,8 +50,8 @@ class Task:
         return plain | {"draws": self.draws(draws), "drawn": DRAWN, "version": __version__}
 
     def draws(self, draws: int) -> int:
-        """How many of so many draws it takes: a curve of power does with a quarter."""
-        return max(draws // 4, 1) if self.section == "power" else draws
+        """How many of so many draws it takes: curves of power and upper limits do with a quarter."""
+        return max(draws // 4, 1) if self.section in ("power", "upper") else draws
 
     def name(self, draws: int) -> str:
         """Name of its file."""
@@ -178,13 +178,11 @@ def beyond() -> list[Task]:
 
 
 def upper() -> list[Task]:
-    """Upper limits, on which a claim of equivalence rests: common designs, and those that missed most often."""
+    """Upper limits, on which a claim of equivalence rests."""
     few, many = Patients((5,)), Patients()
     drawn = [
         Population(two(50), 8),
         Population(two(50), 128, "dominated"),
-        Population(two(300), 128, "two modes"),
-        Population(two(300), 128, "three modes", along="one"),
         Population(FIVE_UNEQUAL, 8, "t5", SPREAD_OF_FIVE, "balanced"),
         Population(two(200), 8, patients=many),
         Population(two(200), 8, patients=replace(many, uneven=True)),

@@ -25,6 +25,7 @@ _NAMES = {
         "Separability",
         "cfd",
         "dispersion_test",
+        "log_wilks",
         "one_vs_rest",
         "pairwise",
         "permutation_test",
@@ -44,7 +45,18 @@ _NAMES = {
         "rdr",
         "wasserstein_decomposition",
     ),
-    "fusion": ("Attribution", "Exclusion", "Fusion", "Hierarchy", "Level", "Pairwise", "Projection"),
+    "fusion": (
+        "Attribution",
+        "Exclusion",
+        "Fusion",
+        "Geometry",
+        "Hierarchy",
+        "Level",
+        "Mixing",
+        "Pairwise",
+        "Projection",
+        "Region",
+    ),
     "gates": ("CheckResult", "RuleOutcome", "check"),
     "inference": ("TestResult", "adjusted_pvalues"),
     "io": ("summarize",),
@@ -61,10 +73,11 @@ _NAMES = {
         "read_summary",
     ),
 }
+_MODULES = ("lens",)  # packages whose names are used as crossfusion.lens.unit
 _PACKAGES = {name: package for package, names in _NAMES.items() for name in names}
 _RENAMED = {"Methods": "CorrectionComparison", "compare_methods": "compare_corrections"}  # names of 0.1
 
-__all__ = sorted(["__version__", *_PACKAGES])
+__all__ = sorted(["__version__", *_MODULES, *_PACKAGES])
 
 
 def __getattr__(name: str) -> object:
@@ -72,6 +85,8 @@ def __getattr__(name: str) -> object:
     if name in _RENAMED:
         _warnings.warn(f"{name} is now called {_RENAMED[name]}: use that name", DeprecationWarning, stacklevel=2)
         return __getattr__(_RENAMED[name])
+    if name in _MODULES:
+        return _import_module(f"{__name__}.{name}")
     if name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(_import_module(f"{__name__}.{_PACKAGES[name]}"), name)

@@ -1,3 +1,4 @@
+from crossfusion import lens as lens
 from crossfusion._base import (
     CrossfusionError,
     CrossfusionWarning,
@@ -14,6 +15,7 @@ from crossfusion.arrays import (
     Separability,
     cfd,
     dispersion_test,
+    log_wilks,
     one_vs_rest,
     pairwise,
     permutation_test,
@@ -33,7 +35,18 @@ from crossfusion.evaluation import (
     rdr,
     wasserstein_decomposition,
 )
-from crossfusion.fusion import Attribution, Exclusion, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.fusion import (
+    Attribution,
+    Exclusion,
+    Fusion,
+    Geometry,
+    Hierarchy,
+    Level,
+    Mixing,
+    Pairwise,
+    Projection,
+    Region,
+)
 from crossfusion.gates import CheckResult, RuleOutcome, check
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
@@ -64,16 +77,19 @@ __all__ = [
     "Exclusion",
     "FileError",
     "Fusion",
+    "Geometry",
     "Hierarchy",
     "InputError",
     "Level",
     "MissingDependencyError",
+    "Mixing",
     "Moments",
     "NonFiniteError",
     "Pairwise",
     "Projection",
     "Rdr",
     "Recognition",
+    "Region",
     "Report",
     "RuleOutcome",
     "Separability",
@@ -93,6 +109,8 @@ __all__ = [
     "dispersion_test",
     "distance",
     "distances",
+    "lens",
+    "log_wilks",
     "merge_summaries",
     "one_vs_rest",
     "pairwise",

@@ -500,6 +500,29 @@ def test_no_more_open_files_is_one_line(more, data, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+FEW_FILES_LATER = """
+import resource
+import click
+from crossfusion import InputError
+from crossfusion.cli import run
+
+@click.group()
+def group(): pass
+
+@group.command()
+def ask():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    raise InputError("min_units", 1, "is too small")
+
+run(group, "crossfusion", ["ask"])
+"""
+
+
+def test_an_error_is_worded_without_opening_a_file():
+    done = subprocess.run([sys.executable, "-c", FEW_FILES_LATER], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "crossfusion: min_units=1 is too small\n")
+
+
 SMALL_MEMORY = """
 import re, resource, sys
 import crossfusion.cli.commands, crossfusion.cli.matrix

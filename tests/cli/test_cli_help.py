@@ -26,6 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_WORDS = [
     "--adjust",
     "--batch",
+    "--by",
     "--cap",
     "--data",
     "--draws",
@@ -142,6 +143,7 @@ def files(tmp_path_factory):
     (folder / "policy.toml").write_text(rule)
     (folder / "slides.csv").write_text("file,scanner\none,S1\ntwo,S2\n")
     cf.summarize(table, by=[*factors]).write(folder / "summary.parquet")
+    cf.lens.standardize(table, by="site", vectors="vector").write(folder / "lens.safetensors")
     (folder / "sites").mkdir()
     for name, rows in (("north", x[:100]), ("south", x[100:])):
         part = cf.summarize(rows, by={"site": [name] * len(rows)})

@@ -83,6 +83,9 @@ def test_bad_calls(folder):
     assert "--fail-above and --plot cannot be combined with --distance" in fails(
         "compare", "S1.npy", "S3.npy", "--distance", "mmd", "--fail-above", 1, cwd=folder
     )
+    assert "--fail-above cannot be combined with --scale: standardize the features first" in fails(
+        "matrix", "x.npz", "--between", "scanner", "--scale", "features", "--fail-above", 1, cwd=folder
+    )
     assert "--fail-above cannot be combined with --method: pass the rows of one version" in fails(
         "report", "x.npz", "--between", "scanner", "--method", "tissue", "--fail-above", 1, cwd=folder
     )

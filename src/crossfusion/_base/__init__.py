@@ -37,6 +37,15 @@ from crossfusion._base.finite import (
     warn_about_lost_groups,
 )
 from crossfusion._base.lazy_rows import LazyRows, fit_rows_in_cache, prefetch
+from crossfusion._base.lensing import (
+    RowLens,
+    apply_lens,
+    as_lens_rows,
+    check_lens,
+    label_rows,
+    map_lazily,
+    map_rows,
+)
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
 from crossfusion._base.progress import show_on_terminal, show_progress
@@ -59,7 +68,7 @@ from crossfusion._base.text import (
     shorten,
     text_table,
 )
-from crossfusion._base.threads import map_threads, multiply_matrices, thread_count
+from crossfusion._base.threads import limit_blas, map_threads, multiply_matrices, thread_count
 from crossfusion._base.torchvision_shim import declare_operators
 from crossfusion._base.typing import CodeArray, FloatArray
 from crossfusion._base.validation import (
@@ -87,4 +96,5 @@ from crossfusion._base.validation import (
     check_tags,
     check_wait,
     check_whole,
+    is_real,
 )

@@ -287,6 +287,14 @@ def _encode_column(column: Any, name: str) -> "tuple[CodeArray, pa.Array]":
     return _drop_absent(codes, levels)
 
 
+def from_codes(codes: CodeArray) -> "pa.Array":
+    """Convert whole numbers from 0 to a factor; negative ones are missing values."""
+    import pyarrow as pa
+
+    levels = from_numbers(np.arange(int(codes.max(initial=-1)) + 1, dtype=np.int64))
+    return pa.DictionaryArray.from_arrays(pa.array(np.maximum(codes, 0), mask=codes < 0), levels, safe=False)
+
+
 def _append_missing(values: "pa.Array") -> "pa.Array":
     import pyarrow as pa
 

@@ -36,7 +36,7 @@ def multiply_matrices(a: FloatArray, b: FloatArray, out: FloatArray | None = Non
 def map_threads(tasks: int) -> Iterator[Callable[..., Iterable[Any]]]:
     """Provide a `map` on all cores for tasks that multiply matrices; results keep their order."""
     threads = min(thread_count(), tasks)
-    with _limit_blas():
+    with limit_blas():
         if threads < 2:
             yield map
         else:
@@ -54,7 +54,7 @@ def _load_blas() -> Any:
 
 
 @contextmanager
-def _limit_blas() -> Iterator[None]:
+def limit_blas() -> Iterator[None]:
     """Limit BLAS to one thread; the last of nested users restores the original limit."""
     blas = _load_blas()
     _count_users(blas, 1)

@@ -1,6 +1,6 @@
 """From an AnnData to a leaderboard: summarize each embedding once, then ask."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,8 +8,10 @@ import numpy as np
 from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
+    RowLens,
     arg,
     check_known,
+    check_lens,
     check_once,
     check_option,
     factors,
@@ -42,6 +44,7 @@ def cfd(
     nan: str = "raise",
     engine: Any = "auto",
     key_added: str | None = "crossfusion",
+    lens: RowLens | Mapping[str, RowLens] | None = None,
 ) -> Leaderboard:
     """Measure batch effect and biology of one or several embeddings in an AnnData object.
 
@@ -75,6 +78,8 @@ def cfd(
         The engine that reads and reduces; "auto" uses Dask for Dask arrays and threads otherwise.
     key_added : str or None
         Key of ``adata.uns`` under which the result is stored, as `Leaderboard.to_uns` returns it; None stores nothing.
+    lens : crossfusion.lens.Lens or mapping, optional
+        A map that is applied to the cells of each embedding first, or one lens per embedding by name.
 
     Returns
     -------
@@ -118,15 +123,25 @@ def cfd(
     keys = Keys(batch_key, label_key, donor_key)
     names = choose_embeddings(adata, use_rep, embedding_obsm_keys)
     table = _read_factors(adata.obs, keys)
+    lenses = _assign_lenses(lens, names)
     summaries = {}
     for name in names:
         source, who = open_embedding(adata, name, table, engine)
-        summaries[name] = reduce_sources([source], engine=who, nan=nan)
+        summaries[name] = reduce_sources([source], engine=who, nan=nan, lens=lenses.get(name))
     options: dict[str, Any] = {"weights": weights, "level": level, "reference": reference}
     board = rank_embeddings(summaries, keys, min_cells=min_cells, **options)
     if key_added is not None:
         _store(adata, key_added, board)
     return board
+
+
+def _assign_lenses(lens: Any, names: Sequence[str]) -> Mapping[str, RowLens]:
+    """The lens of each embedding that has one."""
+    lenses = lens if isinstance(lens, Mapping) else dict.fromkeys(names, lens)
+    check_known(lenses, names, "embedding", "the leaderboard")
+    for entry in lenses.values():
+        check_lens(entry, adds_factors=False)
+    return lenses
 
 
 def _read_factors(obs: Any, keys: Keys) -> "pa.Table":

@@ -9,3 +9,4 @@ from crossfusion.arrays.group_and_rest import one_vs_rest
 from crossfusion.arrays.pair_inference import infer_pairs, leave_out_small_groups
 from crossfusion.arrays.permutation import permutation_test
 from crossfusion.arrays.separability_result import Recognition, Separability
+from crossfusion.arrays.wilks import log_wilks

@@ -40,9 +40,9 @@ def fit_discriminants(rows: FloatArray, cell: Codes, cells: int) -> Discriminant
     moments, _ = reduce_groups(rows, cell.astype(np.int32), cells, name="x")
     whole = moments.merge(np.zeros(cells, int), 1)
     scale = _choose_scale(np.sqrt(moments.sumsq.sum(axis=0) / len(rows)), np.sqrt(whole.sumsq[0] / len(rows)))
-    means = (moments.mean - whole.mean) / scale
+    means: FloatArray = (moments.mean - whole.mean) / scale
     residuals = (rows - moments.mean[cell]) / scale
-    coefficients = np.linalg.solve(shrink_covariance(residuals), means.T).T
+    coefficients = np.asarray(np.linalg.solve(shrink_covariance(residuals), means.T).T, np.float64)
     return Discriminants(whole.mean, scale, coefficients, -np.einsum("ij,ij->i", coefficients, means) / 2)
 
 

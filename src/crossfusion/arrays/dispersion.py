@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, align_index, as_rows, factors, renamed
+from crossfusion._base import FloatArray, RowLens, align_index, as_lens_rows, check_lens, factors, renamed
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.permutation import (
     drop_units,
@@ -30,6 +30,7 @@ def dispersion_test(
     permutations: int = 999,
     seed: int = 0,
     min_units: int = MIN_UNITS,
+    lens: RowLens | None = None,
 ) -> TestResult:
     r"""Test whether groups differ in the distance of rows from their centroid.
 
@@ -58,6 +59,8 @@ def dispersion_test(
     min_units : int
         Minimum number of units, or of rows without `units`, per label (and stratum), at least 2. Labels with fewer are
         left out and named in `excluded`.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first.
 
     Returns
     -------
@@ -92,8 +95,9 @@ def dispersion_test(
     """
     check_test_options(permutations, seed, "pseudo-f")
     check_min_units(min_units)
+    check_lens(lens, adds_factors=False)
     x, labels, units, given = take_columns(x, labels=labels, units=units, given=given)
-    rows = as_rows(x, "x")
+    rows, _ = as_lens_rows(x, "x", lens)
     labels, units, given = align_index("x", x, labels=labels, units=units, given=given)
     keys = make_keys(rows, labels=labels, given=given, units=units)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
+from crossfusion.cli.wording import find_command, make_wording  # while files can still be opened
 
 ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 __all__ = ["main", "run"]
@@ -137,8 +138,6 @@ def _render_message(
     message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None
 ) -> str:
     """A message of the library in the words of the command line."""
-    from crossfusion.cli.wording import find_command, make_wording
-
     words = sys.argv[1:] if typed is None else typed
     return message.render(make_wording(find_command(group or _commands(), words), words))
 

@@ -28,7 +28,7 @@ COLORS = {"holds": "green", "broken": "red", "unanswered": "yellow"}
 )
 @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
 @options.plot_option("the estimates that decided")
-@reading_options()
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "engine", "by_position")
 @options.json_option
 def check(
     policy: str,

@@ -22,6 +22,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("attribution", "attribution", "Attribute the variance between groups to features or units."),
         ("test", "test", "Test whether groups differ by more than chance."),
         ("separability", "separability", "Measure how well a classifier recognizes groups."),
+        ("mixing", "mixing", "Measure how groups mix in the regions of a codebook."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
         ("projection", "projection", "Project groups onto the plane that separates them most."),
         ("check", "check", "Check data against a policy; exit with 1 if it is broken."),
@@ -30,6 +31,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     "Summarize rows": (
         ("summarize", "summarize", "Reduce rows to the moments of their groups, in one pass."),
         ("merge", "summarize", "Add up summaries of different rows or sites."),
+        ("lens", "lens", "Fit a map of rows, and show what is in its file."),
     ),
     "Compare corrections and embeddings": (
         ("corrections", "corrections", "Compare corrections of the same rows by batch and biology."),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -12,6 +13,7 @@ from crossfusion._base import (
     InputError,
     NamedRows,
     arg,
+    check_lens,
     check_option,
     check_positive,
     level_text,
@@ -31,6 +33,9 @@ from crossfusion.io import Source, add_keys, find_features, read_rows, stack_row
 
 MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 
+if TYPE_CHECKING:
+    from crossfusion.lens import Lens
+
 
 @click.command()
 @click.argument("files", metavar="A B", nargs=-1)
@@ -44,6 +49,7 @@ MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
     metavar="SHARE",
     help="Share of rows to drop from each group, farthest first.",
 )
+@options.scale_option
 @options.interval_option
 @options.test_option
 @click.option(
@@ -56,7 +62,7 @@ MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 @options.seed_option("the permutations")
 @fail_above_option
 @options.plot_option("the variance within and between")
-@reading_options("vectors", "nan", "sql", "by_position")
+@reading_options("vectors", "nan", "sql", "lens", "by_position")
 @options.json_option
 def compare(
     files: tuple[str, ...],
@@ -64,6 +70,7 @@ def compare(
     options: dict[str, float],
     weights: str,
     trim: float,
+    scale: str | None,
     level: float | None,
     permutations: int | None,
     margin: float | None,
@@ -89,25 +96,25 @@ def compare(
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
         asked = (level, permutations, margin, fail_above, plot)
-        if weights != "pooled" or trim or any(value is not None for value in asked):
+        if weights != "pooled" or trim or scale or any(value is not None for value in asked):
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')},"
-                f" {arg('fail_above')} and {arg('plot')} cannot be combined with {arg('distance')}",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('scale')}, {arg('level')}, {arg('permutations')},"
+                f" {arg('margin')}, {arg('fail_above')} and {arg('plot')} cannot be combined with {arg('distance')}",
                 remedy="leave out one or the other",
             )
-        _compare_by(distance, options, _open_two(read, files), read.nan, as_json)
+        _compare_by(distance, options, read, _open_two(read, files), as_json)
         return
     if options:
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _open_two(read, files)
+    keyed, lens = _find_lens(read, sources)
     if margin is not None:
         check_positive(margin, "margin")
         level = MARGIN_LEVEL if level is None else level
     if trim or level is not None or permutations is not None:
-        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed)
+        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, lens, scale)
     else:
-        keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
-        fusion = read.summarize(keyed).cfd("group", weights=weights)
+        fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights, scale=scale)
     output.write_plot(plot, fusion.plot)
     with enforce(ask_fusion(fail_above, fusion, f"{sources[0].name} and {sources[1].name}")):
         if as_json:
@@ -144,6 +151,14 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     return sources
 
 
+def _find_lens(read: RowReader, sources: Sequence[Source]) -> "tuple[list[Source], Lens | None]":
+    """The sources as groups a and b, and the lens that is asked for, which may be fitted on them."""
+    keyed = [add_keys(source, {"group": name}) for source, name in zip(sources, "ab", strict=True)]
+    lens = replace(read, groups=("group",)).find_lens(keyed)
+    check_lens(lens, adds_factors=False)
+    return keyed, lens
+
+
 def _compare_rows(
     sources: Sequence[Source],
     weights: str,
@@ -152,6 +167,8 @@ def _compare_rows(
     level: float | None,
     permutations: int | None,
     seed: int,
+    lens: "Lens | None",
+    scale: str | None,
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
     check_option(nan, NAN_OPTIONS, "nan")
@@ -165,18 +182,20 @@ def _compare_rows(
     names = find_features(sources) or ()
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(NamedRows(a, names), NamedRows(b, names), weights=weights, trim=trim, nan=nan, level=level)
+        both = (NamedRows(a, names), NamedRows(b, names))
+        return cfd(*both, weights=weights, trim=trim, nan=nan, level=level, lens=lens, scale=scale)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level)
+    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level, lens=lens, scale=scale)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(NamedRows(stack_rows(kept), names), labels, permutations=permutations, seed=seed)
+    stacked = NamedRows(stack_rows(kept), names)
+    tested = permutation_test(stacked, labels, permutations=permutations, seed=seed, lens=lens, scale=scale)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)
 
 
 def _compare_by(
-    names: list[str], options: dict[str, float], sources: Sequence[Source], nan: str, as_json: bool
+    names: list[str], options: dict[str, float], read: RowReader, sources: Sequence[Source], as_json: bool
 ) -> None:
     """Show the distances asked for by name; of all there are, those that are undefined for these rows as a dash."""
     from crossfusion.cli.protocol_options import as_dense, choose_distances
@@ -184,8 +203,10 @@ def _compare_by(
 
     every = "all" in names
     chosen = choose_distances(names, options)
-    check_option(nan, NAN_OPTIONS, "nan")
-    rows = [as_dense(require_finite(read_rows(source), source.name, nan)) for source in sources]
+    check_option(read.nan, NAN_OPTIONS, "nan")
+    _, lens = _find_lens(read, sources)
+    rows = [as_dense(require_finite(read_rows(source), source.name, read.nan)) for source in sources]
+    rows = rows if lens is None else [lens(own) for own in rows]
     found: dict[str, float | None] = {}
     with output.show_progress("measuring", len(chosen), "distances") as progress:
         for name, own in chosen.items():

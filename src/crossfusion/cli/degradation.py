@@ -45,7 +45,7 @@ from crossfusion.io import Rows
 @options.level_option
 @options.seed_option("everything random")
 @options.plot_option("distances against degradation")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "lens", "by_position")
 @options.json_option
 def degradation(
     files: tuple[str, ...],

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from crossfusion._base import InputError
+from crossfusion._base import InputError, arg
 from crossfusion.cli import end_output, fail
 from crossfusion.fusion import MIN_UNITS, Fusion
 from crossfusion.gates import Data, Findings, Measurement, RuleOutcome, check_rule, judge, make_rule
@@ -57,6 +57,14 @@ def ask_fusion(limit: float | None, fusion: Fusion, where: str) -> RuleOutcome |
         return None
     measured = Measurement(where, fusion.unbiased, reason=fusion.reason or "")
     return judge(make_rule("max", {"between": "group", "max": limit}), Findings((measured,), notes=fusion.caution))
+
+
+def check_unscaled(limit: float | None, scale: str | None) -> None:
+    """Refuse a limit for distances of scaled features, which `ask_pairs` does not compute."""
+    if limit is not None and scale is not None:
+        raise InputError(
+            "fail_above", problem=f"cannot be combined with {arg('scale')}", remedy="standardize the features first"
+        )
 
 
 @contextmanager

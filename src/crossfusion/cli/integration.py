@@ -31,7 +31,7 @@ LABELS_SHOWN = 40  # rows of the table of labels
 @options.weights_option
 @options.level_option
 @options.plot_option("batches against biology")
-@reading_options("nan", "engine")
+@reading_options("nan", "engine", "lens")
 @options.json_option
 def integration(
     file: str,

@@ -31,7 +31,7 @@ from crossfusion.evaluation import rdr as measure_rdr
 @options.number_option("--rows", None, "Maximum number of rows per half.  [default: half of the smaller domain]")
 @options.seed_option("everything random")
 @options.plot_option("the ratios")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "lens", "by_position")
 @options.json_option
 def rdr(
     file: str | None,
@@ -105,7 +105,7 @@ def _show_ratios(found: Rdr, asked: str) -> None:
 @options.level_option
 @options.seed_option("everything random")
 @options.plot_option("the rates with their intervals")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "lens", "by_position")
 @options.json_option
 def cddr(
     file: str | None,

@@ -1,10 +1,11 @@
 """The command that makes a page of everything."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 
-from crossfusion._base import InputError, arg
+from crossfusion._base import InputError, arg, check_lens
 from crossfusion.cli import options, output
 from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
@@ -92,6 +93,9 @@ def _read(file: str | None, question: Question, read: RowReader) -> ReportData:
     if read.is_summary(file):
         return ReportData(read.read_summary(file, factors), question)
     sources, joined = read.open_sources([] if file is None else [file], factors)
+    lens = read.find_lens(sources, joined)
+    check_lens(lens, adds_factors=False)
     if read.engine in ("auto", "local"):
-        return summarize_and_sample(sources, question, lambda watched: read.summarize(watched, joined))
-    return ReportData(read.summarize(sources, joined), question)
+        reduce = partial(read.summarize, joined=joined, lens=lens)
+        return summarize_and_sample(sources, question, reduce, lens)
+    return ReportData(read.summarize(sources, joined, lens=lens), question)

@@ -1,14 +1,14 @@
 """Rows as the commands read them: reduced to a summary, or whole."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import NAN_OPTIONS, InputError, arg, check_option, factors, optional
+from crossfusion._base import NAN_OPTIONS, InputError, arg, check_lens, check_option, factors, map_rows, optional
 from crossfusion.cli import output
 from crossfusion.cli.options import NAMES_METAVAR, Decorator, split_names
 from crossfusion.io import (
@@ -35,6 +35,7 @@ from crossfusion.summary import Summary, read_summary, storage
 
 if TYPE_CHECKING:
     from crossfusion._base import CodeArray
+    from crossfusion.lens import Lens
 
 CONNECT_SECONDS = 10  # seconds that a Dask scheduler has to answer
 
@@ -54,6 +55,8 @@ class RowReader:
     only_matched: bool = False
     engine: str = "auto"
     by_position: bool = False
+    lens: str | None = None
+    groups: tuple[str, ...] = ()  # factors that are compared or adjusted for: a lens is fitted within their values
 
     def is_summary(self, file: str | None) -> bool:
         """Whether a file holds a summary."""
@@ -62,7 +65,8 @@ class RowReader:
     def read_summary(self, file: str | None, by: Sequence[str]) -> Summary:
         """Read a summary, or make one of rows."""
         if file is None or not storage.is_summary(file):
-            return self.summarize(*self.open_sources([] if file is None else [file], list(dict.fromkeys(by))))
+            sources, joined = self.open_sources([] if file is None else [file], list(dict.fromkeys(by)))
+            return self.summarize(sources, joined, lens=self.find_lens(sources, joined))
         self._check()
         if self.sql or self.manifest is not None:
             raise InputError(
@@ -79,7 +83,29 @@ class RowReader:
                 problem=f"{file} is a summary, whose vectors were chosen when it was made",
                 remedy=f"leave out {arg('by_position' if self.vectors is None else 'vectors')}",
             )
+        if self.lens is not None:
+            raise InputError(
+                problem=f"{file} is a summary, whose rows were mapped before it was made",
+                remedy=f"leave out {arg('lens')}, or name the file of the rows",
+            )
         return read_summary(file)
+
+    def find_lens(self, sources: Sequence[Any], joined: ManifestJoin | None = None) -> "Lens | None":
+        """The lens that is asked for: from a file, or of a name, fitted on these sources."""
+        if self.lens is None:
+            return None
+        from crossfusion.lens import LENS_ENDING, Training, fit_named, read
+
+        if self.lens.lower().endswith(LENS_ENDING) or Path(self.lens).is_file():
+            return read(self.lens)
+        if not all(isinstance(source, Source) for source in sources):
+            raise InputError(
+                "lens",
+                self.lens,
+                "cannot be fitted on what Spark reads by itself",
+                "fit it with 'crossfusion lens fit', and name its file",
+            )
+        return fit_named(self.lens, Training(sources, self.groups, self.nan, joined=joined))
 
     def _check(self) -> str:
         """Refuse options that do not go together, or name no engine; the engine that is meant, but for its address."""
@@ -114,27 +140,32 @@ class RowReader:
 
         return align_features([*opened, *queries], reopen, by_position=self.by_position)
 
-    def make_checkpoint(self, path: Path, files: Sequence[str], by: Sequence[str]) -> Checkpoint | None:
+    def make_checkpoint(
+        self, path: Path, files: Sequence[str], by: Sequence[str], lens: "Lens | None" = None
+    ) -> Checkpoint | None:
         """Where what is done of a long read is kept; None where nothing tells whether the files are the same."""
         if self.sql or self.manifest is not None or self.engine not in ("auto", "local"):
             return None
         stamps = stamp_files(files)
-        return (
-            None if stamps is None else Checkpoint(path, [list(by), self.vectors, self.nan, self.by_position, stamps])
-        )
+        about = [list(by), self.vectors, self.nan, self.by_position, None if lens is None else lens.digest]
+        return None if stamps is None else Checkpoint(path, [*about, stamps])
 
     def summarize(
-        self, sources: Sequence[Any], joined: ManifestJoin | None = None, keeper: Checkpoint | None = None
+        self,
+        sources: Sequence[Any],
+        joined: ManifestJoin | None = None,
+        keeper: Checkpoint | None = None,
+        lens: "Lens | None" = None,
     ) -> Summary:
-        """Summary of sources, with notes and a bar while they are read."""
+        """Summary of sources through a lens, if there is one, with notes and a bar while they are read."""
         output.show_notes(getattr(source, "note", "") for source in sources)
         with output.show_progress("reading", count_rows(sources)) as progress:
+            work: dict[str, Any] = {"nan": self.nan, "progress": progress, "joined": joined, "lens": lens}
             if "://" not in self.engine:
                 engine = engines.choose_engine(self.engine, None)
-                work = {"engine": engine, "nan": self.nan, "progress": progress, "joined": joined, "keeper": keeper}
-                return reduce_sources(sources, **work)
+                return reduce_sources(sources, engine=engine, keeper=keeper, **work)
             with _connect(self.engine) as client:
-                return reduce_sources(sources, engine=client, nan=self.nan, progress=progress, joined=joined)
+                return reduce_sources(sources, engine=client, **work)
 
     def read_rows(self, file: str | None, by: Sequence[str]) -> Rows:
         """All rows in one array, and their factors."""
@@ -146,7 +177,13 @@ class RowReader:
             )
         sources, joined = self.open_sources([] if file is None else [file], list(dict.fromkeys(by)))
         output.show_notes(source.note for source in sources)
-        return read_all(sources, joined, self.nan)
+        lens = self.find_lens(sources, joined)
+        check_lens(lens, adds_factors=False)
+        rows = read_all(sources, joined, self.nan)
+        if lens is None:
+            return rows
+        features = lens.name_features(rows.features, str(file)) or ()
+        return replace(rows, x=map_rows(lens, rows.x, str(file)), features=features)
 
     def read_groups(
         self, file: str | None, between: Sequence[str], given: Sequence[str]
@@ -192,6 +229,14 @@ def _parse_vectors(context: Any, parameter: click.Parameter, values: Sequence[st
     return names if len(names) > 1 else names[0] if names else None
 
 
+def _find_groups(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Factors whose values a command compares or adjusts for, by the names that its parameters have."""
+    compared = next((name for name in ("by", "between", "levels", "time", "batch") if arguments.get(name)), "")
+    values = [arguments.get(name) or () for name in (compared, "given", "label")]
+    names = [name for value in values for name in ([value] if isinstance(value, str) else value)]
+    return tuple(dict.fromkeys(names))
+
+
 SHARED_OPTIONS = {
     "vectors": click.option(
         "--vectors",
@@ -224,6 +269,11 @@ SHARED_OPTIONS = {
         metavar="local|dask|spark|ADDRESS",
         help="Where rows are read: threads, Dask, Spark, or the Dask scheduler at ADDRESS.",
     ),
+    "lens": click.option(
+        "--lens",
+        metavar="FILE|NAME",
+        help="Map rows by the lens in FILE, or fitted on these rows: unit, standardize, whiten, kernel, codebook.",
+    ),
     "by_position": click.option(
         "--by-position",
         is_flag=True,
@@ -239,7 +289,8 @@ def reading_options(*names: str) -> Decorator:
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run(**arguments: Any) -> Any:
-            read = RowReader(**{name: arguments.pop(name) for name in chosen})
+            chosen_values = {name: arguments.pop(name) for name in chosen}
+            read = RowReader(**chosen_values, groups=_find_groups(arguments))
             return command(**arguments, read=read)
 
         wrapped: Callable[..., Any] = run

@@ -29,7 +29,7 @@ PAIRS_SHOWN = 20
 @options.level_option
 @options.seed_option("the sample of rows and of the parts that units are split into")
 @options.plot_option("the accuracy of each group against the others")
-@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "by_position")
+@reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "lens", "by_position")
 @options.json_option
 def separability(
     file: str | None,

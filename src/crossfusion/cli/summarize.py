@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,10 +30,14 @@ from crossfusion.summary import (
     append_summary,
     check_appendable,
     check_appendable_features,
+    check_appendable_lens,
     merge_summaries,
     storage,
     suppress_small,
 )
+
+if TYPE_CHECKING:
+    from crossfusion.lens import Lens
 
 
 def _parse_tags(_context: Any, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -106,6 +110,7 @@ def summarize(
       crossfusion summarize week3.csv --by week --vectors 'dim_*' --append -o weeks.parquet
       crossfusion summarize lake/ --by site,week -o lake.parquet
       crossfusion summarize 'features/*.h5' --manifest slides.csv --on file --by scanner -o s.parquet
+      crossfusion summarize embeddings.parquet --by site --lens lens.safetensors -o s.parquet
       crossfusion summarize embeddings.parquet --by site --tag encoder=virchow --min-count 10 -o s.parquet
     """
     _check(target, [Path(file) for file in files], min_count, small)
@@ -119,12 +124,17 @@ def summarize(
         raise InputError("wait", problem=f"goes with {arg('append')}", remedy="leave it out")
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
-        check_appendable(target, by, tags)
     sources, joined = read.open_sources(files, by)
+    lens = read.find_lens(sources, joined)
+    added = () if lens is None else lens.factors
+    check_tags(tags, added)
     if append:
-        check_appendable_features(target, find_features(sources), by_position=read.by_position)
-    keeper = read.make_checkpoint(target, files, by)
-    found = replace(_reduce(read, sources, joined, keeper), tags=tags)
+        check_appendable_lens(target, None if lens is None else lens.digest)
+        check_appendable(target, [*by, *added], tags)
+        features = find_features(sources) if lens is None else lens.name_features(find_features(sources))
+        check_appendable_features(target, features, by_position=read.by_position)
+    keeper = read.make_checkpoint(target, files, by, lens)
+    found = replace(_reduce(read, sources, joined, keeper, lens), tags=tags)
     summary = suppress_small(found, min_count, small)
     rows = plain_number(float(summary.moments.count.sum()))
     if append:
@@ -140,10 +150,16 @@ def summarize(
     )
 
 
-def _reduce(read: RowReader, sources: Sequence[Any], joined: ManifestJoin | None, keeper: Checkpoint | None) -> Summary:
+def _reduce(
+    read: RowReader,
+    sources: Sequence[Any],
+    joined: ManifestJoin | None,
+    keeper: Checkpoint | None,
+    lens: "Lens | None",
+) -> Summary:
     """Summary of sources; says where what is done is kept, and that it was gone on with."""
     try:
-        summary = read.summarize(sources, joined, keeper)
+        summary = read.summarize(sources, joined, keeper, lens)
     except KeyboardInterrupt:
         if keeper is not None and keeper.path.exists():
             click.echo(f"crossfusion: what is done is in {keeper.path}: the same command goes on from there", err=True)
@@ -190,5 +206,5 @@ def _show(summary: Summary, target: Path, as_json: bool, done: str) -> None:
         click.echo(f"{summary!r}\n{done}")
         return
     facts = {"groups": len(summary), "rows": float(summary.moments.count.sum()), "dim": summary.dim}
-    names = {"features": summary.features, "factors": summary.factors, "tags": dict(summary.tags)}
+    names = {"features": summary.features, "factors": summary.factors, "tags": dict(summary.tags), "lens": summary.lens}
     output.show_json(plain_value(facts | names | {"dropped": summary.dropped, "output": str(target)}))

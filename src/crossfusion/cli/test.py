@@ -21,7 +21,7 @@ from crossfusion._base import (
 )
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
-from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
+from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
@@ -48,6 +48,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.level_option
 @options.permutations_option
 @options.statistic_option
+@options.scale_option
 @options.seed_option("the permutations")
 @fail_above_option
 @options.plot_option("the statistic and its distribution under permutation")
@@ -62,6 +63,7 @@ def test(
     min_units: int,
     permutations: int,
     statistic: str,
+    scale: str | None,
     level: float,
     seed: int,
     fail_above: float | None,
@@ -87,7 +89,8 @@ def test(
         )
     check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
-    chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
+    check_unscaled(fail_above, scale)
+    chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "scale": scale}
     if units or pairs:
         summary = read.read_summary(file, [*between, *given, *units, *pairs])
         _check_pairs(summary, between, pairs)
@@ -105,6 +108,7 @@ def test(
     with enforce(ask_pairs(fail_above, source, between, given, "pooled", units or pairs, min_units)):
         if as_json:
             found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
+            found |= {name: plain_value(getattr(fusion, name)) for name in ("scale", "constant") if scale}
             found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
             output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
         else:
@@ -123,10 +127,13 @@ def _test_units(
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, min_units=min_units, **chance)
     settings: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "level": level}
+    settings["scale"] = chance["scale"]
     if result.excluded:  # the distance of all groups would be another one than that of the test
         fusion = summary.cfd(between, **settings)
     else:
-        fusion = _choose_estimate(lambda: summary.cfd(between, **settings), lambda: summary.cfd(between, given=given))
+        fusion = _choose_estimate(
+            lambda: summary.cfd(between, **settings), lambda: summary.cfd(between, given=given, scale=chance["scale"])
+        )
     return result, fusion, describe_exchange(summary, between, units)
 
 
@@ -137,9 +144,8 @@ def _test_rows(
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
     x = NamedRows(rows.x, rows.features)
     result = permutation_test(x, labels, given=strata, **chance)
-    fusion = _choose_estimate(
-        lambda: cfd(x, labels=labels, given=strata, level=level), lambda: cfd(x, labels=labels, given=strata)
-    )
+    asked: dict[str, Any] = {"labels": labels, "given": strata, "scale": chance["scale"]}
+    fusion = _choose_estimate(lambda: cfd(x, **asked, level=level), lambda: cfd(x, **asked))
     return result, fusion, "single rows"
 
 
@@ -181,5 +187,6 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     ]
     title = f"Test of the separation of {asked}, permuting {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
+    result_tables.show_scale(fusion)
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

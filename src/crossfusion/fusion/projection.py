@@ -32,6 +32,7 @@ from crossfusion._base import (
 from crossfusion.fusion.design import Design
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.result import Result
+from crossfusion.fusion.scaling import describe_scale
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class Projection(Result):
     second : str
         Origin of the second direction: "between" if it separates groups. If only the first direction does, "rows" or
         "cells": the second direction then shows their largest remaining variance.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within groups, as `axes` then are.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within groups.
     points : array of shape (rows, 2), optional
         Coordinates of the rows, if rows were passed.
     codes : array of int, optional
@@ -87,6 +92,12 @@ class Projection(Result):
     second: str
     points: FloatArray | None = None
     codes: CodeArray | None = None
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        unscaled = () if self.scale else ("scale", "constant")
+        return {name: value for name, value in super()._values().items() if name not in unscaled}
 
     def _columns(self) -> dict[str, Any]:
         first, second = self.means.T
@@ -105,7 +116,8 @@ class Projection(Result):
         ]
         said = f"the plane shows {percent(self.shown)} of the variance between them"
         table = TextTable(["", "first", "second"], rows, more=len(self.labels) - len(rows))
-        return [f"Projection of {count_text(len(self.labels), 'group')}: {said}", table]
+        scale = [f"scale: {describe_scale(self.constant or ())}"] if self.scale else []
+        return [f"Projection of {count_text(len(self.labels), 'group')}: {said}", table, *scale]
 
 
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:

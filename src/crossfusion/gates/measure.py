@@ -137,7 +137,7 @@ def _compare_pairs(rule: Rule, data: Data) -> Pairwise:
         factors.encode(rows.keys.select(list(names)))[0] if names else None for names in (rule.between, rule.given)
     )
     assert group is not None
-    result, group = leave_out_small_groups(data.summary, rule.between, rule.given, group, stratum, rule.weights)
+    result, group, _ = leave_out_small_groups(data.summary, rule.between, rule.given, group, stratum, rule.weights)
     tests: dict[str, Any] = {"permutations": None, "seed": rule.seed, "statistic": "welch", "adjust": "holm"}
     return infer_pairs(result, rows.x, group, stratum, weights=rule.weights, level=level, **tests)
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,17 @@ import numpy as np
 
 from crossfusion._base import (
     FiniteCheck,
+    InputError,
+    RowLens,
     arrow,
     as_rows,
     check_same_dim,
     check_some_rows,
     factors,
     find_finite_rows,
+    label_rows,
+    limit_blas,
+    map_lazily,
     warn_about_lost_groups,
 )
 from crossfusion.io.sources.chunk import Chunk, Partition
@@ -69,15 +74,39 @@ class Reduction:
         return keys + (0 if self.summary is None else self.summary.moments.mean.nbytes)
 
 
-def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1) -> Reduction:
-    """Reduce a chunk."""
+def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1, lens: RowLens | None = None) -> Reduction:
+    """Reduce a chunk, whose rows are seen through a lens if there is one."""
+    if lens is not None:
+        with limit_blas():
+            seen, mapped = _look_through(lens, chunk, name)
+            return _reduce_rows(seen, mapped, chunk.keys.column_names, name, threads)
+    return _reduce_rows(chunk, chunk.rows, chunk.keys.column_names, name, threads)
+
+
+def _look_through(lens: RowLens, chunk: Chunk, name: str) -> tuple[Chunk, Any]:
+    """The chunk with the factors that a lens adds, and its rows as the lens maps them."""
     holder = chunk.file or name
-    rows = as_rows(chunk.rows, holder)
+    rows, keys = as_rows(chunk.rows, holder), chunk.keys
+    for factor in lens.factors:
+        if factor in keys.column_names:
+            raise InputError(
+                problem=f"the lens adds the factor {factor!r}, which the rows have already", remedy="rename theirs"
+            )
+    if lens.factors:
+        for factor, values in label_rows(lens, rows, holder).items():
+            keys = keys.append_column(factor, factors.from_codes(values))
+    return replace(chunk, rows=rows, keys=keys), map_lazily(lens, rows, holder)
+
+
+def _reduce_rows(chunk: Chunk, mapped: Any, own: Sequence[str], name: str, threads: int | None) -> Reduction:
+    """Reduce the mapped rows of a chunk; messages tell where its own rows, with their own factors, are not finite."""
+    holder = chunk.file or name
+    rows, mapped = as_rows(chunk.rows, holder), as_rows(mapped, holder)
     codes, keys = factors.encode(chunk.keys)
-    if keys.num_rows == rows.shape[0] and isinstance(rows, np.ndarray) and find_finite_rows(rows).all():
-        moments, finite = arrange_rows(rows, codes), None
+    if keys.num_rows == rows.shape[0] and isinstance(mapped, np.ndarray) and find_finite_rows(mapped).all():
+        moments, finite = arrange_rows(mapped, codes), None
     else:
-        moments, finite = reduce_groups(rows, codes, keys.num_rows, name=holder, threads=threads)
+        moments, finite = reduce_groups(mapped, codes, keys.num_rows, name=holder, threads=threads)
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where
@@ -86,7 +115,7 @@ def reduce_chunk(chunk: Chunk, name: str, *, threads: int | None = 1) -> Reducti
         return Reduction(holder, Summary(keys, moments, dtype), seen, match=chunk.match)
     kept, lost = np.flatnonzero(moments.count > 0), np.flatnonzero(moments.count == 0)
     summary = Summary(keys.take(arrow.from_numbers(kept)), moments[kept], dtype) if len(kept) else None
-    gone = (keys.take(arrow.from_numbers(lost)),) if len(lost) else ()
+    gone = (keys.take(arrow.from_numbers(lost)).select(list(own)),) if len(lost) else ()
     return Reduction(holder, summary, seen, gone, chunk.match)
 
 
@@ -94,11 +123,11 @@ def _name_type(dtype: Any) -> str:
     return "float32" if dtype.name == "bfloat16" else str(dtype.name)
 
 
-def reduce_partition(partition: Partition, name: str) -> Reduction:
+def reduce_partition(partition: Partition, name: str, lens: RowLens | None = None) -> Reduction:
     """Reduce all chunks of a partition, one after the other, as a worker process does."""
     running = RunningSum(name)
     for number, chunk in enumerate(partition()):
-        running.add(number, reduce_chunk(chunk, name))
+        running.add(number, reduce_chunk(chunk, name, lens=lens))
     return running.total()
 
 
@@ -176,6 +205,8 @@ def finish_summary(reductions: Iterable[tuple[str, Reduction]], nan: str) -> Sum
 
 def _warn_about_lost(lost: "Sequence[pa.Table]", summary: Summary) -> None:
     """Name the groups of which no row was finite."""
+    own = [name for keys in lost[:1] for name in keys.column_names]
     warn_about_lost_groups(
-        {label for keys in lost for label in factors.list_labels(keys)} - set(factors.list_labels(summary.keys))
+        {label for keys in lost for label in factors.list_labels(keys)}
+        - set(factors.list_labels(summary.keys.select(own)))
     )

@@ -8,10 +8,12 @@ from typing import Any
 from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
+    RowLens,
     align_index,
     arg,
     as_names,
     as_tags,
+    check_lens,
     check_option,
     check_tags,
     check_whole,
@@ -41,6 +43,7 @@ def summarize(
     small: str = "drop",
     tags: Mapping[str, str] | None = None,
     by_position: bool = False,
+    lens: RowLens | None = None,
     progress: bool | None = None,
 ) -> Summary:
     """Reduce rows to the moments of their groups, in one pass.
@@ -80,6 +83,9 @@ def summarize(
     by_position : bool
         Whether features without names in some files stand for the named features in the same position of others. By
         default, a mix of both is rejected.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows before they are reduced. Its digest is part of the summary; only summaries
+        through the same lens can be added.
     progress : bool, optional
         Whether to show a bar while the rows are read: True on a terminal and in a notebook, False never. By default, in
         notebooks only. In a pipe, nothing is shown.
@@ -102,14 +108,15 @@ def summarize(
     check_option(nan, NAN_OPTIONS, "nan")
     check_whole(min_count, "min_count", least=0)
     check_option(small, SMALL_OPTIONS, "small")
+    check_lens(lens)
     known, engine = as_tags(tags or {}), engines.choose_engine(engine, source)
     names = as_names([*by] if isinstance(by, Mapping) else by, "by")
-    check_tags(known, names)
+    check_tags(known, [*names, *(() if lens is None else lens.factors)])
     by = by if isinstance(by, Mapping | str) else names
     options = {"by_position": by_position, "only_matched": only_matched}
     sources, joined = open_sources(source, by, vectors, manifest, on, engine, **options)
     with show_progress("reading", count_rows(sources), wanted=progress) as told:
-        summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined, progress=told)
+        summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined, progress=told, lens=lens)
     return replace(suppress_small(summary, min_count, small) if min_count else summary, tags=known)
 
 
@@ -158,16 +165,19 @@ def reduce_sources(
     progress: Callable[[int], None] | None = None,
     joined: ManifestJoin | None = None,
     keeper: Checkpoint | None = None,
+    lens: RowLens | None = None,
 ) -> Summary:
     """Summarize sources, which may be joined to a manifest; `progress` is called with the number of rows done.
 
-    `keeper` saves completed work, so that an interrupted run can be resumed.
+    `keeper` saves completed work, so that an interrupted run can be resumed. `lens` is applied to all rows.
     """
     check_option(nan, NAN_OPTIONS, "nan")
     features = find_features(sources)
-    found = engines.run(sources, engine, nan, progress, keeper)
+    if lens is not None:
+        features = lens.name_features(features, ", ".join(source.name for source in sources[:1]))
+    found = engines.run(sources, engine, nan, progress, keeper, lens)
     if joined is not None:
         joined.settle([reduction.match for _, reduction in found], sum(reduction.seen.rows for _, reduction in found))
         if joined.only_matched:
             found = [(name, reduction) for name, reduction in found if reduction.seen.rows]
-    return replace(finish_summary(found, nan), features=features)
+    return replace(finish_summary(found, nan), features=features, lens=None if lens is None else lens.digest)

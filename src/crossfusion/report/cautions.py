@@ -283,7 +283,7 @@ def _find_geometry(main: Fusion) -> Iterator[Concern]:
                 True,
                 "A few features of large variance decide the distance",
                 f"{said[0].upper()}{said[1:]}.",
-                "Standardize the features: divide each by its standard deviation before comparing groups.",
+                'Standardize the features: pass scale="features" to cfd and Summary.cfd, or --scale features.',
             )
 
 

@@ -106,6 +106,7 @@ def _describe_data(data: ReportData, evidence: Evidence) -> dict[str, Any]:
         "cells": len(summary),
         "dtype": summary.dtype,
         "dropped": summary.dropped,
+        "lens": summary.lens,
         "tags": dict(summary.tags),
         "sampled": None if evidence.rows is None else len(evidence.rows.x),
         "whole": evidence.whole,

@@ -3,10 +3,11 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError, arg
+from crossfusion._base import LOST_GROUPS, CrossfusionWarning, InputError, RowLens, arg, check_lens, map_rows
 from crossfusion.io import Rows, Sample, Source, open_sources, reduce_sources
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary, read_summary, storage
@@ -28,14 +29,22 @@ class ReportData:
         return self.rows is not None and len(self.rows.x) == self.seen - self.summary.dropped
 
 
-def read_data(source: Any, question: Question, by: Mapping[str, Any] | None, vectors: Any, nan: str) -> ReportData:
+def read_data(
+    source: Any,
+    question: Question,
+    by: Mapping[str, Any] | None,
+    vectors: Any,
+    nan: str,
+    lens: RowLens | None = None,
+) -> ReportData:
     """A summary, and some of the rows if there are any."""
+    check_lens(lens, adds_factors=False)
     if isinstance(source, str | os.PathLike) and storage.is_summary(source):
         source = read_summary(source)
     if isinstance(source, Summary):
-        if by is not None or vectors is not None:
+        if by is not None or vectors is not None or lens is not None:
             raise InputError(
-                problem=f"{arg('by')} and {arg('vectors')} go with rows",
+                problem=f"{arg('by')}, {arg('vectors')} and {arg('lens')} go with rows",
                 remedy="leave them out where source is a summary",
             )
         return ReportData(source, question)
@@ -47,17 +56,27 @@ def read_data(source: Any, question: Question, by: Mapping[str, Any] | None, vec
             )
         by = {name: by[name] for name in question.factors}
     sources, _ = open_sources(source, list(question.factors) if by is None else by, vectors)
-    return summarize_and_sample(sources, question, lambda watched: reduce_sources(watched, nan=nan))
+    reduce = partial(reduce_sources, nan=nan, lens=lens)
+    return summarize_and_sample(sources, question, reduce, lens)
 
 
 def summarize_and_sample(
-    sources: Sequence[Any], question: Question, reduce: Callable[[Sequence[Any]], Summary]
+    sources: Sequence[Any],
+    question: Question,
+    reduce: Callable[[Sequence[Any]], Summary],
+    lens: RowLens | None = None,
 ) -> ReportData:
-    """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process."""
+    """Sources reduced to a summary, with some of their rows drawn on the way where they pass through this process.
+
+    `lens` is the one that `reduce` applies; the drawn rows are seen through it too.
+    """
     sample = Sample(question.seed)
     here = all(isinstance(source, Source) for source in sources)
     summary, lost = _record_lost_groups(lambda: reduce(sample.watch(sources) if here else sources))
-    return ReportData(summary, question, sample.rows(), sample.seen, lost)
+    rows = sample.rows()
+    if rows is not None and lens is not None:
+        rows = replace(rows, x=map_rows(lens, rows.x, "the sample"), features=summary.features or ())
+    return ReportData(summary, question, rows, sample.seen, lost)
 
 
 def _record_lost_groups(work: Callable[[], Summary]) -> tuple[Summary, tuple[str, ...]]:

@@ -182,7 +182,7 @@ class Evidence:
                 return summary.pairwise(asked.between, given=given, weights=asked.weights, **options)
             group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
-            left, group = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
+            left, group, _ = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
             return infer_pairs(left, self.rows.x, group, stratum, weights=asked.weights, statistic="welch", **tests)
 
         found = self._try("intervals of pairs", ask)

@@ -56,6 +56,8 @@ def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]
     level, about = f"{100 * question.level:g} %", found["about"]
     intervals = any("interval" in fusion for fusion in found["distances"].values())
     said = [f"{count_text(about['rows'], 'row')} × {count_text(about['features'], 'feature')} ({about['dtype']})."]
+    if about["lens"] is not None:
+        said.append(f"All numbers are of rows seen through the lens {about['lens']}, not of the rows themselves.")
     if question.units and intervals:
         said.append(
             f"Intervals are at {level} confidence; they and the unbiased distances count"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import FileError, files
+from crossfusion._base import FileError, RowLens, files
 from crossfusion.fusion import MIN_UNITS, Content, DisplayMixin
 from crossfusion.report.contents import build_contents
 from crossfusion.report.data import ReportData, read_data
@@ -64,6 +64,8 @@ class Report(DisplayMixin):
         Arrays of factor values by name, if `source` is an array.
     vectors, nan
         As in `summarize`.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows first, as in `summarize`; the whole page describes mapped rows.
 
     Notes
     -----
@@ -108,11 +110,12 @@ class Report(DisplayMixin):
         by: Mapping[str, Any] | None = None,
         vectors: str | Sequence[str] | None = None,
         nan: str = "raise",
+        lens: RowLens | None = None,
     ) -> None:
         question = make_question(
             between, given, units, time, method, reference, levels, weights, level, permutations, seed, min_units
         )
-        data = read_data(source, question, by, vectors, nan)
+        data = read_data(source, question, by, vectors, nan, lens)
         self._finish(data, title, _format_call(question))
 
     @classmethod

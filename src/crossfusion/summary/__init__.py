@@ -1,7 +1,13 @@
 """The table of moments: queries, storage, merging, suppression, comparison of corrections, drift."""
 
 from crossfusion.summary import storage
-from crossfusion.summary.append import WAIT_SECONDS, append_summary, check_appendable, check_appendable_features
+from crossfusion.summary.append import (
+    WAIT_SECONDS,
+    append_summary,
+    check_appendable,
+    check_appendable_features,
+    check_appendable_lens,
+)
 from crossfusion.summary.comparison import CorrectionComparison, compare_corrections, compare_summaries
 from crossfusion.summary.crossed_units import (
     MIN_CROSSED_SHARE,

@@ -10,6 +10,7 @@ from crossfusion._base import (
     InputError,
     arg,
     check_same_factors,
+    check_same_lens,
     check_same_tags,
     check_wait,
     files,
@@ -35,7 +36,7 @@ def append_summary(
     summary : Summary
         Summary of rows that the file does not contain yet.
     path : path
-        Summary file with the same features, factors and tags; created if it does not exist.
+        Summary file with the same features, factors, tags and lens; created if it does not exist.
     wait : float
         Seconds to wait while other processes write to the file.
     by_position : bool
@@ -53,7 +54,7 @@ def append_summary(
         If the file is damaged, locked for longer than `wait` seconds, cannot be written, or already contains these
         rows.
     InputError
-        If features, factors or tags differ.
+        If features, factors, tags or lenses differ.
 
     Notes
     -----
@@ -110,6 +111,12 @@ def check_appendable_features(
         check_all_named([old, new], [str(path), NEW_NAME], by_position=by_position)
         if old is not None and new is not None:
             match_features(tuple(old), new, str(path), NEW_NAME)
+
+
+def check_appendable_lens(path: str | os.PathLike[str], lens: str | None) -> None:
+    """Reject, before rows are read, the digest of another lens than that of a file."""
+    if os.path.exists(path):
+        check_same_lens({str(path): storage.read_header(path)["lens"], NEW_NAME: lens})
 
 
 def _add(new: Summary, path: str | os.PathLike[str], by_position: bool) -> Summary:

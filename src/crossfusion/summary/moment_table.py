@@ -32,6 +32,7 @@ from crossfusion.fusion import (
     Exclusion,
     TextTable,
     check_min_units,
+    check_scale,
     data_frame,
     leave_out_cells,
 )
@@ -169,6 +170,12 @@ class MomentTable(DisplayMixin):
         names = factors.list_labels(places)
         return Design(cells.moments, group, stratum, labels, features=self.features, strata=names)
 
+    def _make_scaled_design(self, between: Factors, given: Factors | None, weights: str, scale: str | None) -> Design:
+        """Make the design of a comparison, with its features standardized if requested."""
+        check_scale(scale)
+        design = self._make_design(between, given)
+        return design if scale is None else design.standardize(design.weights(weights))
+
     def _make_unit_design(
         self,
         between: Factors,
@@ -232,7 +239,7 @@ class MomentTable(DisplayMixin):
             f"Summary of {count_text(len(self), 'group')} by {', '.join(self.factors)}:"
             f" {count_text(total, 'row')} × {count_text(self.dim, 'feature')} ({self.dtype})",
             *([f"tags: {shorten(tags)}"] if tags else []),
-            TextTable([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows)),
+            TextTable([*self.factors, "count", "dispersion"], rows, len(self) - len(rows), range(len(self.factors))),
         ]
 
 

@@ -136,10 +136,10 @@ def combine(summaries: Sequence[Summary], names: Sequence[str] = (), *, by_posit
         return summaries[0]
     first, called = summaries[0], names or ["one summary", *["another"] * (len(summaries) - 1)]
     for summary, name in zip(summaries[1:], called[1:], strict=True):
+        check_same_lens({called[0]: first.lens, name: summary.lens})  # which features and factors depend on
         check_same_dim({called[0]: first.dim, name: summary.dim})
         check_same_factors({called[0]: first.factors, name: summary.factors})
         check_same_tags({called[0]: first.tags, name: summary.tags})
-        check_same_lens({called[0]: first.lens, name: summary.lens})
     summaries = align_features(summaries, called, by_position=by_position)
     first = summaries[0]
     dtype = reduce(np.promote_types, (np.dtype(summary.dtype) for summary in summaries)).name

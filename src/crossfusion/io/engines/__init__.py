@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from crossfusion._base import InputError, Spelling, arg
+from crossfusion._base import InputError, RowLens, Spelling, arg
 from crossfusion.io.engines import dask, local, spark
 from crossfusion.io.engines.recognition import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
@@ -49,10 +49,11 @@ def run(
     nan: str = "raise",
     progress: Callable[[int], None] | None = None,
     keeper: Checkpoint | None = None,
+    lens: RowLens | None = None,
 ) -> list[tuple[str, Reduction]]:
     """What each source is reduced to; `progress` is told rows as they are done, and threads keep what is done."""
     if engine == "local":
-        return local.run(sources, nan, progress, keeper)
+        return local.run(sources, nan, progress, keeper, lens)
     if engine == "spark":
-        return spark.run(sources, nan, progress)
-    return dask.run(sources, nan, progress, None if engine == "dask" else engine)
+        return spark.run(sources, nan, progress, lens)
+    return dask.run(sources, nan, progress, None if engine == "dask" else engine, lens)

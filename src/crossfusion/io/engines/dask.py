@@ -19,6 +19,7 @@ from crossfusion._base import (
     EngineError,
     FileError,
     InputError,
+    RowLens,
     arg,
     first_line,
     optional,
@@ -56,7 +57,11 @@ class _Tree:
 
 
 def run(
-    sources: Sequence[Source | DaskTasks], nan: str = "raise", progress: Progress = None, client: Any = None
+    sources: Sequence[Source | DaskTasks],
+    nan: str = "raise",
+    progress: Progress = None,
+    client: Any = None,
+    lens: RowLens | None = None,
 ) -> list[tuple[str, Reduction]]:
     """What each source is reduced to; `progress` is told the rows of each partition.
 
@@ -69,11 +74,11 @@ def run(
     trees: dict[int, _Tree] = {}
     for number, source in enumerate(sources):
         if isinstance(source, Source) and source.here:
-            found[number] = local.run([source], nan, progress)[0][1]
+            found[number] = local.run([source], nan, progress, lens=lens)[0][1]
         elif isinstance(source, Source) and not source.partitions:
             found[number] = Reduction(source.name)
         else:
-            trees[number] = _plan_tree(source, threads, travels=client is not None)
+            trees[number] = _plan_tree(source, threads, lens, travels=client is not None)
     watches = [_Watch(tree.source, nan, progress) for tree in trees.values()]
     if trees:
         compute = _compute_locally if client is None else _compute_on_cluster
@@ -108,11 +113,12 @@ def _check_client(client: Any) -> Any:
     return client
 
 
-def _plan_tree(source: Source | DaskTasks, threads: int, travels: bool) -> _Tree:
+def _plan_tree(source: Source | DaskTasks, threads: int, lens: RowLens | None, travels: bool) -> _Tree:
     """Tasks that reduce the partitions of a source, and tasks that merge what these give."""
-    graph: dict[Any, Any] = {}
+    (shared,) = make_keys("crossfusion-lens", 1)  # which travels once, not with each task
+    graph: dict[Any, Any] = {shared: lens}
     if isinstance(source, DaskTasks):
-        graph |= source.graph
+        graph |= {**source.graph} | {leaf: (*source.graph[leaf], shared) for leaf in source.leaves}
         level = list(source.leaves)
     else:
         if travels:
@@ -120,7 +126,7 @@ def _plan_tree(source: Source | DaskTasks, threads: int, travels: bool) -> _Tree
         source = merge_partitions(source, TASKS_PER_THREAD * max(1, threads))
         level = make_keys("crossfusion-partition", len(source.partitions))
         graph |= {
-            key: (partial(reduce_partition, partition, source.name),)
+            key: (partial(reduce_partition, partition, source.name), shared)
             for key, partition in zip(level, source.partitions, strict=True)
         }
     seen: list[Any] = []

@@ -11,6 +11,7 @@ import numpy as np
 
 from crossfusion._base import (
     InputError,
+    RowLens,
     arg,
     as_names,
     as_rows,
@@ -30,7 +31,8 @@ class DaskTasks:
     """Rows that Dask will make: a name for messages, and tasks.
 
     The tasks are a graph as Dask understands it: a mapping of keys to tuples of a function and its arguments, of which
-    those that are keys stand for results. The tasks called `leaves` reduce a chunk each, in their order.
+    those that are keys stand for results. The tasks called `leaves` reduce a chunk each, in their order; they take a
+    lens as a further argument.
     """
 
     name: str
@@ -115,19 +117,25 @@ def _plan_array(array: Any, by: Mapping[str, Any]) -> DaskTasks:
         place = "" if known else f"chunk {k} of x"
         fixed = {name: here[name][k] if name in here else None for name in by}
         reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place)
-        graph[leaf] = (reduce, chunks[k], *(tasks[k] for tasks in labels))
+        graph[leaf] = (reduce, chunks[k], [tasks[k] for tasks in labels])
     return DaskTasks("x", graph, leaves, int(sum(sizes)) if known else None)
 
 
 def _reduce_chunk(
-    names: Sequence[str], by: Mapping[str, Any], first: int, place: str, rows: Any, *labels: Any
+    names: Sequence[str],
+    by: Mapping[str, Any],
+    first: int,
+    place: str,
+    rows: Any,
+    labels: Sequence[Any],
+    lens: RowLens | None = None,
 ) -> Reduction:
     """Reduce the rows of a chunk, on a worker; `labels` are the values of the factors called `names`."""
     by = {**by, **dict(zip(names, labels, strict=True))}
     values, keys = as_rows(rows, place or "x"), factors.as_table(by)
     where = place or f"the chunk of x from row {first} on"
     check_length(keys.num_rows, values.shape[0], next(iter(by)), where)
-    return reduce_chunk(Chunk(values, keys, first, place), "x") if keys.num_rows else Reduction("x")
+    return reduce_chunk(Chunk(values, keys, first, place), "x", lens=lens) if keys.num_rows else Reduction("x")
 
 
 def _align_factors(
@@ -207,7 +215,9 @@ def _find_list_column(frame: Any, by: Sequence[str]) -> list[str]:
     return found
 
 
-def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, frame: Any) -> Reduction:
+def _reduce_partition(
+    by: Sequence[str], columns: Sequence[str], number: int, frame: Any, lens: RowLens | None = None
+) -> Reduction:
     """Reduce the rows of a partition, on a worker."""
     import pyarrow as pa
 
@@ -229,4 +239,4 @@ def _reduce_partition(by: Sequence[str], columns: Sequence[str], number: int, fr
             " comes before the frame",
         )
     chunk = make_chunk(table, by, find_vectors(table.schema, by, list(columns), place), place)
-    return reduce_chunk(replace(chunk, file=place), "the table")
+    return reduce_chunk(replace(chunk, file=place), "the table", lens=lens)

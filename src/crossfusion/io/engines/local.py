@@ -6,14 +6,17 @@ another reduces. So memory holds at most one chunk per thread, and the result ha
 threads, since reductions are added in the order of the chunks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from threading import Condition, Lock
 
-from crossfusion._base import LazyRows, thread_count
+from crossfusion._base import LazyRows, RowLens, as_rows, limit_blas, thread_count
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduction, RowCounts, RunningSum, reduce_chunk
-from crossfusion.io.sources.chunk import Chunk, Partition, Source
+from crossfusion.io.sources.chunk import Chunk, Partition, Source, cut_evenly
 
 Progress = Callable[[int], None] | None
 
@@ -21,10 +24,23 @@ MAX_AHEAD = 4  # partitions, for each thread, that may be done before an earlier
 
 
 def run(
-    sources: Sequence[Source], nan: str = "raise", progress: Progress = None, keeper: Checkpoint | None = None
+    sources: Sequence[Source],
+    nan: str = "raise",
+    progress: Progress = None,
+    keeper: Checkpoint | None = None,
+    lens: RowLens | None = None,
 ) -> list[tuple[str, Reduction]]:
     """What each source is reduced to; `progress` is told the rows of each chunk, `keeper` keeps what is done."""
+    with limit_blas() if lens is not None else nullcontext():  # once, not by each thread
+        return _run(sources, nan, progress, keeper, lens)
+
+
+def _run(
+    sources: Sequence[Source], nan: str, progress: Progress, keeper: Checkpoint | None, lens: RowLens | None
+) -> list[tuple[str, Reduction]]:
     found: dict[int, Reduction] = {}
+    if lens is not None:
+        sources = [_cut_rows(source, lens) if source.whole else source for source in sources]
     for number, source in enumerate(sources):
         if source.whole:
             found[number] = reduce_chunk(next(source.chunks()), source.name, threads=None)
@@ -32,8 +48,24 @@ def run(
                 progress(found[number].seen.rows)
     away = {number: source for number, source in enumerate(sources) if not source.whole}
     if away:
-        found |= zip(away, _Job([*away.values()], nan, progress, keeper).run(thread_count()), strict=True)
+        found |= zip(away, _Job([*away.values()], nan, progress, keeper, lens).run(thread_count()), strict=True)
     return [(source.name, found[number]) for number, source in enumerate(sources)]
+
+
+def _cut_rows(source: Source, lens: RowLens) -> Source:
+    """The rows of a source in memory in chunks for all threads, whose mapped rows take about as much as others."""
+    chunk = next(source.chunks())
+    rows = as_rows(chunk.rows, source.name)
+    dim = max(rows.shape[1], lens.count_features(rows.shape[1], source.name))
+    cuts = cut_evenly(rows.shape[0], 8 * dim)
+    partitions = [partial(_cut_chunk, replace(chunk, rows=rows), start, stop) for start, stop in cuts]
+    return replace(source, partitions=partitions, whole=False)
+
+
+def _cut_chunk(chunk: Chunk, start: int, stop: int) -> Iterator[Chunk]:
+    yield replace(
+        chunk, rows=chunk.rows[start:stop], keys=chunk.keys.slice(start, stop - start), first=chunk.first + start
+    )
 
 
 class _StoppedError(BaseException):
@@ -78,7 +110,14 @@ class _PartitionReader:
 class _Job:
     """Sources on their way through the threads."""
 
-    def __init__(self, sources: Sequence[Source], nan: str, progress: Progress, keeper: Checkpoint | None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        nan: str,
+        progress: Progress,
+        keeper: Checkpoint | None,
+        lens: RowLens | None = None,
+    ) -> None:
         partitions = (
             (k, number, partition)
             for k, source in enumerate(sources)
@@ -86,7 +125,7 @@ class _Job:
         )
         self._waiting = [(place, *partition) for place, partition in enumerate(partitions)][::-1]
         self._sources, self._nan, self._progress = sources, nan, progress
-        self._keeper = keeper
+        self._keeper, self._lens = keeper, lens
         self._totals = [RunningSum(source.name) for source in sources]
         self._lanes: list[_PartitionReader] = []
         self._change = Condition()
@@ -133,7 +172,7 @@ class _Job:
                 reduction = None
                 if chunk is not None:
                     watched = self._watch(chunk, threads)
-                    reduction = reduce_chunk(chunk, lane.name)
+                    reduction = reduce_chunk(chunk, lane.name, lens=self._lens)
                     self._tell(reduction.seen.rows - watched.told)
                 self._take(lane, number, reduction)
         except _StoppedError:  # by what happened elsewhere

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from crossfusion._base import EngineError, InputError, arg, as_names
+from crossfusion._base import EngineError, InputError, RowLens, arg, as_names
 from crossfusion.io.engines import local
 from crossfusion.io.engines import spark_tables as tables
 from crossfusion.io.engines.recognition import is_frame
@@ -75,33 +75,39 @@ def open_table(source: Any, by: Any, vectors: Any = None) -> SparkTable:
     return SparkTable(holder, chosen, names, tuple(columns), features=tuple(columns) if each else ())
 
 
-def run(sources: Sequence[Source | SparkTable], nan: str = "raise", progress: Progress = None) -> Found:
+def run(
+    sources: Sequence[Source | SparkTable],
+    nan: str = "raise",
+    progress: Progress = None,
+    lens: RowLens | None = None,
+) -> Found:
     """What each source is reduced to: tables and partitions of files by executors, rows that are in memory here.
 
     `progress` is told once of each source, when it is done.
     """
     away = [source for source in sources if isinstance(source, Source) and not source.here]
-    sent = iter(_reduce_sources(away) if away else [])
+    sent = iter(_reduce_sources(away, lens) if away else [])
     found = []
     for source in sources:
         if isinstance(source, SparkTable):
-            reduction = _reduce_table(source)
+            reduction = _reduce_table(source, lens)
         else:
-            reduction = local.run([source], nan)[0][1] if source.here else next(sent)
+            reduction = local.run([source], nan, lens=lens)[0][1] if source.here else next(sent)
         if progress is not None:
             progress(reduction.seen.rows)
         found.append((source.name, reduction))
     return found
 
 
-def _reduce_table(table: SparkTable) -> Reduction:
-    task = partial(reduce_spark_partition, by=table.by, columns=table.columns, name=table.name, size=chunk.CHUNK_BYTES)
+def _reduce_table(table: SparkTable, lens: RowLens | None) -> Reduction:
+    options: dict[str, Any] = {"by": table.by, "columns": table.columns, "name": table.name, "lens": lens}
+    task = partial(reduce_spark_partition, size=chunk.CHUNK_BYTES, **options)
     with _translate_errors():
         (reduction,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
     return reduction
 
 
-def _reduce_sources(sources: Sequence[Source]) -> list[Reduction]:
+def _reduce_sources(sources: Sequence[Source], lens: RowLens | None) -> list[Reduction]:
     with _translate_errors():
         session = tables.find_session()
         tasks = TASKS_PER_CORE * tables.count_cores(session)
@@ -114,7 +120,7 @@ def _reduce_sources(sources: Sequence[Source]) -> list[Reduction]:
     with _translate_errors():
         numbers = session.range(0, len(partitions), 1, len(partitions))
         reductions = _add_up(
-            numbers.mapInArrow(partial(reduce_source_partitions, partitions=partitions), SCHEMA),
+            numbers.mapInArrow(partial(reduce_source_partitions, partitions=partitions, lens=lens), SCHEMA),
             len(sources),
             len(partitions),
         )

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossfusion._base import CrossfusionError, dump_error, load_error
+from crossfusion._base import CrossfusionError, RowLens, dump_error, load_error
 from crossfusion.io.engines.serialization import pack, unpack
 from crossfusion.io.reduction import Reduction, RunningSum, reduce_partition
 from crossfusion.io.sources.chunk import Chunk, Partition
@@ -34,7 +34,13 @@ class Message(NamedTuple):
 
 
 def reduce_spark_partition(
-    batches: "Iterator[pa.RecordBatch]", *, by: Sequence[str], columns: Sequence[str], name: str, size: int
+    batches: "Iterator[pa.RecordBatch]",
+    *,
+    by: Sequence[str],
+    columns: Sequence[str],
+    name: str,
+    size: int,
+    lens: RowLens | None = None,
 ) -> "Iterator[pa.RecordBatch]":
     """Reduce one partition of a table, in chunks of about `size` bytes."""
     from pyspark import TaskContext
@@ -43,7 +49,7 @@ def reduce_spark_partition(
     assert context is not None  # this is a task
     number = context.partitionId()
     chunks = partial(_read_chunks, batches, by, columns, f"partition {number} of {name}", size)
-    yield from map(make_batch, reply(0, number, lambda: (reduce_partition(chunks, name), 1)))
+    yield from map(make_batch, reply(0, number, lambda: (reduce_partition(chunks, name, lens), 1)))
 
 
 def _read_chunks(
@@ -81,20 +87,23 @@ def _convert_to_utc(table: "pa.Table", by: Sequence[str]) -> "pa.Table":
 
 
 def reduce_source_partitions(
-    batches: "Iterator[pa.RecordBatch]", *, partitions: Sequence[tuple[int, int, str, bytes]]
+    batches: "Iterator[pa.RecordBatch]",
+    *,
+    partitions: Sequence[tuple[int, int, str, bytes]],
+    lens: RowLens | None = None,
 ) -> "Iterator[pa.RecordBatch]":
     """Reduce the partitions whose positions are in the batches; each has a source, a number, a name, and is pickled."""
     for batch in batches:
         for position in batch.column(0).to_pylist():
             source, number, name, partition = partitions[position]
-            yield from map(make_batch, reply(source, number, partial(_reduce_pickled, partition, name)))
+            yield from map(make_batch, reply(source, number, partial(_reduce_pickled, partition, name, lens)))
 
 
-def _reduce_pickled(pickled: bytes, name: str) -> tuple[Reduction, int]:
+def _reduce_pickled(pickled: bytes, name: str, lens: RowLens | None) -> tuple[Reduction, int]:
     import pickle
 
     partition: Partition = pickle.loads(pickled)  # made by the driver, as is this function itself
-    return reduce_partition(partition, name), 1
+    return reduce_partition(partition, name, lens), 1
 
 
 def merge_messages(batches: "Iterator[pa.RecordBatch]", *, fan: int) -> "Iterator[pa.RecordBatch]":

@@ -98,7 +98,7 @@ def test_every_question_has_the_answer_of_the_library(folder):
     assert values["compare"]["interval"] == pytest.approx(expected.interval)
     assert values["test"]["pvalue"] == summary.test("scanner", **asked, permutations=99).pvalue
     accuracy = cf.separability(x, by["scanner"], given=by["tissue"], units=by["patient"]).accuracy
-    assert values["separability"]["accuracy"] == accuracy
+    assert values["separability"]["accuracy"] == pytest.approx(accuracy)
     assert values["hierarchy"]["unbiased"] == pytest.approx(summary.hierarchy(["tissue", "scanner"]).unbiased)
     assert len(values["attribution"]["largest_first"]) == 40
     assert values["drift"]["alarm"] == summary.drift("week", reference="first:6", given="tissue").alarm.tolist()

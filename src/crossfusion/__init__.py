@@ -57,6 +57,7 @@ _NAMES = {
         "Projection",
         "Region",
     ),
+    "gates": ("CheckResult", "RuleOutcome", "check"),
     "inference": ("TestResult", "adjusted_pvalues"),
     "io": ("summarize",),
     "moments": ("Moments",),

@@ -47,6 +47,7 @@ from crossfusion.fusion import (
     Projection,
     Region,
 )
+from crossfusion.gates import CheckResult, RuleOutcome, check
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -66,6 +67,7 @@ __all__ = [
     "Attribution",
     "Cddr",
     "Change",
+    "CheckResult",
     "CorrectionComparison",
     "CrossfusionError",
     "CrossfusionWarning",
@@ -89,6 +91,7 @@ __all__ = [
     "Recognition",
     "Region",
     "Report",
+    "RuleOutcome",
     "Separability",
     "Study",
     "Summary",
@@ -98,6 +101,7 @@ __all__ = [
     "append_summary",
     "cddr",
     "cfd",
+    "check",
     "compare_corrections",
     "correct",
     "corrections",

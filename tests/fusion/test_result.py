@@ -23,6 +23,7 @@ PACKAGES = (
 RESULTS = {
     "Attribution",
     "Cddr",
+    "CheckResult",
     "CorrectionComparison",
     "Decomposition",
     "Drift",
@@ -54,6 +55,7 @@ MADE = {
     "comparison": drawn.methods,
     "decomposition": lambda: cf.Decomposition(3.0, 1.0),
     "rdr": lambda: drawn.protocol("rdr"),
+    "check": lambda: cf.check({"rule": [{"between": "site", "units": "patient", "max": 0.02}]}, drawn.made()),
     "cddr": lambda: drawn.protocol("cddr"),
     "separability": lambda: drawn.separability(),
 }

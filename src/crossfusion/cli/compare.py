@@ -25,6 +25,7 @@ from crossfusion._base import (
 )
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     help="Also say whether CFD is shown to be below this margin: whether its upper 90% limit is.",
 )
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql", "lens", "by_position")
 @options.json_option
@@ -73,6 +75,7 @@ def compare(
     permutations: int | None,
     margin: float | None,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -92,11 +95,11 @@ def compare(
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        asked = (level, permutations, margin, plot)
+        asked = (level, permutations, margin, fail_above, plot)
         if weights != "pooled" or trim or scale or any(value is not None for value in asked):
             raise InputError(
                 problem=f"{arg('weights')}, {arg('trim')}, {arg('scale')}, {arg('level')}, {arg('permutations')},"
-                f" {arg('margin')} and {arg('plot')} cannot be combined with {arg('distance')}",
+                f" {arg('margin')}, {arg('fail_above')} and {arg('plot')} cannot be combined with {arg('distance')}",
                 remedy="leave out one or the other",
             )
         _compare_by(distance, options, read, _open_two(read, files), as_json)
@@ -113,13 +116,14 @@ def compare(
     else:
         fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights, scale=scale)
     output.write_plot(plot, fusion.plot)
-    if as_json:
-        asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
-        output.show_json(fusion.to_dict() | asked_margin)
-    else:
-        result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
-        if margin is not None:
-            click.echo(_describe_margin(fusion, margin))
+    with enforce(ask_fusion(fail_above, fusion, f"{sources[0].name} and {sources[1].name}")):
+        if as_json:
+            asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
+            output.show_json(fusion.to_dict() | asked_margin)
+        else:
+            result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+            if margin is not None:
+                click.echo(_describe_margin(fusion, margin))
 
 
 def _describe_margin(fusion: Fusion, margin: float) -> str:

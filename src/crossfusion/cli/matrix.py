@@ -9,6 +9,7 @@ import click
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import infer_pairs, leave_out_small_groups
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -35,6 +36,7 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="Method that adjusts p-values for the number of pairs.",
 )
+@fail_above_option
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
 @options.plot_option("the matrix or, with --level, the pairs with their intervals")
 @reading_options()
@@ -53,6 +55,7 @@ def matrix(
     statistic: str,
     seed: int,
     adjust: str,
+    fail_above: float | None,
     plug_in: bool,
     plot: Path | None,
     read: RowReader,
@@ -75,6 +78,7 @@ def matrix(
         raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} cannot be combined", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
     check_option(statistic, STATISTICS, "statistic")
+    check_unscaled(fail_above, scale)
     check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)
     check_typed(["min_units"], f"{arg('units')}", bool(units))
     tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "adjust": adjust}
@@ -93,28 +97,29 @@ def matrix(
     output.write_plot(
         plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
-    if as_json:
-        output.show_json(result.to_dict())
-    elif as_csv:
-        names = [label_text(label) for label in result.labels]
-        columns = result.columns
-        rows = [
-            [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
-            for i, j in result_tables.list_pairs(len(names))
-        ]
-        output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
-    else:
-        asked = result_tables.format_question(between, given)
-        if inference:
-            result_tables.show_pairs(result, f"{asked} ({weights} weights)")
+    with enforce(ask_pairs(fail_above, summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(result.to_dict())
+        elif as_csv:
+            names = [label_text(label) for label in result.labels]
+            columns = result.columns
+            rows = [
+                [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
+                for i, j in result_tables.list_pairs(len(names))
+            ]
+            output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
         else:
-            values = result.distance if plug_in else result.unbiased
-            named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
-            result_tables.show_matrix(result.labels, values, named)
-        result_tables.show_whole(summary, between, given, weights, result, units, min_units, scale)
-        result_tables.show_scale(result)
-        result_tables.show_excluded(result.excluded)
-        result_tables.show_caution(result)
+            asked = result_tables.format_question(between, given)
+            if inference:
+                result_tables.show_pairs(result, f"{asked} ({weights} weights)")
+            else:
+                values = result.distance if plug_in else result.unbiased
+                named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+                result_tables.show_matrix(result.labels, values, named)
+            result_tables.show_whole(summary, between, given, weights, result, units, min_units, scale)
+            result_tables.show_scale(result)
+            result_tables.show_excluded(result.excluded)
+            result_tables.show_caution(result)
 
 
 def _compare_rows(

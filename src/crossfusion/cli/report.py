@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import arg, check_lens
+from crossfusion._base import InputError, arg, check_lens
 from crossfusion.cli import options, output
+from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.report import (
@@ -38,6 +39,7 @@ from crossfusion.report import (
     "--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate."
 )
 @click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
+@fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
@@ -57,6 +59,7 @@ def report(
     seed: int,
     expect: str | None,
     fused_within: float | None,
+    fail_above: float | None,
     title: str | None,
     target: Path,
     weights: str,
@@ -76,6 +79,10 @@ def report(
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
     check_typed(["min_units"], f"{arg('units')}", bool(units))
+    if fail_above is not None and method is not None:
+        raise InputError(
+            "fail_above", problem=f"cannot be combined with {arg('method')}", remedy="pass the rows of one version"
+        )
     question = make_question(
         between,
         given,
@@ -100,10 +107,11 @@ def report(
         made = Report._from_data(data, title, find_typed_command())
     if written:
         made.write(target)
-    if as_json:
-        output.show_json(made.to_dict())
-    else:
-        click.echo(f"{made!r}\nwritten to {target}")
+    with enforce(ask_pairs(fail_above, data.summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(made.to_dict())
+        else:
+            click.echo(f"{made!r}\nwritten to {target}")
 
 
 def _read(file: str | None, question: Question, read: RowReader) -> ReportData:

@@ -21,6 +21,7 @@ from crossfusion._base import (
 )
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
@@ -49,6 +50,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.statistic_option
 @options.scale_option
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the statistic and its distribution under permutation")
 @reading_options()
 @options.json_option
@@ -64,6 +66,7 @@ def test(
     scale: str | None,
     level: float,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -86,26 +89,30 @@ def test(
         )
     check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
+    check_unscaled(fail_above, scale)
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "scale": scale}
     if units or pairs:
         summary = read.read_summary(file, [*between, *given, *units, *pairs])
         _check_pairs(summary, between, pairs)
         result, fusion, said = _test_units(summary, between, given, units or pairs, min_units, level, chance)
+        source: Summary | Rows = summary
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to permute",
             remedy=f"name the units with {arg('units')} or {arg('pairs')}",
         )
     else:
-        result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
+        source = rows = read.read_rows(file, [*between, *given])
+        result, fusion, said = _test_rows(rows, between, given, level, chance)
     output.write_plot(plot, result.plot)
-    if as_json:
-        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
-        found |= {name: plain_value(getattr(fusion, name)) for name in ("scale", "constant") if scale}
-        found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
-        output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
-    else:
-        _show(result, fusion, between, given, said)
+    with enforce(ask_pairs(fail_above, source, between, given, "pooled", units or pairs, min_units)):
+        if as_json:
+            found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
+            found |= {name: plain_value(getattr(fusion, name)) for name in ("scale", "constant") if scale}
+            found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
+            output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
+        else:
+            _show(result, fusion, between, given, said)
 
 
 def _test_units(

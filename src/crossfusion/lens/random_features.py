@@ -98,7 +98,7 @@ def kernel(
     Parameters
     ----------
     source : array, path, list of paths, table or loader
-        The rows to fit on, in any form that `summarize` reads, but for collections of Dask and Spark.
+        The rows to fit on, in any form that `summarize` reads, but for tables of Dask and Spark.
     features : int
         Number D of features of mapped rows, an even number.
     bandwidth : float or "median"

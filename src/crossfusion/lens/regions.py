@@ -86,7 +86,7 @@ def codebook(
     Parameters
     ----------
     source : array, path, list of paths, table or loader
-        The rows to fit on, in any form that `summarize` reads, but for collections of Dask and Spark.
+        The rows to fit on, in any form that `summarize` reads, but for tables of Dask and Spark.
     regions : int
         Number of regions.
     seed : int

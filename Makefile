@@ -122,7 +122,7 @@ example-scanners: $(STAMP) ## the same tissue on two scanners; needs the data, s
 
 $(RUNTIME): pyproject.toml constraints.txt $(NATIVE) # what the package needs, without optional libraries
 	$(PYTHON) -m venv .venv
-	$(BIN)/python $(INSTALL) -c constraints.txt -e .
+	$(BIN)/python $(INSTALL) -c constraints.txt -e ".[separability]"
 	touch $@
 
 $(STAMP): $(RUNTIME) # the rest: tests, docs and every optional library

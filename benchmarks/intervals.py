@@ -56,7 +56,7 @@ def _ratio(plain: Any, asked: Any, repeats: int) -> float:
 def _of_rows(number: int, dim: int, dtype: Any, repeats: int) -> list[str]:
     a, b = _data(number, dim, dtype)
     ratio = _ratio(lambda: cfd(a, b), lambda: cfd(a, b, level=0.95), repeats)
-    return ["cfd, rows", f"{number:,}", f"{dim}", np.dtype(dtype).name, f"{ratio:.2f}", "≤ 2.5"]
+    return ["cfd, rows", f"{number:,}", f"{dim}", np.dtype(dtype).name, f"{ratio:.2f}", "≤ 2.2"]
 
 
 def _small(repeats: int) -> list[str]:

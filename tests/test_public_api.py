@@ -47,7 +47,7 @@ def test_dir_shows_public_names_only():
 
 
 def test_unknown_names_are_attribute_errors():
-    for name in ("pairwise", "drift", "unknown"):
+    for name in ("hierarchy", "drift", "unknown"):
         with pytest.raises(AttributeError, match=f"module 'crossfusion' has no attribute '{name}'"):
             getattr(cf, name)
 

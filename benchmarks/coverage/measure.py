@@ -14,6 +14,7 @@ from paper.arrays import FloatArray
 
 OTHERS = 1  # what the seeds of rows that lenses are fitted on begin with
 KERNEL_FEATURES = 128  # of a lens
+UPPER_LEVEL = 0.9  # its upper limit is missed in 5 %
 PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
 
 
@@ -35,7 +36,7 @@ def _draw_answers(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float
 
 
 def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
-    population = task.population
+    population, one_sided = task.population, task.section == "upper"
     group, stratum, unit = population.labels()
     asked: dict[str, Any] = {"labels": group, "weights": population.weights, "level": LEVEL}
     if population.strata > 1:
@@ -43,9 +44,11 @@ def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
 
     def ask(rows: Rows, number: int) -> tuple[float, ...]:
         options = asked | {"lens": _fit_lens(task, rows, number)}
-        if population.patients is None:
-            return (*_answer(cf.cfd(rows, **options)), np.nan, np.nan)
-        return _answer(cf.cfd(rows, units=unit, **options)) + _answer(cf.cfd(rows, **options))[:2]
+        units = None if population.patients is None else unit
+        found = _answer(cf.cfd(rows, units=units, **options), one_sided)
+        if one_sided or units is None:
+            return (*found, np.nan, np.nan)
+        return found + _answer(cf.cfd(rows, **options), False)[:2]
 
     found = _draw_answers(task, draws, ask)
     return [
@@ -68,15 +71,17 @@ def _fit_lens(task: Task, rows: Rows, number: int) -> Any:
     return (cf.lens.standardize if task.lens == "standardize" else cf.lens.whiten)(rows, by=by)
 
 
-def _answer(fusion: cf.Fusion) -> tuple[float, ...]:
+def _answer(fusion: cf.Fusion, one_sided: bool) -> tuple[float, ...]:
+    """Limits, estimate, standard error and, if `one_sided`, the upper limit that equivalence at 5 % depends on."""
+    upper = fusion.limits(UPPER_LEVEL) if one_sided else None
     assert fusion.interval is not None
     assert fusion.unbiased is not None
     assert fusion.stderr is not None
-    return (*fusion.interval, fusion.unbiased, fusion.stderr)
+    return (*fusion.interval, fusion.unbiased, fusion.stderr, np.nan if upper is None else upper[1])
 
 
 def _point(distance: float, found: FloatArray) -> dict[str, Any]:
-    low, high, estimate, stderr, naive_low, naive_high = found.T
+    low, high, estimate, stderr, upper, naive_low, naive_high = found.T
     draws = len(found)
     below, above = int(np.sum(distance < low)), int(np.sum(distance > high))
     coverage = (draws - below - above) / draws
@@ -91,6 +96,8 @@ def _point(distance: float, found: FloatArray) -> dict[str, Any]:
         "width": float(np.mean(high - low)),
         "stderr_over_sd": float(stderr.mean() / estimate.std()),
     }
+    if not np.isnan(upper[0]):
+        point["above_90"] = float(np.mean(distance > upper))
     if not np.isnan(naive_low[0]):
         point["naive"] = float(np.mean((naive_low <= distance) & (distance <= naive_high)))
     return point

@@ -24,7 +24,7 @@ class Task:
     Parameters
     ----------
     section : str
-        Of the table: rows, units, lenses, beyond (intervals); level, power, limits (tests).
+        Of the table: rows, units, lenses, beyond, upper (intervals); level, power, limits (tests).
     population : Population
         What is drawn.
     distances : tuple of float
@@ -58,8 +58,8 @@ class Task:
         return plain | {"draws": self.draws(draws), "drawn": DRAWN, "version": __version__}
 
     def draws(self, draws: int) -> int:
-        """How many of so many draws it takes: a curve of power does with a quarter."""
-        return max(draws // 4, 1) if self.section == "power" else draws
+        """How many of so many draws it takes: curves of power and upper limits do with a quarter."""
+        return max(draws // 4, 1) if self.section in ("power", "upper") else draws
 
     def name(self, draws: int) -> str:
         """Name of its file."""
@@ -185,6 +185,24 @@ def beyond() -> list[Task]:
     return [intervals("beyond", population) for population in (*drawn, *across)]
 
 
+def upper() -> list[Task]:
+    """Upper limits, on which a claim of equivalence rests: common designs, and those that missed most often."""
+    few, many = Patients((5,)), Patients()
+    drawn = [
+        Population(two(50), 8),
+        Population(two(50), 128, "dominated"),
+        Population(two(300), 128, "two modes"),
+        Population(two(300), 128, "three modes", along="one"),
+        Population(FIVE_UNEQUAL, 8, "t5", SPREAD_OF_FIVE, "balanced"),
+        Population(two(200), 8, patients=many),
+        Population(two(200), 8, patients=replace(many, uneven=True)),
+        Population(two(200), 8, patients=replace(many, paired=True)),
+        Population(two(100), 8, patients=few),
+        Population(two(100), 128, patients=replace(few, uneven=True)),
+    ]
+    return [intervals("upper", population, (1.0, 3.0, 6.0)) for population in drawn]
+
+
 def level() -> list[Task]:
     """Tests of groups that are not apart."""
     exchanged = [
@@ -268,7 +286,7 @@ def power() -> list[Task]:
 
 def full() -> list[Task]:
     """All points."""
-    return [*rows(), *units(), *lenses(), *beyond(), *level(), *limits(), *power()]
+    return [*rows(), *units(), *lenses(), *beyond(), *upper(), *level(), *limits(), *power()]
 
 
 def quick() -> list[Task]:
@@ -279,6 +297,7 @@ def quick() -> list[Task]:
         intervals("rows", Population(STRATA, 128, "two modes"), (0.0,)),
         intervals("units", Population(two(200), 8, patients=Patients()), (0.0,)),
         Task("lenses", Population(two(50), 8), (0.0,), ("0",), lens="kernel"),
+        intervals("upper", Population(two(100), 8, patients=Patients((5,))), (1.0,)),
         Task("level", Population(two(50), 8), (0.0,), test="permutation"),
         Task("level", Population(two(200), 8, patients=Patients()), (0.0,), test="permutation", told="units"),
         Task("power", Population(two(50), 8), (0.0, 0.008, 0.032), test="permutation"),

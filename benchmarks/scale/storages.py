@@ -16,7 +16,7 @@ from crossfusion._base import thread_count
 from crossfusion.io import add_keys, open_file, parquet_wide, reduce_sources, summarize
 from paper.checks import load_library
 
-SHORT = 1024  # rows of a batch that stays in the cache
+SHORT = 960  # rows of a batch that stays in the cache
 
 Sides = dict[str, Callable[[], Any]]
 

@@ -57,4 +57,5 @@ print("pool them" if high < margin else "do not pool them as they are")
 
 # %%
 # Go on with intervals and units in :doc:`/inference`, and with the same on the command
-# line, ``crossfusion compare A.npy B.npy --level 0.95 --test 999``, in :doc:`/cli`.
+# line, ``crossfusion compare A.npy B.npy --level 0.95 --permutations 999``, in
+# :doc:`/cli`.

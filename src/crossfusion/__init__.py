@@ -26,6 +26,8 @@ _NAMES = {
         "cfd",
         "dispersion_test",
         "log_wilks",
+        "one_vs_rest",
+        "pairwise",
         "permutation_test",
         "separability",
     ),

@@ -16,6 +16,8 @@ from crossfusion.arrays import (
     cfd,
     dispersion_test,
     log_wilks,
+    one_vs_rest,
+    pairwise,
     permutation_test,
     separability,
 )
@@ -92,6 +94,8 @@ __all__ = [
     "lens",
     "log_wilks",
     "merge_summaries",
+    "one_vs_rest",
+    "pairwise",
     "permutation_test",
     "rdr",
     "read_summary",

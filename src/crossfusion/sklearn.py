@@ -159,7 +159,9 @@ def _compute_foreign_distance(x: Any, labels: Any, given: Any, weights: str, unb
     counts, cells = _compute_cells(xp, x, group * parts + part, (groups, parts))
     if not bool(xp.all(xp.isfinite(cells.scatter))):
         raise NonFiniteError(
-            "X", problem="has NaN or infinite values, or squares beyond its type", remedy="fix or scale the rows"
+            "X",
+            problem="has NaN or infinite values, or squares beyond the range of its type",
+            remedy="fix or scale the rows",
         )
     if unbiased and max(counts) < 2:
         raise _make_single_rows_error()

@@ -37,9 +37,13 @@ ASKED = {
     "cfd": lambda x, site, label, unit: cf.cfd(x, labels=site, given=label, units=unit, level=0.9),
     "cfd of a pair": lambda x, _, __, unit: cf.cfd(x, X, units=(unit, UNIT[::-1]), level=0.9),
     "permutation_test": lambda x, site, label, unit: (
-        cf.permutation_test(x, site, strata=label, units=unit, permutations=9).statistic
+        cf.permutation_test(x, site, given=label, units=unit, permutations=9).statistic
     ),
     "pairs": lambda x, _, label, unit: cf.permutation_test(x, label, pairs=unit, permutations=9).statistic,
+    "separability": lambda x, site, _, unit: cf.separability(x, site, units=unit).accuracy,
+    "one_vs_rest": lambda x, site, label, unit: (
+        cf.one_vs_rest(x, site, given=label, units=unit, level=0.9)["a"].interval
+    ),
     "dispersion_test": lambda x, site, label, unit: cf.dispersion_test(x, site, units=unit, permutations=9).statistic,
     "summarize": lambda x, site, label, _: cf.summarize(x, by={"site": site, "label": label}).moments.mean.tolist(),
     "Moments.of": lambda x, _, label, __: cf.Moments.of(x, frequency=label).mean.tolist(),

@@ -21,6 +21,13 @@ ROUTES = ["extension", "threads", "many distinct", "no extension"]
 TEXTS = np.array(["b", "a", "", "a\0b", "ä", "日本", "long enough for several words", "a"])
 NAN = float("nan")
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5)
+
+
+def shift(values):
+    """A buffer of integers at an odd address, where a file may have them."""
+    return pa.py_buffer(b"-" + np.array(values, np.int32).tobytes()).slice(1)
+
+
 KINDS = {
     "unicode": TEXTS,
     "unicode of the other byte order": TEXTS.astype(TEXTS.dtype.newbyteorder()),
@@ -64,6 +71,12 @@ KINDS = {
     "Arrow text, nothing missing": pa.array(["x", "b", "", "a", "b"])[1:],
     "large Arrow text": pa.array(["b", None, "a"], pa.large_string()),
     "Arrow text in chunks": pa.chunked_array([["b", "a"], [], [None, "b"]]),
+    "Arrow text at an odd address": pa.Array.from_buffers(
+        pa.string(), 3, [None, shift([0, 1, 2, 3]), pa.py_buffer(b"bab")]
+    ),
+    "an Arrow dictionary at an odd address": pa.DictionaryArray.from_arrays(
+        pa.Array.from_buffers(pa.int32(), 3, [None, shift([0, 1, 0])]), ["b", "a"]
+    ),
     "Arrow integers": pa.array([7, 3, None, 0, 3])[1:],
     "Arrow booleans": pa.array([True, None, False]),
     "Arrow times": pa.array([MOMENT, None, MOMENT]),
@@ -262,3 +275,14 @@ def test_wrong_arrays_are_refused():
     assert c.find_distinct(records[:0], codes[:0], 0) == []
     assert c.find_distinct(records, codes, 0) is None
     assert c.find_distinct(records[:, :0], codes, 9) == [0]
+
+
+def test_arrow_buffers_at_odd_addresses_are_taken():
+    text = pa.array(["a", "bb", "c", "a"])
+    odd = [pa.py_buffer(b"x" + data.to_pybytes()).slice(1) for data in text.buffers()[1:]]
+    moved = pa.Array.from_buffers(text.type, len(text), [None, *odd])
+    places = pa.array([0, 1, 2, 0], pa.int32()).buffers()[1]
+    indices = pa.Array.from_buffers(pa.int32(), 4, [None, pa.py_buffer(b"x" + places.to_pybytes()).slice(1)])
+    encoded = pa.DictionaryArray.from_arrays(indices, pa.array(["c", "bb", "a"]))
+    assert factors.encode(pa.table({"g": moved}))[0].tolist() == [0, 1, 2, 0]
+    assert factors.encode(pa.table({"g": encoded}))[0].tolist() == [2, 1, 0, 2]

@@ -177,7 +177,7 @@ def test_matrix_of_files_and_summaries(data, file):
 
 def test_hierarchy_and_attribution(data):
     summary = cf.read_summary(data / "s.parquet")
-    levels = run_json("hierarchy", data / "s.parquet", "--levels", "site,scanner")
+    levels = run_json("hierarchy", data / "s.parquet", "--factors", "site,scanner")
     assert levels == json.loads(json.dumps(summary.hierarchy(["site", "scanner"]).to_dict()))
     for over in ("features", "patient"):
         found = run_json("attribution", data / "s.parquet", "--between", "site", "--over", over)
@@ -222,7 +222,7 @@ def test_numbers_are_never_cut_on_a_terminal(tmp_path):
     site = np.array(["Hamamatsu NanoZoomer XR", "Leica Aperio CS2 (north)", "Philips Ultra Fast Scanner"])
     where = np.repeat(site, 40)
     np.savez(tmp_path / "x.npz", x=draw.normal(size=(120, 3)), site=where, week=np.tile(np.arange(10), 12))
-    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--level", "0.95", "--test", "99"]
+    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--level", "0.95", "--permutations", "99"]
     text = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*call))
     found = run_json(*call)
     for i, j in ((0, 1), (0, 2), (1, 2)):
@@ -294,7 +294,7 @@ BAD_CALLS = {
     "missing factor": (["matrix", "s.parquet", "--between", "sites"], "did you mean 'site'"),
     "single group": (["matrix", "x.parquet", "--between", "one"], "only one group"),
     "factor twice": (["matrix", "s.parquet", "--between", "site", "--given", "site"], "in --between and in --given"),
-    "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "exclude each other"),
+    "two formats": (["matrix", "s.parquet", "--between", "site", "--json", "--csv"], "cannot be combined"),
     "not Parquet": (["matrix", "bad.parquet", "--between", "site"], "not a readable Parquet"),
     "not writable": (["summarize", "x.parquet", "--by", "site", "-o", "no/such/folder/s.parquet"], "cannot be written"),
     "no --by": (["summarize", "x.parquet", "-o", "y.parquet"], "Missing option '--by'"),
@@ -308,7 +308,7 @@ BAD_CALLS = {
     "unknown distance": (["compare", "a.npy", "b.npy", "--distance", "wassserstein"], "did you mean 'wasserstein'"),
     "distance and trim": (
         ["compare", "a.npy", "b.npy", "--distance", "cfd", "--trim", "0.1"],
-        "do not go with --distance",
+        "cannot be combined with --distance",
     ),
     "distance of NaN": (["compare", "nan.npy", "b.npy", "--distance", "mmd"], "leave those rows out with --nan drop"),
     "distance mismatched": (["compare", "a.npy", "wide.npy", "--distance", "mmd"], "features differ"),
@@ -323,8 +323,8 @@ BAD_CALLS = {
         ["compare", "a.npy", "b.npy", "--distance", "mmd", "--option", "bandwidth=0"],
         "bandwidth=0",
     ),
-    "level": (["hierarchy", "s.parquet", "--levels", "site,site"], "twice"),
-    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--levels", "site"], r"(\x1b[31m\u202e\xff)"),
+    "level": (["hierarchy", "s.parquet", "--factors", "site,site"], "twice"),
+    "no text": (["hierarchy", "s.parquet", "\x1b[31m\u202e\udcff", "--factors", "site"], r"(\x1b[31m\u202e\xff)"),
     "cells of a summary": (
         ["integration", "s.parquet", "--batch", "site", "--obsm", "a"],
         "s.parquet is a summary, without embeddings to choose from",
@@ -453,7 +453,7 @@ def test_a_reader_that_is_gone_is_no_alarm_and_hides_none(alarm, code, buffered,
 def test_a_terminal_of_another_encoding_shows_what_it_can(data):
     leader, follower = pty.openpty()
     environment = os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm", "COLUMNS": "100"}
-    words = ["hierarchy", "s.parquet", "--levels", "site,scanner"]
+    words = ["hierarchy", "s.parquet", "--factors", "site,scanner"]
     done = subprocess.run([*COMMAND, *words], stdout=follower, stderr=follower, cwd=data, env=environment, check=False)
     os.close(follower)
     shown = os.read(leader, 65536).decode("latin-1")
@@ -500,6 +500,29 @@ def test_no_more_open_files_is_one_line(more, data, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+FEW_FILES_LATER = """
+import resource
+import click
+from crossfusion import InputError
+from crossfusion.cli import run
+
+@click.group()
+def group(): pass
+
+@group.command()
+def ask():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    raise InputError("min_units", 1, "is too small")
+
+run(group, "crossfusion", ["ask"])
+"""
+
+
+def test_an_error_is_worded_without_opening_a_file():
+    done = subprocess.run([sys.executable, "-c", FEW_FILES_LATER], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "crossfusion: min_units=1 is too small\n")
+
+
 SMALL_MEMORY = """
 import re, resource, sys
 import crossfusion.cli.commands, crossfusion.cli.matrix
@@ -538,7 +561,7 @@ main([])
         ("raise MemoryError", 2, "there is not enough memory for this: summarize to fewer groups, or select some"),
         ('raise RuntimeError("can\'t start new thread")', 2, "there is not enough memory for this: summarize to fewer"),
         ("raise RuntimeError('FT_Open_Face failed with error 0x40: out of memory')", 2, "there is not enough memory"),
-        ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; files are whole or not there"),
+        ("raise ImportError('no') from KeyboardInterrupt()", 130, "interrupted; no partial files are left behind"),
         ("raise ImportError('no')", 2, "a library cannot be loaded (no): there is too little memory, or it must be"),
     ],
 )
@@ -559,4 +582,4 @@ def test_what_a_library_had_to_ignore_is_not_shown_or_raised_again():
     assert "ValueError" in failed(dropped.format("ValueError")).stderr
     interrupted = failed(dropped.format("KeyboardInterrupt") + "\n    import time; time.sleep(60)")
     assert interrupted.returncode == 130
-    assert interrupted.stderr == "crossfusion: interrupted; files are whole or not there\n"
+    assert interrupted.stderr == "crossfusion: interrupted; no partial files are left behind\n"

@@ -251,7 +251,6 @@ SAID = [
     ("drift", InputError(problem="x", remedy=f"pass {arg('alarm', None)}"), "x: pass --alarm 0"),
     ("drift", InputError(problem=f"pass {REFERENCE_FORMS}"), "pass first:N, previous, A,B,... or A..B"),
     ("compare", InputError("level", 2, "must be below 1"), "--level 2 must be below 1"),
-    ("compare --test 0", InputError("permutations", 0, "is too few"), "--test 0 is too few"),
     ("compare --permutations 0", InputError("permutations", 0, "is too few"), "--permutations 0 is too few"),
     ("summarize -o x", InputError("target", "x", "is read"), "-o x is read"),
     ("matrix", InputError("x", problem="is bad", remedy=f"use {arg('nan', 'drop')}"), "x is bad: use --nan drop"),

@@ -234,7 +234,8 @@ REFUSED = {
     ),
     "rows from another engine": (
         ["matrix", "x.parquet", "--between", "site", "--level", "0.9", "--engine", "dask"],
-        "--engine goes with what needs no rows: name --units, or leave out --level and --test",
+        "--engine cannot be used where all rows are needed at once: name --units, or leave out --level and"
+        " --permutations",
     ),
     "nothing to summarize": (["summarize", *BY], "there is nothing to read: name a file, or give a query with --sql"),
     "nothing for a matrix": (["matrix", "--between", "site"], "there is nothing to read"),
@@ -270,12 +271,12 @@ REFUSED = {
     ),
     "adjusted for nothing": (
         ["matrix", "x.parquet", "--between", "site", "--adjust", "bh"],
-        "--adjust goes with --test: give both, or leave it out",
+        "--adjust goes with --permutations: give both, or leave it out",
     ),
-    "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --test"),
+    "a seed of nothing": (["compare", "x.npy", "x.npy", "--seed", "3"], "--seed goes with --permutations"),
     "a seed of a distance": (
         ["compare", "x.npy", "x.npy", "--distance", "sliced_wasserstein", "--seed", "3"],
-        "--seed goes with --test, and is an --option of distances",
+        "--seed goes with --permutations, and is an --option of distances",
     ),
     "a level without units": (
         ["drift", "x.parquet", "--time", "site", "--reference", "previous", "--level", "0.9"],
@@ -283,7 +284,7 @@ REFUSED = {
     ),
     "trimmed and with an interval": (
         ["compare", "x.npy", "x.npy", "--trim", "0.1", "--level", "0.9"],
-        "--trim does not go with --level or --test",
+        "--trim cannot be combined with --level or --permutations",
     ),
     "all distances and one that is none": (
         ["compare", "x.npy", "x.npy", "--distance", "all,nosuch"],
@@ -413,7 +414,7 @@ def test_a_terminal_shows_the_rate_until_interrupted(known, tmp_path):
     assert (f" of {2**30:,} rows" in text) == known
     assert (" of " in text) == known
     assert ("-:--:--" in text or "0:" in text) == known  # time left
-    assert rest.rstrip().splitlines()[-1].endswith("crossfusion: interrupted; files are whole or not there")
+    assert rest.rstrip().splitlines()[-1].endswith("crossfusion: interrupted; no partial files are left behind")
     assert "Traceback" not in rest
     left = {path.suffix for path in tmp_path.iterdir() if path.name != "site=A"}
     assert left <= {".resume"}  # which a slow machine may have come to keep
@@ -448,7 +449,7 @@ def test_an_interrupted_read_leaves_one_line_and_no_file(engine, tmp_path):
     finally:
         process.kill()
     assert (process.returncode, out) == (130, "")
-    assert said == "crossfusion: interrupted; files are whole or not there\n"
+    assert said == "crossfusion: interrupted; no partial files are left behind\n"
     assert [path.name for path in tmp_path.iterdir()] == ["begun.csv"]
 
 

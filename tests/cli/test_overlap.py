@@ -11,7 +11,7 @@ from tests.helpers.command_line import run
 COMMANDS = {
     "matrix": ["matrix", "{file}", "--between", "site", "--given", "label"],
     "attribution": ["attribution", "{file}", "--between", "site", "--given", "label"],
-    "hierarchy": ["hierarchy", "{file}", "--levels", "label,site"],
+    "hierarchy": ["hierarchy", "{file}", "--factors", "label,site"],
     "corrections": ["corrections", "a={file}", "b={file}", "--between", "site", "--given", "label"],
 }
 

@@ -11,7 +11,7 @@ import pytest
 import crossfusion as cf
 from crossfusion.fusion import DisplayMixin, Facts, Record, Result, TextTable
 from crossfusion.plots import DARK, LIGHT
-from tests.helpers import drawn
+from tests.helpers import PATIENCE, drawn
 from tests.helpers.browser import HOSTILE
 
 PACKAGES = (
@@ -33,6 +33,7 @@ RESULTS = {
     "Pairwise",
     "Projection",
     "Rdr",
+    "Separability",
     "Study",
     "TestResult",
 }
@@ -50,6 +51,7 @@ MADE = {
     "decomposition": lambda: cf.Decomposition(3.0, 1.0),
     "rdr": lambda: drawn.protocol("rdr"),
     "cddr": lambda: drawn.protocol("cddr"),
+    "separability": lambda: drawn.separability(),
 }
 
 
@@ -72,6 +74,7 @@ def show(browser, tmp_path, markup, *, scheme="light", width=1000, body="<body>"
     path = tmp_path / "page.html"
     path.write_text(f"<!DOCTYPE html><meta charset='utf-8'>{body}{markup}", encoding="utf-8")
     page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
+    page.set_default_timeout(1000 * PATIENCE)
     events = []
     page.on("dialog", lambda dialog: events.append(dialog.message))
     page.on("dialog", lambda dialog: dialog.dismiss())
@@ -133,7 +136,7 @@ def test_a_figure_of_several_panels_refuses_axes():
     x, by = drawn.rows(("A", "B", "C"))
     study = cf.degradation_study(x, by["tissue"], by["site"], distances=["cfd"], corrections=["none"])
     axes = drawn.protocol("cddr").plot().axes[0]
-    with pytest.raises(cf.InputError, match="axes holds one panel, and this figure has several: leave it out"):
+    with pytest.raises(cf.InputError, match="axes is a single panel, but this figure has several: leave it out"):
         study.plot(axes=axes)
 
 

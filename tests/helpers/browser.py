@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.helpers import PATIENCE
+
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
     "--no-sandbox",
@@ -40,6 +42,7 @@ class Seen:
     dialogs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.page.on("console", lambda message: self.console.append(message.text))
         self.page.on("pageerror", lambda problem: self.console.append(str(problem)))
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -53,6 +56,6 @@ def open_browser() -> Iterator[Any]:
     if shutil.which(CHROMIUM) is None:
         pytest.fail(f"{CHROMIUM} is missing: pages are tested in a real browser, apt-get install chromium")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=1000 * PATIENCE)
         yield opened
         opened.close()

@@ -54,6 +54,11 @@ def projection(groups=("A", "B", "C", "D"), size=60):
     return cf.summarize(x, by=by).project("site", rows=x, labels=by["site"])
 
 
+def separability(groups=("A", "B", "C", "D")):
+    x, by = rows(groups)
+    return cf.separability(x, by["site"], given=by["tissue"], units=by["patient"])
+
+
 def protocol(measure):
     x, by = rows(("A", "B"))
     if measure == "rdr":

@@ -100,7 +100,7 @@ def test_commands_give_what_the_formula_gives(recipe: Recipe, tmp_path: Path) ->
         adjusted = ["--between", "site", "--given", "tissue", *weights]
         found += check_pairwise(as_matrix(ask("matrix", path, *adjusted)), "tissue", scheme, expected)
         found += check_features(ask("attribution", path, *adjusted), "tissue", scheme, expected)
-        found += check_hierarchy(ask("hierarchy", path, "--levels", ",".join(LEVELS), *weights), scheme, expected)
+        found += check_hierarchy(ask("hierarchy", path, "--factors", ",".join(LEVELS), *weights), scheme, expected)
     report(recipe, found)
 
 

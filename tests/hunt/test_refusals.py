@@ -155,7 +155,7 @@ REFUSALS: dict[str, tuple[str, Call]] = {
         "a factor has values of different types",
         of_sums(lambda data: cf.summarize(data.rows, by=data.factors | {"site": list(range(len(data.site)))})),
     ),
-    "the same rows twice": ("holds these rows already", append_twice),
+    "the same rows twice": ("already contains these rows", append_twice),
     "the same summary twice": (
         "summary 2 holds rows that summary 1 holds too",
         lambda data, folder: cf.merge_summaries([from_plain(data, folder)] * 2),

@@ -188,7 +188,7 @@ def test_commands_name_what_they_leave_out(summary_file):
     asked = [summary_file, "--between", "package", "--units", "file"]
     commands = {
         "test": ["test", *asked, "--permutations", 19],
-        "matrix": ["matrix", *asked, "--level", 0.95, "--test", 19],
+        "matrix": ["matrix", *asked, "--level", 0.95, "--permutations", 19],
         "corrections": ["corrections", f"raw={summary_file}", f"same={summary_file}", *asked[1:]],
     }
     for name, command in commands.items():
@@ -222,7 +222,7 @@ def test_pairs_of_rows_leave_small_groups_out(tmp_path):
     cf.summarize(x, by={"g": group})  # the rows themselves are read below
     np.savez(tmp_path / "rows.npz", x=x, g=group)
     found = json.loads(
-        run("matrix", tmp_path / "rows.npz", "--between", "g", "--level", 0.95, "--test", 19, "--json").stdout
+        run("matrix", tmp_path / "rows.npz", "--between", "g", "--level", 0.95, "--permutations", 19, "--json").stdout
     )
     assert [entry["group"] for entry in found["excluded"]] == ["rare"]
     assert found["distance"][0][2] is None

@@ -39,7 +39,7 @@ def by_strata(draw, **options):
     labels = (draw.uniform(size=40) < np.where(strata == 0, 0.3, 0.7)).astype(int)
     labels[[0, 20]], labels[[1, 21]] = 0, 1
     x = draw.normal(size=(40, 3)) + 2 * strata[:, None]
-    yield cf.permutation_test(x, labels, strata=strata, **options)
+    yield cf.permutation_test(x, labels, given=strata, **options)
     yield cf.permutation_test(x, labels, **options)
 
 

@@ -106,11 +106,11 @@ ROW = np.arange(12)
 
 DESIGNS: dict[str, tuple[Any, ...]] = {
     "rows": (SITE[3:10], {}, ROW[3:10], np.zeros(7, int)),
-    "rows in strata": (THREE[2:10], {"strata": BLOCK[2:10]}, ROW[2:10], BLOCK[2:10]),
+    "rows in strata": (THREE[2:10], {"given": BLOCK[2:10]}, ROW[2:10], BLOCK[2:10]),
     "units": (SITE[:10], {"units": UNIT[:10]}, UNIT[:10], np.zeros(10, int)),
-    "units in strata": (SITE, {"units": UNIT, "strata": DAY}, UNIT, np.array([0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2])),
+    "units in strata": (SITE, {"units": UNIT, "given": DAY}, UNIT, np.array([0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2])),
     "pairs": (SCANNER, {"pairs": SLIDE}, 3 * SLIDE + SCANNER, SLIDE),
-    "pairs in strata": (SCANNER, {"pairs": SLIDE, "strata": BLOCK, "min_units": 1}, 3 * SLIDE + SCANNER, SLIDE),
+    "pairs in strata": (SCANNER, {"pairs": SLIDE, "given": BLOCK, "min_units": 1}, 3 * SLIDE + SCANNER, SLIDE),
 }
 
 
@@ -188,7 +188,7 @@ def brute_force(x, labels, item, block, strata, paired, unit=None):
 def test_every_rearrangement_is_looked_at_where_they_are_few(design, statistic):
     labels, options, item, block = DESIGNS[design]
     x = np.random.default_rng(7).normal(size=(len(labels), 3)) + labels[:, None]
-    strata = options.get("strata", np.zeros(len(labels), int))
+    strata = options.get("given", np.zeros(len(labels), int))
     unit = options.get("units", options.get("pairs", np.arange(len(labels)))) if statistic == "welch" else None
     expected = brute_force(x, labels, item, block, strata, "pairs" in options, unit)
     options = options | {"statistic": statistic}
@@ -256,7 +256,7 @@ def test_seeds_reproduce():
     assert len(np.unique(first.null)) == 999
 
 
-@pytest.mark.parametrize("options", [{}, {"strata": "tissue"}, {"units": "unit"}, {"pairs": "unit"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"given": "tissue"}, {"units": "unit"}, {"pairs": "unit"}], ids=str)
 def test_how_work_is_cut_changes_nothing(options, monkeypatch):
     x, by = example()
     labels = by["scanner" if "pairs" in options else "site"]
@@ -303,9 +303,9 @@ def test_any_type_of_rows(dtype):
 def test_sparse_rows_and_offsets():
     x, by = example()
     x[x < 0.5] = 0
-    expected = cf.permutation_test(x, by["site"], strata=by["tissue"])
-    same(cf.permutation_test(sparse.csr_array(x), by["site"], strata=by["tissue"]), expected)
-    far = cf.permutation_test(x + 1e6, by["site"], strata=by["tissue"])
+    expected = cf.permutation_test(x, by["site"], given=by["tissue"])
+    same(cf.permutation_test(sparse.csr_array(x), by["site"], given=by["tissue"]), expected)
+    far = cf.permutation_test(x + 1e6, by["site"], given=by["tissue"])
     assert far.pvalue == expected.pvalue
     assert far.null == pytest.approx(expected.null, rel=1e-6)
 
@@ -316,9 +316,9 @@ def test_a_summary_answers_as_the_rows_do(wide):
     summary = cf.summarize(x, by=by)
     same(summary.test("site", units="unit"), cf.permutation_test(x, by["site"], units=by["unit"]))
     found = summary.test("site", given="tissue", units="unit", permutations=99, seed=5)
-    same(found, cf.permutation_test(x, by["site"], units=by["unit"], strata=by["tissue"], permutations=99, seed=5))
+    same(found, cf.permutation_test(x, by["site"], units=by["unit"], given=by["tissue"], permutations=99, seed=5))
     same(summary.test("scanner", units=["unit"]), cf.permutation_test(x, by["scanner"], pairs=by["unit"]))
-    paired = cf.permutation_test(x, by["scanner"], pairs=by["unit"], strata=by["tissue"])
+    paired = cf.permutation_test(x, by["scanner"], pairs=by["unit"], given=by["tissue"])
     same(summary.test("scanner", given="tissue", units="unit"), paired)
     assert found.distance == pytest.approx(summary.cfd("site", given="tissue").distance, rel=1e-12)
     both = [f"{a}{b}" for a, b in zip(by["scanner"], by["tissue"], strict=True)]
@@ -363,8 +363,8 @@ STRATA = np.where(TWO == 0, np.arange(12) // 2 % 2, 0)
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one label": ({"labels": np.zeros(12)}, "only one group"),
     "one row each": ({"labels": np.arange(12)}, "every group has one row"),
-    "one row each in strata": ({"labels": TWO, "strata": np.arange(12) // 2}, "every group has one row"),
-    "confounded": ({"labels": TWO, "strata": TWO}, "no stratum holds two"),
+    "one row each in strata": ({"labels": TWO, "given": np.arange(12) // 2}, "every group has one row"),
+    "confounded": ({"labels": TWO, "given": TWO}, "no stratum holds two"),
     "lengths": ({"labels": TWO[1:]}, "labels has 11 entries for 12 rows"),
     "lengths of units": ({"labels": TWO, "units": TWO[1:]}, "differ in length"),
     "crossed units": ({"labels": TWO, "units": np.arange(12) // 2}, "pass them as pairs of permutation_test"),
@@ -372,8 +372,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "nested pairs": ({"labels": TWO, "pairs": np.arange(12)}, "no pair has two labels"),
     "pairs without a value": ({"labels": TWO, "pairs": [None, *UNITS[1:]]}, "pairs has missing values"),
     "short pairs": ({"labels": TWO, "pairs": UNITS[1:]}, "differ in length .*'pairs': 11"),
-    "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "exclude each other"),
-    "no freedom": ({"labels": TWO, "units": UNITS, "strata": STRATA}, "only one way to arrange"),
+    "units and pairs": ({"labels": TWO, "units": TWO, "pairs": TWO}, "cannot be combined"),
+    "no freedom": ({"labels": TWO, "units": UNITS, "given": STRATA}, "arranged in only one way"),
     "no permutations": ({"labels": TWO, "permutations": 0}, "permutations=0"),
     "endless permutations": ({"labels": TWO, "permutations": 2**70}, "would never end"),
     "half a permutation": ({"labels": TWO, "permutations": 9.5}, "permutations=9.5"),
@@ -443,9 +443,9 @@ def test_the_command_answers_as_python_does(files):
     summary = cf.summarize(x, by=by)
     for options, expected in {
         "--between site": cf.permutation_test(x, by["site"]),
-        "--between site --given tissue --seed 3": cf.permutation_test(x, by["site"], strata=by["tissue"], seed=3),
+        "--between site --given tissue --seed 3": cf.permutation_test(x, by["site"], given=by["tissue"], seed=3),
         "--between site --given tissue --units unit": summary.test("site", given="tissue", units="unit"),
-        "--between scanner --paired unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
+        "--between scanner --pairs unit --permutations 99": summary.test("scanner", units="unit", permutations=99),
     }.items():
         for name in ("x.parquet", "s.parquet"):
             if "unit" in options or name == "x.parquet":
@@ -455,7 +455,7 @@ def test_the_command_answers_as_python_does(files):
                 assert found["pvalue"] == expected.pvalue
                 assert found["statistic"] == pytest.approx(expected.statistic, rel=1e-10)
     shown = run("test", files / "s.parquet", "--between", "site", "--units", "unit").stdout
-    assert "exchanging unit" in shown
+    assert "permuting unit" in shown
     assert "random permutations" in shown
 
 
@@ -463,10 +463,12 @@ def test_bad_calls_are_one_line(files, tmp_path):
     np.savez(tmp_path / "single.npz", x=np.eye(4), site=["A"] * 4)
     assert "there is only one group to compare ('A')" in fails("test", tmp_path / "single.npz", "--between", "site")
     assert "name the units with --units" in fails("test", files / "s.parquet", "--between", "site")
-    assert "exclude each other" in fails(
-        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--paired", "unit"]
+    assert "cannot be combined" in fails(
+        "test", files / "x.parquet", *["--between", "site", "--units", "unit", "--pairs", "unit"]
     )
-    assert "no pair has two" in fails("test", files / "x.parquet", *["--between", "site", "--paired", "unit"])
+    assert "no unit was measured in two" in fails(
+        "test", files / "x.parquet", *["--between", "site", "--pairs", "unit"]
+    )
     assert "--nan drop" in fails("test", files / "bad.npz", "--between", "site")
     assert "--permutations 0" in fails("test", files / "x.parquet", *["--between", "site", "--permutations", "0"])
     done = run("test", files / "bad.npz", "--between", "site", "--nan", "drop", "--json")
@@ -489,9 +491,9 @@ def many_groups(case):
         "rows": (x, labels, {}),
         "float32": ((x - 1e6).astype(np.float32), labels, {}),
         "sparse": (sparse.csr_array(np.maximum(x - 1e6, 0)), labels, {}),
-        "strata": (x, labels, {"strata": strata}),
+        "strata": (x, labels, {"given": strata}),
         "units": (x, label_of_unit[unit], {"units": unit}),
-        "units in strata": (x, label_of_unit[unit], {"units": unit, "strata": np.arange(400) % 2}),
+        "units in strata": (x, label_of_unit[unit], {"units": unit, "given": np.arange(400) % 2}),
         "pairs": (x, labels, {"pairs": unit % 20}),
     }[case]
 

@@ -128,7 +128,7 @@ def test_the_command_line_takes_the_statistic(tmp_path):
     path = tmp_path / "rows.npz"
     np.savez(path, x=x, **by)
     asked = [path, "--between", "group", "--units", "unit"]
-    for command in (["test", *asked], ["matrix", *asked, "--test", "99"]):
+    for command in (["test", *asked], ["matrix", *asked, "--permutations", "99"]):
         assert run_json(*command)["statistic_name"] == "welch"
         assert run_json(*command, "--statistic", "pseudo-f")["statistic_name"] == "pseudo-f"
         assert "--statistic" in fails(*command, "--statistic", "t")

@@ -289,7 +289,7 @@ def test_parts_that_change_between_reading_and_summing(refuses):
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "one dimension": (lambda: (da.zeros(5), {"g": range(5)}, None), "x must be two-dimensional"),
-    "names for an array": (lambda: (da.zeros((5, 2)), "g", None), "a Dask array has no column 'g'"),
+    "names for an array": (lambda: (da.zeros((5, 2)), "g", None), "a Dask array has no columns to find 'g' in"),
     "no factor": (lambda: (da.zeros((5, 2)), {}, None), "by is empty"),
     "too few labels": (lambda: (da.zeros((5, 2)), {"g": [1, 2]}, None), "g has 2 entries for 5 rows of x"),
     "too few lazy labels": (lambda: (da.zeros((5, 2)), {"g": da.zeros(4)}, None), "g has 4 entries for 5 rows of x"),
@@ -371,9 +371,9 @@ def test_workers_that_stay_dead_are_an_error(long_work, refuses, monkeypatch):
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # it starts no worker again
         cluster.scheduler.allowed_failures = 0
-        with refuses("workers died again and again over a part of .*x.npy", cf.EngineError):
+        with refuses("workers died repeatedly while they read a part of .*x.npy", cf.EngineError):
             reduce_sources([source], engine=client, progress=Killer(cluster, 1))
         cluster.scheduler.allowed_failures = 9
         assert_same(reduce_sources([source], engine=client), expected)  # the other one does it
-        with refuses("there is no Dask worker", cf.EngineError):
+        with refuses("there has been no Dask worker", cf.EngineError):
             reduce_sources([source], engine=client, progress=Killer(cluster, 2))

@@ -139,6 +139,13 @@ def test_numbered_files_join_by_number(tmp_path):
     )
 
 
+def test_a_manifest_of_another_separator_says_so(tmp_path, refuses):
+    (tmp_path / "slides.csv").write_text("file;site\ns1.svs;A\n")
+    np.save(tmp_path / "s1.npy", np.zeros((2, 2)))
+    with refuses("has one column, 'file;site': separate columns by commas", cf.FileError):
+        cf.summarize(tmp_path / "s1.npy", by="site", manifest=tmp_path / "slides.csv", on="file")
+
+
 def test_files_that_the_manifest_lacks_are_named_before_reading(tmp_path, refuses):
     paths = save_slides(tmp_path / "in")
     table = pa.table({"file": [f"s{k}" for k in range(2, SLIDES)], "site": ["A"] * (SLIDES - 2)})

@@ -255,7 +255,7 @@ def test_missing_vectors_and_lost_groups(spark):
     with pytest.warns(cf.CrossfusionWarning) as said:
         found = cf.summarize(frame, by="site", nan="drop")
     texts = [str(entry.message) for entry in said if entry.category is cf.CrossfusionWarning]
-    assert texts[1:] == ["groups without a finite row are gone (1): B"]
+    assert texts[1:] == ["groups without a finite row are left out (1): B"]
     assert found.moments.mean.tolist() == [[0.5, 3.0]]
     assert found.dropped == 1
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pickle
 import resource
 import shutil
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import anndata as ad
+import google_crc32c
 import h5py
 import numcodecs
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -220,7 +223,7 @@ def test_sparse_rows_in_several_blocks_are_put_together(tmp_path):
     assert found["upper"][0][2] == pytest.approx(interval[1], rel=1e-9)
     found = run_json("test", tmp_path, "--between", "site", "--permutations", "99")
     assert found["pvalue"] == cf.permutation_test(dense, by, permutations=99).pvalue
-    found = run_json("compare", *files, "--test", "99")
+    found = run_json("compare", *files, "--permutations", "99")
     assert found["pvalue"] == cf.permutation_test(dense, np.repeat([0, 1], ROWS), permutations=99).pvalue
     found = run_json("compare", *files, "--distance", "cfd,energy")
     assert found["distances"]["energy"] == pytest.approx(cf.distance("energy", SPARSE, 2 * SPARSE), rel=1e-9)
@@ -487,6 +490,70 @@ def test_zarr_chunks_that_decode_to_more_than_was_declared_are_refused(tmp_path,
         cf.summarize(tmp_path / "x.zarr", by="site", vectors="x")
 
 
+@pytest.mark.parametrize("codec", ["bz2", "lzma"])
+def test_zarr_chunks_of_any_ratio_are_refused_if_they_decode_to_more_than_was_declared(tmp_path, refuses, codec):
+    codec = numcodecs.get_codec({"id": codec})
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    group.create_array("x", shape=(10, DIM), chunks=(10, DIM), dtype="f8", compressors=codec)[:] = 1
+    group.create_array("site", shape=(10,), dtype="i8")[:] = np.arange(10) % 2
+    assert cf.summarize(tmp_path / "x.zarr", by="site", vectors="x").moments.count.sum() == 10
+    (tmp_path / "x.zarr" / "x" / "0.0").write_bytes(codec.encode(bytes(2**24)))
+    with refuses("decodes to more than was declared", cf.FileError):
+        cf.summarize(tmp_path / "x.zarr", by="site", vectors="x")
+
+
+def compress_without_size(content):
+    """A zstd frame that does not say how long its content is."""
+    target = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(target, "zstd") as stream:
+        stream.write(content)
+    return target.getvalue().to_pybytes()
+
+
+def test_zarr_frames_without_a_size_are_decoded_if_they_hold_what_was_declared(tmp_path, refuses):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=3)
+    array = group.create_array("x", shape=(10, DIM), chunks=(10, DIM), dtype="f8", compressors=zarr.codecs.ZstdCodec())
+    group.create_array("site", shape=(10,), dtype="i8")[:] = np.arange(10) % 2
+    array[:] = 1
+    place = tmp_path / "x.zarr" / "x" / "c" / "0" / "0"
+    place.write_bytes(compress_without_size(np.full((10, DIM), 7.0).tobytes()))
+    assert (cf.summarize(tmp_path / "x.zarr", by="site", vectors="x").moments.mean == 7).all()
+    place.write_bytes(compress_without_size(bytes(2**24)))
+    with refuses("decodes to more than was declared", cf.FileError):
+        cf.summarize(tmp_path / "x.zarr", by="site", vectors="x")
+
+
+@pytest.mark.parametrize("where", ["start", "end"])
+def test_zarr_chunks_in_shards_that_decode_to_more_than_was_declared_are_refused(tmp_path, refuses, where):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=3)
+    inner = [zarr.codecs.BytesCodec(), zarr.codecs.ZstdCodec()]
+    shard = zarr.codecs.ShardingCodec(chunk_shape=(5, DIM), codecs=inner, index_location=where)
+    options = {"shape": (10, DIM), "chunks": (10, DIM), "dtype": "f8"}
+    group.create_array("x", **options, serializer=shard, compressors=None)[:] = 1
+    group.create_array("site", shape=(10,), dtype="i8")[:] = np.arange(10) % 2
+    assert cf.summarize(tmp_path / "x.zarr", by="site", vectors="x").moments.count.sum() == 10
+    place = tmp_path / "x.zarr" / "x" / "c" / "0" / "0"
+    bomb, header = numcodecs.Zstd().encode(bytes(2**24)), 36 if where == "start" else 0
+    index = np.array([header, len(bomb)] * 2, "<u8").tobytes()
+    index += google_crc32c.value(index).to_bytes(4, "little")
+    place.write_bytes(index + bomb if where == "start" else bomb + index)
+    with refuses("decodes to more than was declared", cf.FileError):
+        cf.summarize(tmp_path / "x.zarr", by="site", vectors="x")
+
+
+def test_zarr_chunks_longer_than_declared_or_compressed_twice_are_refused(tmp_path, refuses):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=3)
+    group.create_array("x", shape=(10, DIM), chunks=(10, DIM), dtype="f8", compressors=None)[:] = 1
+    twice = [zarr.codecs.GzipCodec(), zarr.codecs.ZstdCodec()]
+    group.create_array("y", shape=(10, DIM), chunks=(10, DIM), dtype="f8", compressors=twice)[:] = 1
+    group.create_array("site", shape=(10,), dtype="i8")[:] = np.arange(10) % 2
+    assert cf.summarize(tmp_path / "x.zarr", by="site", vectors="x").moments.count.sum() == 10
+    os.truncate(tmp_path / "x.zarr" / "x" / "c" / "0" / "0", 2**31)  # which takes no room on the disk
+    for name, message in (("x", "decodes to more than was declared"), ("y", "compressed 2 times, by gzip, zstd")):
+        with refuses(message, cf.FileError):
+            cf.summarize(tmp_path / "x.zarr", by="site", vectors=name)
+
+
 def test_hdf5_chunks_that_decode_to_more_than_was_declared_are_refused(tmp_path, refuses):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["site"] = np.arange(10) % 2
@@ -494,6 +561,24 @@ def test_hdf5_chunks_that_decode_to_more_than_was_declared_are_refused(tmp_path,
         rows.id.write_direct_chunk((0, 0), inflate_zeros(2**31))
     with refuses("decodes to more than was declared", cf.FileError):
         cf.summarize(tmp_path / "x.h5", by="site", vectors="x")
+
+
+def test_hdf5_chunks_that_are_compressed_twice_are_refused(tmp_path, refuses):
+    settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    settings.set_chunk((10, DIM))
+    settings.set_shuffle()
+    settings.set_deflate(4)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["site"] = np.arange(10) % 2
+        space = h5py.h5s.create_simple((10, DIM))
+        for name in (b"once", b"twice"):
+            made = h5py.Dataset(h5py.h5d.create(file.id, name, h5py.h5t.IEEE_F64LE, space, settings))
+            made[:] = 1
+            settings.set_filter(h5py.h5z.FILTER_DEFLATE, 0, (4,))
+        made.id.write_direct_chunk((0, 0), zlib.compress(inflate_zeros(2**28), 9))
+    assert cf.summarize(tmp_path / "x.h5", by="site", vectors="once").moments.count.sum() == 10
+    with refuses("twice is compressed 2 times", cf.FileError):
+        cf.summarize(tmp_path / "x.h5", by="site", vectors="twice")
 
 
 def test_zarr_never_unpickles(tmp_path, refuses):

@@ -30,6 +30,7 @@ MORE_LAYOUTS: dict[str, Callable[[Any], Any]] = LAYOUTS | {
     "one row repeated": lambda x: np.broadcast_to(x[:1], x.shape) if len(x) else x,
     "inside a larger array": lambda x: np.pad(x, ((3, 1), (2, 5)))[3 : 3 + len(x), 2 : 2 + x.shape[1]],
     "field of records": within_records,
+    "byte order named": lambda x: x.view(x.dtype.newbyteorder("L")),  # as Zarr does; NumPy calls it equal to its own
     "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
 }
 ODD_CODES: dict[str, Callable[[Any, int], Any]] = {
@@ -47,6 +48,7 @@ ODD_CODES: dict[str, Callable[[Any, int], Any]] = {
     "int64": lambda codes, groups: codes.astype(np.int64),
     "int8": lambda codes, groups: np.minimum(codes, 127).astype(np.int8),
     "not native": lambda codes, groups: codes.astype(">i4"),
+    "byte order named": lambda codes, groups: codes.view(codes.dtype.newbyteorder("L")),
     "every other": lambda codes, groups: np.repeat(codes, 2)[::2],
     "backwards": lambda codes, groups: codes[::-1],
 }
@@ -112,7 +114,7 @@ def test_influences_of_any_rows_and_codes(draw, monkeypatch):
         codes, groups = some_codes(draw, len(rows))
         mean, direction = draw.normal(50, 1, (groups, rows.shape[1])), draw.normal(size=(groups, rows.shape[1]))
         if draw.random() < 0.3:
-            mean = np.asfortranarray(mean)
+            mean = np.asfortranarray(mean).view(mean.dtype.newbyteorder("L"))
         arguments = rows, codes, mean, direction, draw.random(groups), 1000.0
         assert_same(lambda: [sum_influences(*arguments)], monkeypatch)  # noqa: B023
 

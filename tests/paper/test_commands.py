@@ -17,7 +17,7 @@ BAD = {
     "no workers": ("paper synthetic --quick --workers 0", "--workers 0"),
     "no room": ("paper synthetic --dims 8", "--dims 8 has no room"),
     "endless shift": ("paper synthetic --delta inf", "--delta inf"),
-    "name twice": ("paper real --only pacs,pacs", "'pacs' is there twice"),
+    "name twice": ("paper real --only pacs,pacs", "'pacs' is used twice"),
     "empty name": ("paper real --only pacs,", "has an empty name"),
     "unknown study": ("paper everything", "No such command"),
     "no time": ("paper runtime --cap 0", "--cap 0"),
@@ -59,7 +59,7 @@ def test_an_interruption_is_one_line(tmp_path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130
-    assert said == "crossfusion: interrupted; files are whole or not there\n"
+    assert said == "crossfusion: interrupted; no partial files are left behind\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -199,7 +199,7 @@ COMMANDS = {
     "compare": ["compare", "a.npy", "b.npy"],
     "matrix": ["matrix", "raw.npz", "--between", "site"],
     "pairs": ["matrix", "raw.npz", "--between", "site", "--units", "patient", "--level", "0.9"],
-    "hierarchy": ["hierarchy", "raw.npz", "--levels", "site,patient"],
+    "hierarchy": ["hierarchy", "raw.npz", "--factors", "site,patient"],
     "attribution": ["attribution", "raw.npz", "--between", "site"],
     "test": ["test", "raw.npz", "--between", "site", "--units", "patient", "--permutations", "99"],
     "corrections": ["corrections", "raw=raw.npz", "half=half.npz", "--between", "site", "--given", "tissue"],

@@ -386,6 +386,18 @@ def test_what_could_mislead_is_named_with_what_to_do():
         assert entry["advice"]
 
 
+def test_the_headline_names_groups_that_are_hardly_compared():
+    x, by = study(rows=600)
+    x = x + np.where(by["site"] == "S2", 50.0, 0.0)[:, None]
+    by = {**by, "label": np.where(by["site"] == "S2", "fish", by["label"])}
+    report = cf.Report(x, by=by, between="site", given="label", units="patient")
+    said = "the comparison rests on few rows: only 0 of 223 rows of S2 are in strata with another group"
+    assert f"Caution: {said}." in report.to_dict()["headline"]
+    assert "few rows" in kinds(report)
+    by["label"] = by["site"]  # which has a sentence of its own
+    assert "few rows" not in kinds(cf.Report(x, by=by, between="site", given="label", units="patient"))
+
+
 def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
     report, summary = whole
     view = report.to_dict()["projection"]
@@ -422,7 +434,7 @@ def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
     x[by["site"] == "S1"] = np.nan
     with pytest.warns(cf.CrossfusionWarning) as said:
         found = cf.Report(x, by=by, between="site", nan="drop", permutations=9).to_dict()
-    assert any("groups without a finite row are gone (1): S1" in str(entry.message) for entry in said)
+    assert any("groups without a finite row are left out (1): S1" in str(entry.message) for entry in said)
     concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
     assert concern["serious"]
     assert concern["text"] == "Groups without a finite row are gone (1): S1."

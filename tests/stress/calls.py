@@ -6,7 +6,8 @@ import numpy as np
 
 CALLS = {
     "compare": "compare ../a.npy ../b.npy",
-    "compare, interval": "compare ../a.npy ../b.npy --level 0.9 --test 99 --weights balanced --seed 3",
+    "compare, interval": "compare ../a.npy ../b.npy --level 0.9 --permutations 99 --weights balanced --seed 3",
+    "compare, margin": "compare ../a.npy ../b.npy --fused-within 0.1 --json",
     "compare, distances": "compare ../a.npy ../b.npy --distance cfd,mmd,energy --option bandwidth=2.0",
     "compare, picture": "compare ../a.npy ../b.npy --trim 0.1 --plot own.svg",
     "summarize": "summarize ../x.parquet --by site,label -o own.parquet",
@@ -16,15 +17,16 @@ CALLS = {
     "summarize, manifest": "summarize ../x.npy --manifest ../keys.csv --by site -o own.parquet",
     "merge": "merge ../north.parquet ../south.parquet -o own.parquet",
     "matrix": "matrix ../s.parquet --between site --given label --weights balanced",
-    "matrix, units": "matrix ../s.parquet --between site --units patient --level 0.9 --test 49 --adjust bh --seed 1",
+    "matrix, units": "matrix ../s.parquet --between site --units patient --level 0.9 --permutations 49 --adjust bh",
     "matrix, rows": "matrix ../x.parquet --between site,scanner --level 0.9 --plug-in",
     "matrix, table": "matrix ../x.csv --between site --vectors v* --csv",
-    "hierarchy": "hierarchy ../s.parquet --levels site,scanner --weights balanced",
+    "hierarchy": "hierarchy ../s.parquet --factors site,scanner --weights balanced",
     "attribution": "attribution ../s.parquet --between site --given label --over patient --top 3",
     "attribution, features": "attribution ../x.parquet --between site",
+    "separability": "separability ../x.parquet --between site --given label --units patient --level 0.9 --seed 1",
     "test": "test ../s.parquet --between site --units patient --permutations 99 --level 0.9 --seed 2",
     "test, rows": "test ../x.parquet --between scanner --given label --permutations 49",
-    "test, paired": "test ../s.parquet --between scanner --paired patient --permutations 49",
+    "test, paired": "test ../s.parquet --between scanner --pairs patient --permutations 49",
     "drift": "drift ../s.parquet --time week --reference first:4 --alarm 0.05 --window 2 --step 1 --seed 1",
     "drift, latest": "drift ../x.parquet --time week --reference previous --given label --latest --adjust holm",
     "drift, stretch": "drift ../s.parquet --time week --reference 0..3 --units patient --over site",
@@ -67,11 +69,11 @@ VALUES = (
     *("own.parquet", "own.png", "own.html", "own", "missing/own.parquet", "pooled", "balanced", "drop", "merge"),
 )
 MANY = ("-1", "0", "1", "2", "7", "x", "", "1e3", "2.0", "-99999999999999999999999")  # where a number is work
-WORK = {"--permutations", "--test", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
+WORK = {"--permutations", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
 WORK |= {"--batch", "--workers", "--trials", "--per-slide", "--mpp", "--slide-mpp", "--gigabytes", "--dim"}
 WORK |= {"--features", "--regions"}
 OPTIONS = (
-    *("--json", "--csv", "--by", "--between", "--given", "--units", "--levels", "--level", "--test", "--seed"),
+    *("--json", "--csv", "--by", "--between", "--given", "--units", "--factors", "--level", "--permutations", "--seed"),
     "--weights",
     *("--vectors", "--nan", "--sql", "--manifest", "--on", "--engine", "--min-count", "--small", "--tag", "--append"),
     *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title"),

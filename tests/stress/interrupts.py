@@ -51,7 +51,7 @@ def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str
 
 def check_interrupted(ended, own: Path) -> None:
     """An interruption is said in one line and leaves nothing behind."""
-    if ended.said != ["crossfusion: interrupted; files are whole or not there"]:
+    if ended.said != ["crossfusion: interrupted; no partial files are left behind"]:
         raise ended.broken("not the one line of an interruption")
     left = [path.name for path in own.iterdir() if path.name.startswith(".") and not path.name.endswith(".lock")]
     if left:

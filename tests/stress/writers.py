@@ -1,4 +1,4 @@
-"""Many writers to one file, some killed, some with the same rows: nothing is lost, nothing is there twice."""
+"""Many writers to one file, some killed, some with the same rows: nothing is lost, nothing is used twice."""
 
 import os
 import signal
@@ -40,14 +40,14 @@ def case(folder: Path, own: Path, draw: np.random.Generator, number: int) -> str
         if ended.code == -signal.SIGKILL:
             continue
         seen = outcome(ended)
-        if seen == "refused" and "holds these rows already" not in ended.err:
+        if seen == "refused" and "already contains these rows" not in ended.err:
             raise ended.broken("refused for another reason")
         told[part] += seen == "right"
     for part in range(writers):
         if told[part] > 1:
             raise Broken(f"part {part} was added {told[part]} times, as its writers say")
         ended = children.fork(call(part), own, folder / "logs").wait()
-        if outcome(ended) == "refused" and "holds these rows already" not in ended.err:
+        if outcome(ended) == "refused" and "already contains these rows" not in ended.err:
             raise ended.broken("refused for another reason")
         if told[part] and ended.code == 0:
             raise ended.broken(f"part {part} was added, and then lost")

@@ -87,7 +87,7 @@ def pick(draw: np.random.Generator) -> Writing:
 def rerun(call: Writing, folder: Path, own: Path, old: bytes | None, state: str) -> None:
     """Whatever happened before, the same call succeeds in the end, or says that it has been done."""
     ended = children.fork(call.words, own, folder / "logs").wait()
-    done = call.adds and state == "new" and "holds these rows already" in ended.err
+    done = call.adds and state == "new" and "already contains these rows" in ended.err
     if outcome(ended) != ("refused" if done else "right"):
         raise ended.broken("after a fault, the same call does not work")
     if call.state(own, old) != "new":

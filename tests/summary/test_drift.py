@@ -380,9 +380,9 @@ def test_rows_without_any_spread():
         ({"reference": "first:4", "step": 1.5}, "step=1.5"),
         ({"reference": "first:4", "adjust": "bonferroni"}, "adjust='bonferroni'"),
         ({"reference": "first:4", "weights": "heavy"}, "weights='heavy'"),
-        ({"reference": "first:4", "given": "week"}, "'week' is there twice"),
-        ({"reference": "first:4", "units": "week"}, "'week' is there twice"),
-        ({"reference": "first:4", "given": "label", "units": "label"}, "'label' is there twice"),
+        ({"reference": "first:4", "given": "week"}, "'week' is used twice"),
+        ({"reference": "first:4", "units": "week"}, "'week' is used twice"),
+        ({"reference": "first:4", "given": "label", "units": "label"}, "'label' is used twice"),
         ({"reference": "first:4", "given": "tissue"}, "tissue"),
         ({"reference": "first:4", "over": "tissue"}, "tissue"),
         ({"reference": "first:4", "over": "week"}, "over='week' is the time, or in given"),
@@ -469,7 +469,7 @@ def test_files_that_arrive_are_folded_in_once_and_watched(tmp_path):
     assert run("summarize", write_week(tmp_path, 8, 5.0).name, *add, cwd=tmp_path).returncode == 0
     again = run("summarize", "week8.npz", *add, cwd=tmp_path)
     assert again.returncode == 2
-    assert "holds these rows already" in again.stderr
+    assert "already contains these rows" in again.stderr
     ask = ("drift", "all.parquet", "--time", "week", "--reference", "first:6")
     calm = run(*ask, "--json", cwd=tmp_path)
     assert calm.returncode == 0, calm.stderr

@@ -153,7 +153,7 @@ def test_the_same_rows_are_recognized_in_another_order_of_columns(tmp_path, refu
     digests = {checksums.hash_batch(each.keys, each.moments, each.tags, each.features) for each in (first, again)}
     assert len(digests) == 1
     cf.append_summary(first, tmp_path / "s.parquet")
-    with refuses("holds these rows already", cf.FileError):
+    with refuses("already contains these rows", cf.FileError):
         cf.append_summary(again, tmp_path / "s.parquet")
     with refuses("summary 2 holds rows that summary 1 holds too"):
         cf.merge_summaries([first, again])

@@ -469,7 +469,7 @@ def test_appending_is_summarising_all(tmp_path):
         assert_close(cf.read_summary(path), total, 0)
     assert sorted(os.listdir(tmp_path)) == [".s.parquet.lock", "s.parquet"]
     for part in parts:
-        with pytest.raises(cf.FileError, match="holds these rows already: nothing was added"):
+        with pytest.raises(cf.FileError, match="already contains these rows: nothing was added"):
             cf.append_summary(part, path)
     assert_close(cf.read_summary(path), sum(parts))
 
@@ -477,7 +477,7 @@ def test_appending_is_summarising_all(tmp_path):
 def test_what_a_file_was_written_with_is_not_added_again(tmp_path, refuses):
     path = tmp_path / "s.parquet"
     summary_of(0).write(path)
-    with refuses("holds these rows already", cf.FileError):
+    with refuses("already contains these rows", cf.FileError):
         cf.append_summary(summary_of(0), path)
 
 
@@ -520,7 +520,7 @@ def test_append_on_the_command_line(weeks, fails, run):
     assert lines[0].endswith("400 rows × 5 features (float64)")
     assert lines[1] == "tags: encoder=virchow, preprocessing=macenko"
     assert_close(cf.read_summary(weeks / "all.parquet"), summary_of(1) + summary_of(2))
-    assert "all.parquet holds these rows already: nothing was added" in fails(*append(2), cwd=weeks)
+    assert "all.parquet already contains these rows: nothing was added" in fails(*append(2), cwd=weeks)
     done = run(*append(2, "-o", "new.parquet", "--json", by="patient", tags=[]), cwd=weeks)
     assert (json.loads(done.out)["rows"], json.loads(done.out)["tags"]) == (200, {})
 

@@ -184,7 +184,7 @@ def test_noise_is_never_on_the_front(units, shift):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("constant", "own lost biology: the rows of T hardly vary any more"),
+        ("constant", "own lost biology: the rows of T barely vary anymore"),
         ("merged", "own lost biology: less than half of the distance in raw is left between B and T"),
         ("blurred", "T and all other labels"),
     ],

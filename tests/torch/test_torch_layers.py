@@ -312,7 +312,7 @@ def test_table_prints_and_converts(table):
     assert lines[0] == "CFD(domain | label) of 6 layers"
     assert lines[1].split() == ["layer", "depth", "dim", "distance", "unbiased", "CFD(label", "|", "domain)"]
     assert lines[2].split()[:3] == ["convolve", "1", "6"]
-    assert lines[-1] == "left out, for want of one vector per row: windows, loss, unused"
+    assert lines[-1] == "left out because they do not give one vector per row: windows, loss, unused"
     frame = table.to_frame()
     assert list(frame) == ["layer", "depth", "dim", "distance", "unbiased", "strata_distance", "strata_unbiased"]
     assert frame["distance"].tolist() == [fusion.distance for fusion in table.fusions]

@@ -322,7 +322,21 @@ def test_rows_of_negative_labels_and_strata_are_left_out():
 
 def test_nothing_seen_is_no_distance(metric):
     with pytest.warns(UserWarning, match="before the ``update`` method"):
-        close(metric.compute(), 0.0)
+        assert torch.isnan(metric.compute())
+
+
+def test_nothing_compared_is_no_distance():
+    x, labels = torch.tensor([[0.0], [2.0], [90.0], [95.0]]), torch.tensor([0, 0, 1, 1])
+    alone = CrossFusionDistance(num_groups=2, dim=1)
+    alone.update(x[:2], labels[:2])
+    assert torch.isnan(alone.compute())
+    alone.update(x[2:], labels[2:])
+    assert alone.compute() > 1
+    confounded = CrossFusionDistance(num_groups=2, dim=1, num_given=2)
+    confounded.update(x, labels, labels)
+    assert torch.isnan(confounded.compute())
+    confounded.update(x[:1], labels[:1], 1 - labels[:1])
+    assert torch.isfinite(confounded.compute())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from crossfusion._base.errors import (
 )
 from crossfusion._base.factors import python_value
 from crossfusion._base.feature_names import (
+    NamedRows,
     as_features,
     check_distinct,
     column_names,
@@ -47,6 +48,8 @@ from crossfusion._base.lensing import (
 )
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
+from crossfusion._base.progress import show_on_terminal, show_progress
+from crossfusion._base.renaming import renamed
 from crossfusion._base.text import (
     MAX_LISTED_GROUPS,
     count_text,

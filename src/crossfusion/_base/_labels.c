@@ -209,6 +209,16 @@ static void release(struct arrays *arrays)
         PyBuffer_Release(&arrays->view[--arrays->number]);
 }
 
+/* Type of the numbers of an array, whether it says that they are in the byte order of this machine or not; 0: none. */
+static char type_of(const Py_buffer *view)
+{
+    static const uint16_t one = 1;
+    const char *format = view->format ? view->format : "B";
+    if (*format == '@' || *format == '=' || *format == (*(const char *)&one ? '<' : '>'))
+        format++;
+    return strlen(format) == 1 ? *format : 0;
+}
+
 /* Take a C-contiguous array of some axes and of one of the given formats; NULL, with an exception, if it is not one. */
 static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const char *formats, int writable)
 {
@@ -217,9 +227,10 @@ static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const 
     if (PyObject_GetBuffer(object, view, flags) < 0)
         return NULL;
     arrays->number++;
-    if (view->ndim == axes && view->format && strlen(view->format) == 1 && strchr(formats, *view->format))
+    if (view->ndim == axes && type_of(view) && strchr(formats, type_of(view)) &&
+        (!view->len || (uintptr_t)view->buf % view->itemsize == 0))
         return view;
-    PyErr_Format(PyExc_ValueError, "expected an array of %d axes and of type %s, got %d axes and type %s", axes,
+    PyErr_Format(PyExc_ValueError, "expected an aligned array of %d axes and of type %s, got %d axes and type %s", axes,
                  formats, view->ndim, view->format ? view->format : "B");
     return NULL;
 }

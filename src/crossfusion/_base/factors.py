@@ -246,7 +246,7 @@ def check_units(keys: "pa.Table", names: Sequence[str]) -> None:
     for name in names:
         if keys.column(name).null_count:  # of cells, or of rows: their number says little
             raise InputError(
-                problem=f"{name} has missing values, which would make one unit of what has none",
+                problem=f"{name} has missing values, which would count as one unit",
                 remedy="leave those rows out, or give each of them a unit",
             )
 
@@ -302,7 +302,8 @@ def _append_missing(values: "pa.Array") -> "pa.Array":
 
 
 def _narrow(codes: NDArray[Any]) -> CodeArray:
-    return codes.astype(np.int32, copy=False)
+    """Codes as aligned 32-bit integers."""
+    return np.require(codes, np.int32, "A")
 
 
 def _drop_absent(codes: CodeArray, levels: "pa.Array") -> "tuple[CodeArray, pa.Array]":

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,14 @@ from crossfusion._base.text import count_text
 
 MAX_LISTED_NAMES = 3  # in a message
 Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """Rows of any kind with the names of their features, as a frame has them; no names if there are none."""
+
+    rows: Any
+    columns: Names
 
 
 def column_names(values: Any) -> Names:

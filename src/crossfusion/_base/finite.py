@@ -99,7 +99,7 @@ class FiniteCheck:
         return self.bad
 
 
-LOST_GROUPS = "groups without a finite row are gone"  # how that warning begins
+LOST_GROUPS = "groups without a finite row are left out"  # how that warning begins
 
 
 def warn_about_lost_groups(gone: Collection[Any]) -> None:

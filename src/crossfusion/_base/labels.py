@@ -75,7 +75,7 @@ def find_distinct_values(array: "pa.Array") -> Distinct | None:
         return None
     if pa.types.is_string(array.type):
         _, edges, text = array.buffers()
-        offsets = np.frombuffer(edges, np.int32)[array.offset : array.offset + len(array) + 1]
+        offsets = _align(np.frombuffer(edges, np.int32)[array.offset : array.offset + len(array) + 1])
         content = np.frombuffer(text or b"", np.uint8)
         return _find(
             len(array),
@@ -123,11 +123,16 @@ def _find(number: int, find: Callable[[int, int, CodeArray], list[int] | None]) 
     return Distinct(codes, first) if len(first) == len(found) else None
 
 
+def _align(codes: CodeArray) -> CodeArray:
+    """The same integers where C may read them: Arrow's may lie anywhere in a file."""
+    return np.require(codes, np.int32, ["C", "A"])
+
+
 def relabel(codes: CodeArray, table: CodeArray) -> CodeArray:
     """The entry of a table for each code."""
     if compiled is None:
         return table[codes]
-    out = np.empty(len(codes), np.int32)
+    codes, out = _align(codes), np.empty(len(codes), np.int32)
     _map_rows(lambda rows, _: _relabel(codes, table, out, rows), len(codes))
     return out
 
@@ -140,6 +145,8 @@ def find_occurring(codes: CodeArray, size: int) -> NDArray[np.bool_]:
     """Whether each code below `size` occurs."""
     if compiled is None:
         return np.bincount(codes, minlength=size) > 0
+
+    codes = _align(codes)
 
     def work(rows: Rows, _: None) -> NDArray[np.uint8]:
         seen = np.zeros(size, np.uint8)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-CACHE_BYTES = 2**20  # bytes of rows that stay in the second-level cache
+CACHE_BYTES = 10**6  # bytes of rows that stay in the second-level cache; memory for a little more is slow to get
 POLL_SECONDS = 0.05  # after which a waiting thread checks whether it still has to wait
 
 Item = TypeVar("Item")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base.errors import InputError, first_line
-from crossfusion._base.feature_names import match_columns
+from crossfusion._base.feature_names import NamedRows, match_columns
 from crossfusion._base.finite import require_finite
 from crossfusion._base.lazy_rows import LazyRows
 from crossfusion._base.messages import arg
@@ -24,6 +24,7 @@ CPU_DEVICES = (1, 3)  # DLPack devices whose memory NumPy can read: CPU and page
 def as_rows(values: Any, name: str) -> Any:
     """Return rows × features as a NumPy array, or as CSR if sparse, without a copy where that is possible."""
     _check_no_anndata(values, name)
+    values = values.rows if isinstance(values, NamedRows) else values
     sparse = sys.modules.get("scipy.sparse")  # who passes a sparse matrix has imported it already
     if sparse is not None and sparse.issparse(values):
         rows = values.tocsr() if values.ndim == 2 else values

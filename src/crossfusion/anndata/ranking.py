@@ -147,7 +147,7 @@ def _warn_of_left_out(summary: Summary, complete: Summary, kept: Summary, keys: 
     if not len(kept):
         way_out = f"lower {arg('min_cells')}" if keys.donor is None else f"leave {arg('donor_key')} out"
         raise InputError(
-            problem=f"all combinations of {combined} have {what}, so that nothing can be told apart from them",
+            problem=f"all combinations of {combined} have {what}, so they cannot be compared",
             remedy=f"{way_out}, or pass coarser labels",
         )
     warn(

@@ -9,14 +9,14 @@ all strata, where a logistic regression would need one fit for each.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, load
+from crossfusion._base import FloatArray
 from crossfusion.fusion import Codes
+from crossfusion.moments import reduce_groups
 
-PURPOSE = "separability"
+LEAST_SPREAD = 1e-12  # of a feature within cells, of that over all rows: less is rounding
 LEAST_VARIANCE = 1e-6  # of a standardized feature: one that never varies within cells is then all but decisive
 
 
@@ -37,24 +37,32 @@ class Discriminants:
 
 def fit_discriminants(rows: FloatArray, cell: Codes, cells: int) -> Discriminants:
     """Fit discriminants to rows; everything, the scale of the features too, comes from these rows alone."""
-    covariance: Any = load("sklearn.covariance", "scikit-learn", "separability", PURPOSE)
-    shift = rows.mean(axis=0)
-    centered = rows - shift
-    count = np.maximum(np.bincount(cell, minlength=cells), 1)
-    sums = np.zeros((cells, rows.shape[1]))
-    np.add.at(sums, cell, centered)
-    means = sums / count[:, None]
-    residuals = centered - means[cell]
-    scale = _choose_scale(residuals, centered)
-    means /= scale
-    shrunk = covariance.LedoitWolf(store_precision=False, assume_centered=True).fit(residuals / scale).covariance_
-    shrunk[np.diag_indices_from(shrunk)] += LEAST_VARIANCE
-    coefficients = np.linalg.solve(shrunk, means.T).T
-    return Discriminants(shift, scale, coefficients, -np.einsum("ij,ij->i", coefficients, means) / 2)
+    moments, _ = reduce_groups(rows, cell.astype(np.int32), cells, name="x")
+    whole = moments.merge(np.zeros(cells, int), 1)
+    scale = _choose_scale(np.sqrt(moments.sumsq.sum(axis=0) / len(rows)), np.sqrt(whole.sumsq[0] / len(rows)))
+    means: FloatArray = (moments.mean - whole.mean) / scale
+    residuals = (rows - moments.mean[cell]) / scale
+    coefficients = np.asarray(np.linalg.solve(shrink_covariance(residuals), means.T).T, np.float64)
+    return Discriminants(whole.mean, scale, coefficients, -np.einsum("ij,ij->i", coefficients, means) / 2)
 
 
-def _choose_scale(residuals: FloatArray, centered: FloatArray) -> FloatArray:
-    """Standard deviation of each feature within cells; over all rows where it does not vary within; 1 if never."""
-    within, whole = (np.sqrt(np.mean(values**2, axis=0)) for values in (residuals, centered))
-    constant = within <= 1e-12 * whole
-    return np.where(constant, np.where(whole > 0, whole, 1.0), within)
+def _choose_scale(within: FloatArray, whole: FloatArray) -> FloatArray:
+    """Choose the standard deviation within cells, or over all rows where that is 0; 1 where both are."""
+    constant = within <= LEAST_SPREAD * whole
+    return np.asarray(np.where(constant, np.where(whole > 0, whole, 1.0), within))
+
+
+def shrink_covariance(residuals: FloatArray) -> FloatArray:
+    """Covariance of centered rows, shrunk towards a multiple of the identity (Ledoit and Wolf 2004).
+
+    The same as `sklearn.covariance.LedoitWolf`, which multiplies matrices twice as often.
+    """
+    rows, dim = residuals.shape
+    found = residuals.T @ residuals / rows
+    mean = float(np.trace(found)) / dim
+    spread = float(np.sum(found**2)) / dim - mean**2
+    noise = float(np.mean(np.einsum("ij,ij->i", residuals, residuals) ** 2)) / dim - float(np.sum(found**2)) / dim
+    share = min(max(noise / rows, 0.0), spread) / spread if spread > 0 else 0.0
+    shrunk = np.asarray((1 - share) * found)
+    shrunk[np.diag_indices(dim)] += share * mean + LEAST_VARIANCE
+    return shrunk

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, RowLens, align_index, as_lens_rows, check_lens, factors
+from crossfusion._base import FloatArray, RowLens, align_index, as_lens_rows, check_lens, factors, renamed
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.permutation import (
     drop_units,
     leave_out_units,
@@ -19,12 +20,13 @@ from crossfusion.inference import Entries, TestResult, check_test_options, find_
 from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
 
 
+@renamed(strata="given")
 def dispersion_test(
     x: Any,
     labels: Any,
     *,
     units: Any = None,
-    strata: Any = None,
+    given: Any = None,
     permutations: int = 999,
     seed: int = 0,
     min_units: int = MIN_UNITS,
@@ -43,11 +45,12 @@ def dispersion_test(
     x : array of shape (rows, dim)
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `units` and `given`. Named columns are not features.
     units : array of shape (rows,), optional
         The unit of each row, such as the patient. All rows of a unit are relabeled together. Each unit must have one
         label.
-    strata : array of shape (rows,), optional
+    given : array of shape (rows,), optional
         The stratum of each row: centroids are computed per group and stratum, and labels permuted within strata.
     permutations : int
         Number of random permutations. If there are at most `permutations` + 1 in all, each is used once instead.
@@ -93,9 +96,10 @@ def dispersion_test(
     check_test_options(permutations, seed, "pseudo-f")
     check_min_units(min_units)
     check_lens(lens, adds_factors=False)
+    x, labels, units, given = take_columns(x, labels=labels, units=units, given=given)
     rows, _ = as_lens_rows(x, "x", lens)
-    labels, units, strata = align_index("x", x, labels=labels, units=units, strata=strata)
-    keys = make_keys(rows, labels=labels, strata=strata, units=units)
+    labels, units, given = align_index("x", x, labels=labels, units=units, given=given)
+    keys = make_keys(rows, labels=labels, given=given, units=units)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)
     cell, cells = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, cell, cells.num_rows)

@@ -31,11 +31,13 @@ from crossfusion._base import (
     match_columns,
     warn_about_lost_groups,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
     SPREAD_CAUTION,
     Codes,
     Design,
+    Exclusion,
     Fusion,
     caution_about_shape,
     check_min_units,
@@ -82,7 +84,8 @@ def cfd(
     b : array of shape (rows, dim), optional
         Rows of the second group.
     labels : array of shape (rows,), optional
-        The group of each row of `a`.
+        The group of each row of `a`, or the name of a column if `a` is a pandas, Polars or PyArrow table; the same goes
+        for `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row of `a`, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
@@ -146,7 +149,7 @@ def cfd(
     if trim and not (level is None and units is None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('units')}, as it hides how far the means err",
+            problem=f"cannot be combined with {arg('level')} or {arg('units')}, as it hides how far the means err",
             remedy="leave it out",
         )
     if (b is None) == (labels is None):
@@ -155,6 +158,7 @@ def cfd(
             remedy="pass two arrays, cfd(a, b), or one array with labels, cfd(x, labels=...)",
         )
     if b is None:
+        a, labels, given, units = take_columns(a, labels=labels, given=given, units=units)
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         rows, features = as_lens_rows(a, "x", lens)
         return _compare_labels(rows, labels, given, units, weights, trim, nan, level, features, min_units)
@@ -183,9 +187,7 @@ def cfd(
     if level is None and units is None:
         return fuse(design, weights=weights, dropped=every_dropped)
     chunks = [
-        LabeledRows(
-            values, _drop_nonfinite(np.full(values.shape[0], cell, np.int32), values if dropped else None), cell
-        )
+        _label_group(values, cell, bool(dropped))
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
     sample = Sample(design, chunks, _encode_units(units, rows))
@@ -253,6 +255,12 @@ def label_rows(
     return Sample(design, chunks, _encode_units(units, {"x": rows})), dropped
 
 
+def _label_group(rows: Any, cell: int, dropped: bool) -> LabeledRows:
+    """Rows of one cell, without those that are not finite."""
+    codes = np.broadcast_to(np.int32(cell), rows.shape[:1])  # which takes no memory
+    return LabeledRows(rows, _drop_nonfinite(codes, rows)) if dropped else LabeledRows(rows, codes, cell)
+
+
 def _drop_nonfinite(codes: CodeArray, rows: Any) -> CodeArray:
     """Set the codes of rows that are not finite to -1; without rows, all are finite."""
     return codes if rows is None else np.where(find_finite_rows(rows), codes, np.int32(-1))
@@ -284,27 +292,49 @@ class Sample:
     units: Sequence[CodeArray] | None
 
 
-def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
-    """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
+@dataclass(frozen=True)
+class KeptCells:
+    """A design without cells of too few rows or units, with its rows and, if units are named, the moments of these.
+
+    With units, `chunks` selects one row of each unit and cell.
+    """
+
+    design: Design
+    chunks: Sequence[LabeledRows]
+    units: UnitMoments | None
+    excluded: tuple[Exclusion, ...]
+
+    def fuse(self, weights: str, dropped: int) -> Fusion:
+        """Compute the distance between all groups."""
+        return replace(fuse(self.design, weights=weights, dropped=dropped), excluded=self.excluded)
+
+
+def keep_cells(sample: Sample, level: float | None, min_units: int) -> KeptCells:
+    """Leave out cells of too few rows or units."""
     design, chunks = sample.design, sample.chunks
     if sample.units is None or _has_one_row_each(sample.units):
         least = min_units if level is None else max(min_units, MIN_CELL_ROWS)
         kept, excluded = leave_out_cells(design, design.cells.count, least, of="rows")
-        design, chunks = design.select(kept), _select_rows(chunks, kept, len(design.cells))
-        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
-        if level is None:
-            return fusion
-        weight, sampled = design.weights(weights), sample_rows(chunks, design)
-        found = add_interval(fusion, estimate_row_errors(chunks, sampled, design, weight), level)
+        return KeptCells(design.select(kept), _select_rows(chunks, kept, len(design.cells)), None, excluded)
+    unit_moments, firsts = _reduce_units(chunks, sample.units, design)
+    kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
+    firsts = _select_rows(firsts, kept, len(design.cells))
+    return KeptCells(design.select(kept), firsts, unit_moments.select_cells(kept), excluded)
+
+
+def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
+    """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
+    cells = keep_cells(sample, level, min_units)
+    fusion, design = cells.fuse(weights, dropped), cells.design
+    weight = design.weights(weights)
+    if level is None:
+        return fusion if cells.units is None else add_unit_errors(fusion, cells.units, design, weight, level)
+    sampled = sample_rows(cells.chunks, design)
+    if cells.units is None:
+        found = add_interval(fusion, estimate_row_errors(cells.chunks, sampled, design, weight), level)
     else:
-        unit_moments, firsts = _reduce_units(chunks, sample.units, design)
-        kept, excluded = leave_out_cells(design, unit_moments.count_units(len(design.cells)), min_units)
-        firsts, unit_moments = _select_rows(firsts, kept, len(design.cells)), unit_moments.select_cells(kept)
-        design = design.select(kept)
-        fusion = replace(fuse(design, weights=weights, dropped=dropped), excluded=excluded)
-        weight, sampled = design.weights(weights), sample_rows(firsts, design)
-        found = add_unit_errors(fusion, unit_moments, design, weight, level)
-    if level is None or SPREAD_CAUTION in (found.caution or ""):
+        found = add_unit_errors(fusion, cells.units, design, weight, level)
+    if SPREAD_CAUTION in (found.caution or ""):
         return found
     shape = caution_about_shape(sampled, measure_spread(design), design, weight)
     return replace(found, caution=join_cautions(found.caution, shape))

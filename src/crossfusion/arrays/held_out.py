@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, load
-from crossfusion.arrays.discriminant import PURPOSE, fit_discriminants
+from crossfusion._base import FloatArray, InputError, load, map_threads
+from crossfusion.arrays.discriminant import fit_discriminants
 from crossfusion.fusion import MIN_UNITS, Codes, Design
 
+PURPOSE = "separability"
 MAX_FOLDS = 5
 MAX_SAMPLED_ROWS = 20_000  # rows, unless there are more than `MIN_CELL_ROWS` times that many cells
 MIN_CELL_ROWS = 10  # sampled from each cell, however many cells there are
@@ -35,6 +36,7 @@ class HeldOut:
     fold: Codes
     group: Codes
     stratum: Codes
+    folds: int
 
     @cached_property
     def starts(self) -> Codes:
@@ -43,43 +45,52 @@ class HeldOut:
         return np.flatnonzero(new)
 
     @cached_property
+    def entry_cell(self) -> Codes:
+        """Cell of each entry."""
+        return self.cell[self.starts]
+
+    @cached_property
+    def entry_unit(self) -> Codes:
+        """Unit of each entry."""
+        return self.unit[self.starts]
+
+    @cached_property
+    def count(self) -> Codes:
+        """Number of rows of each cell."""
+        return np.bincount(self.cell, minlength=len(self.group))
+
+    @cached_property
+    def block(self) -> Codes:
+        """Number of the fold in the stratum of each row."""
+        return np.asarray(self.stratum[self.cell] * self.folds + self.fold)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight of each row within its cell and fold: units weigh the same, and so do the rows of a unit."""
+        count = np.diff(self.starts, append=len(self.cell))
+        share = np.repeat(1 / count, count)
+        part = self.cell * self.folds + self.fold
+        return np.asarray(share / np.bincount(part, weights=share)[part])
+
+    def average(self, values: FloatArray) -> FloatArray:
+        """Average the values of the rows of each entry; NaN is left out."""
+        known = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(known, values, 0.0), self.starts)
+        number = np.add.reduceat(known.astype(np.float64), self.starts)
+        return np.asarray(np.divide(sums, number, out=np.full(len(sums), np.nan), where=number > 0))
+
+    def select(self, cells: Codes) -> tuple["HeldOut", Codes]:
+        """Some cells alone, renumbered, and the positions of their rows."""
+        edges = self.edges
+        rows = np.concatenate([np.arange(edges[cell], edges[cell + 1]) for cell in cells.tolist()])
+        own = np.repeat(np.arange(len(cells)), self.count[cells])
+        unit, fold = self.unit[rows], self.fold[rows]
+        return HeldOut(self.rows[:0], own, unit, fold, self.group[cells], self.stratum[cells], self.folds), rows
+
+    @cached_property
     def edges(self) -> Codes:
         """First row of each cell, and the number of rows."""
         return np.searchsorted(self.cell, np.arange(len(self.group) + 1))
-
-    @cached_property
-    def entries(self) -> Codes:
-        """First entry of each cell, and the number of entries."""
-        return np.searchsorted(self.cell[self.starts], np.arange(len(self.group) + 1))
-
-    @cached_property
-    def share(self) -> FloatArray:
-        """Weight of each row: entries of a cell weigh the same, and so do the rows of an entry."""
-        count = np.diff(self.starts, append=len(self.cell))
-        return np.repeat(1 / count, count)
-
-    @cached_property
-    def crossed(self) -> bool:
-        """Whether some unit is in several cells."""
-        return len(np.unique(self.unit)) < len(self.starts)
-
-    def average(self, cell: int, values: FloatArray) -> FloatArray:
-        """Average values of the rows of a cell within its entries; NaN is left out."""
-        first, last = self.entries[cell], self.entries[cell + 1]
-        starts = self.starts[first:last] - self.edges[cell]
-        known = ~np.isnan(values)
-        sums = np.add.reduceat(np.where(known, values, 0.0), starts)
-        number = np.add.reduceat(known.astype(float), starts)
-        return np.divide(sums, number, out=np.full(len(starts), np.nan), where=number > 0)
-
-    def weigh(self, cell: int, rows: Codes) -> FloatArray:
-        """Weigh some rows of a cell, so that their entries weigh the same; the weights sum to 1."""
-        share = self.share[self.edges[cell] : self.edges[cell + 1]][rows]
-        return np.asarray(share / share.sum())
-
-    def units_of(self, cell: int) -> Codes:
-        """Unit of each entry of a cell."""
-        return self.unit[self.starts[self.entries[cell] : self.entries[cell + 1]]]
 
 
 def hold_out(rows: Any, cell: Codes, unit: Codes, design: Design, seed: int) -> HeldOut:
@@ -90,20 +101,24 @@ def hold_out(rows: Any, cell: Codes, unit: Codes, design: Design, seed: int) -> 
     taken = rows[chosen]
     dense = np.asarray(taken if isinstance(taken, np.ndarray) else taken.toarray(), np.float64)
     own, units = cell[chosen].astype(np.int64), np.unique(unit[chosen], return_inverse=True)[1]
-    return HeldOut(dense, own, units, _split(own, units, seed)[units], design.group, design.stratum)
+    fold = _split(own, units, seed)
+    return HeldOut(dense, own, units, fold[units], design.group, design.stratum, int(fold.max()) + 1)
 
 
 def score_held_out(held: HeldOut) -> FloatArray:
     """Score each row for each group of its stratum, by a classifier fitted to the other folds; NaN elsewhere."""
     scores = np.full((len(held.rows), int(held.group.max()) + 1), np.nan)
-    for fold in np.unique(held.fold):
+
+    def score(fold: int) -> None:
         out = held.fold == fold
         fitted = fit_discriminants(held.rows[~out], held.cell[~out], len(held.group))
         for stratum in np.unique(held.stratum):
             cells = np.flatnonzero(held.stratum == stratum)
             here = np.flatnonzero(out & (held.stratum[held.cell] == stratum))
-            if len(here):
-                scores[np.ix_(here, held.group[cells])] = fitted.score(held.rows[here], cells)
+            scores[np.ix_(here, held.group[cells])] = fitted.score(held.rows[here], cells)
+
+    with map_threads(held.folds) as each:
+        list(each(score, range(held.folds)))
     return scores
 
 
@@ -119,14 +134,14 @@ def _sample(cell: Codes, unit: Codes, design: Design, rng: np.random.Generator) 
     order = order[np.lexsort((rng.random(len(order)), turn, own))]
     own = cell[order]
     position = np.arange(len(order)) - np.searchsorted(own, own)
-    return order[position < _find_quota(np.bincount(own, minlength=cells), most)]
+    return np.asarray(order[position < _find_quota(np.bincount(own, minlength=cells), most)])
 
 
 def _count_up(*keys: Codes) -> Codes:
     """Count the entries of each run of equal keys from 0."""
     new = np.any([np.diff(key, prepend=-1) != 0 for key in keys], axis=0)
     starts = np.flatnonzero(new)
-    return np.arange(len(new)) - starts[np.cumsum(new) - 1]
+    return np.asarray(np.arange(len(new)) - starts[np.cumsum(new) - 1])
 
 
 def _find_quota(count: Codes, most: int) -> int:

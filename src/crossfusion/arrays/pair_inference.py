@@ -65,7 +65,7 @@ def infer_pairs(
 
     def test(a: int, b: int, number: int) -> TestResult:
         x, labels, strata = select(a, b)
-        tested = permutation_test(x, labels, strata=strata, permutations=number, seed=seed, statistic=statistic)
+        tested = permutation_test(x, labels, given=strata, permutations=number, seed=seed, statistic=statistic)
         return tested if number != permutations else report_done(tested)  # once per pair
 
     if level is not None:

@@ -17,7 +17,9 @@ from crossfusion._base import (
     check_lens,
     check_some_rows,
     factors,
+    renamed,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
 from crossfusion.inference import (
     Entries,
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@renamed(strata="given")
 def permutation_test(
     x: Any,
     labels: Any,
     *,
     units: Any = None,
-    strata: Any = None,
+    given: Any = None,
     pairs: Any = None,
     permutations: int = 999,
     seed: int = 0,
@@ -62,11 +65,12 @@ def permutation_test(
     x : array of shape (rows, dim)
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `units`, `given` and `pairs`. Named columns are not features.
     units : array of shape (rows,), optional
         The unit of each row, such as the patient, if rows of the same unit are dependent. All rows of a unit are
         relabeled together. Each unit must have one label.
-    strata : array of shape (rows,), optional
+    given : array of shape (rows,), optional
         The stratum of each row: groups are compared and labels permuted within strata. Labels are permuted among units
         of the same strata.
     pairs : array of shape (rows,), optional
@@ -97,12 +101,12 @@ def permutation_test(
 
     With `units` or `pairs`, :math:`s_k^2 / n_k` becomes the squared error of the group's mean, estimated from the means
     of its units, and :math:`n_k - 1` the number of units minus 1. A group with one row or unit borrows the pooled
-    variance of the other groups. With `strata`, the statistic is the mean over strata, weighted by the variance between
+    variance of the other groups. With `given`, the statistic is the mean over strata, weighted by the variance between
     groups that is expected by chance. For two groups with the same number of rows, it equals pseudo-F.
 
     Under equal means, the level of "welch" is exact if the groups have the same distribution, and approximate if they
     differ in spread. The level of "pseudo-f" is then wrong, unless the groups have the same size: with 20 rows of
-    standard deviation 2 and 100 of standard deviation 1, it rejects most of the time. If units are spread over `strata`
+    standard deviation 2 and 100 of standard deviation 1, it rejects most of the time. If units are spread over strata
     in very different proportions, "welch" rejects somewhat too often (in 8% of 300 draws at a level of 5%, with units
     of one group having 80% of their rows in a stratum, and units of the other 20%) and "pseudo-f" hardly ever.
 
@@ -110,7 +114,7 @@ def permutation_test(
               = \frac{\sum_k n_k \lVert\mu_k - \mu\rVert^2 / (K - 1)}
                      {\sum_k n_k \sigma_k^2 / (N - K)}
 
-    is pseudo-F for N rows in K groups. With `strata`, CFD is CFD(labels | strata), N − K becomes N − C, and K − 1
+    is pseudo-F for N rows in K groups. With `given`, CFD is CFD(labels | strata), N − K becomes N − C, and K − 1
     becomes C − S, for S strata and C observed combinations of labels and strata.
 
     Rows of one patient or slide are not individually exchangeable: without `units` or `pairs`, the test rejects far too
@@ -149,12 +153,13 @@ def permutation_test(
     check_lens(lens, adds_factors=False)
     if units is not None and pairs is not None:
         raise InputError(
-            problem=f"{arg('units')} and {arg('pairs')} exclude each other",
-            remedy=f"pass as {arg('pairs')} what is independent, such as the slide",
+            problem=f"{arg('units')} and {arg('pairs')} cannot be combined",
+            remedy=f"pass independent units, such as the slide, as {arg('pairs')}",
         )
+    x, labels, units, given, pairs = take_columns(x, labels=labels, units=units, given=given, pairs=pairs)
     rows, features = as_lens_rows(x, "x", lens)
-    labels, units, strata, pairs = align_index("x", x, labels=labels, units=units, strata=strata, pairs=pairs)
-    keys = make_keys(rows, labels=labels, strata=strata, units=units, pairs=pairs)
+    labels, units, given, pairs = align_index("x", x, labels=labels, units=units, given=given, pairs=pairs)
+    keys = make_keys(rows, labels=labels, given=given, units=units, pairs=pairs)
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
     options["features"] = features
     if units is None and pairs is None:
@@ -198,7 +203,7 @@ def run_row_test(
     statistic: str,
     features: Sequence[str] | None,
 ) -> TestResult:
-    """Test rows with the factors labels and, optionally, strata and units; without `crossed`, rows are the units."""
+    """Test rows with the factors labels and, optionally, given and units; without `crossed`, rows are the units."""
     entry, entries = factors.encode(keys)
     reduced = _pays_to_reduce(rows.shape[0], entries.num_rows, crossed, statistic)
     if not reduced:
@@ -239,14 +244,15 @@ def reduce_finite(rows: Any, codes: Codes, groups: int) -> Moments:
 def make_design(moments: Moments, cells: "pa.Table", features: Sequence[str] | None = None) -> Design:
     """Make the design of labels within strata."""
     group, groups = factors.encode(cells.select(["labels"]))
-    strata = [name for name in cells.column_names if name == "strata"]
-    names = factors.list_labels(factors.encode(cells.select(strata))[1]) if strata else None
+    names = None
+    if "given" in cells.column_names:
+        names = factors.list_labels(factors.encode(cells.select(["given"]))[1])
     labels = factors.list_labels(groups)
     return Design(moments, group, _encode_strata(cells), labels, strata=names, features=features)
 
 
 def _encode_strata(keys: "pa.Table") -> Codes:
-    return factors.encode(keys.select(["strata"]))[0] if "strata" in keys.column_names else np.zeros(keys.num_rows, int)
+    return factors.encode(keys.select(["given"]))[0] if "given" in keys.column_names else np.zeros(keys.num_rows, int)
 
 
 def make_codes(keys: "pa.Table") -> tuple[Codes, Codes, Codes | None]:

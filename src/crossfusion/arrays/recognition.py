@@ -1,14 +1,17 @@
 """Balanced accuracy and AUC of held-out rows: of all groups, of one group against the others, and of pairs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray
 from crossfusion.arrays.accuracy import Share, compute_placements, estimate_share
 from crossfusion.arrays.held_out import HeldOut
+from crossfusion.fusion import Codes
+
+Shares = tuple[Share, Share]
 
 
 @dataclass(frozen=True)
@@ -20,91 +23,90 @@ class Comparison:
     scores: FloatArray
 
     @cached_property
-    def members(self) -> dict[int, dict[int, int]]:
-        """Cell of each group, by stratum that holds several."""
-        strata = np.flatnonzero(self.strata > 0).tolist()
-        found = {stratum: np.flatnonzero(self.held.stratum == stratum) for stratum in strata}
-        return {
-            stratum: dict(zip(self.held.group[cells].tolist(), cells.tolist(), strict=True))
-            for stratum, cells in found.items()
-        }
+    def weight(self) -> FloatArray:
+        """Weight of each cell if all groups of a stratum weigh the same; 0 if the stratum holds one group."""
+        return np.asarray((self.strata / np.maximum(self.members, 1))[self.held.stratum])
 
-    def recognize_all(self) -> tuple[Share, float]:
-        """Balanced accuracy of all groups together, and that of guessing."""
-        weight, values, chance = {}, {}, 0.0
-        for stratum, cells in self.members.items():
-            chance += float(self.strata[stratum]) / len(cells)
-            for group, cell in cells.items():
-                scores = self._select(cell)[:, list(cells)]
-                won = scores == scores.max(axis=1, keepdims=True)  # equal scores share a row
-                values[cell] = won[:, list(cells).index(group)] / won.sum(axis=1)
-                weight[cell] = float(self.strata[stratum]) / len(cells)
-        return estimate_share(self.held, weight, values, effect=1), chance
+    @cached_property
+    def members(self) -> Codes:
+        """Number of groups in each stratum."""
+        return np.bincount(self.held.stratum, minlength=len(self.strata))
 
-    def compare_with_rest(self, group: int) -> tuple[Share, Share] | None:
-        """Balanced accuracy and AUC of a group against all others; None if it is alone in its strata."""
-        return self._measure({stratum: own for stratum, own in self.members.items() if group in own}, group)
+    @property
+    def chance(self) -> float:
+        """Balanced accuracy of guessing."""
+        return float(np.sum(self.strata / np.maximum(self.members, 1)))
 
-    def compare_pair(self, first: int, second: int) -> tuple[Share, Share] | None:
+    @cached_property
+    def odds(self) -> FloatArray:
+        """Log odds of each group against the others of the stratum together, as if both were equally probable before.
+
+        The sum over the others is taken without the largest score where that is the group's own, so nothing cancels.
+        """
+        scores = np.where(np.isnan(self.scores), -np.inf, self.scores)
+        everyone, best = np.arange(len(scores)), scores.argmax(axis=1)
+        top = scores[everyone, best]
+        powers = np.exp(scores - top[:, None])
+        rest = powers.sum(axis=1)[:, None] - powers
+        without = scores.copy()
+        without[everyone, best] = -np.inf
+        second = without.max(axis=1)
+        powers = np.exp(without - second[:, None])
+        others = self.members[self.held.stratum[self.held.cell]] - 1
+        found = self.scores - (top[:, None] + np.log(np.maximum(rest, np.finfo(float).tiny)))
+        found[everyone, best] = top - (second + np.log(powers.sum(axis=1)))
+        return np.asarray(found + np.log(others)[:, None])
+
+    def recognize_all(self) -> Share:
+        """Balanced accuracy of all groups together; equal scores share a row."""
+        known = np.where(np.isnan(self.scores), -np.inf, self.scores)
+        won = known == known.max(axis=1, keepdims=True)
+        right = won[np.arange(len(won)), self.held.group[self.held.cell]]
+        return estimate_share(self.held, self.weight, right / won.sum(axis=1), effect=1)
+
+    def compare_with_rest(self) -> tuple[list[Shares | None], Share]:
+        """Balanced accuracy and AUC of each group against all others, and the mean AUC.
+
+        None for a group that is alone in its strata.
+        """
+        groups = np.unique(self.held.group[self.weight > 0])
+        found: list[Shares | None] = [None] * self.scores.shape[1]
+        weights, values = np.zeros(len(self.weight)), np.zeros(len(self.scores))
+        for group in groups.tolist():
+            weight = self._weigh(group)
+            shares, placements = measure(self.held, weight, self.odds[:, group], self.held.group == group)
+            found[group] = shares
+            weights += weight / len(groups)
+            used = weight[self.held.cell] > 0
+            values[used] += (weight[self.held.cell] * placements)[used] / len(groups)
+        average = np.divide(values, weights[self.held.cell], out=values, where=weights[self.held.cell] > 0)
+        return found, estimate_share(self.held, weights, average, effect=2)
+
+    def compare_pair(self, first: int, second: int) -> Shares | None:
         """Balanced accuracy and AUC of two groups; None if they share no stratum."""
-        both = {
-            stratum: {first: own[first], second: own[second]}
-            for stratum, own in self.members.items()
-            if first in own and second in own
-        }
-        return self._measure(both, first)
-
-    def average_auc(self) -> Share:
-        """AUC of each group against all others, averaged over groups."""
-        groups = sorted({group for own in self.members.values() for group in own})
-        weight: dict[int, float] = {}
-        sums: dict[int, FloatArray] = {}
-        for group in groups:
-            own, values = self._place({s: cells for s, cells in self.members.items() if group in cells}, group)
-            for cell, share in own.items():
-                weight[cell] = weight.get(cell, 0.0) + share / len(groups)
-                sums[cell] = sums.get(cell, 0.0) + values[cell] * share / len(groups)
-        return estimate_share(self.held, weight, {cell: sums[cell] / weight[cell] for cell in weight}, effect=2)
-
-    def _select(self, cell: int) -> FloatArray:
-        """Scores of the rows of a cell."""
-        return self.scores[self.held.edges[cell] : self.held.edges[cell + 1]]
-
-    def _weigh(self, strata: dict[int, dict[int, int]], group: int) -> dict[int, float]:
-        """Weights of cells: half for the group, half for the others, which weigh the same in each stratum."""
-        total = sum(float(self.strata[stratum]) for stratum in strata)
-        return {
-            cell: float(self.strata[stratum]) / total / 2 / (1 if other == group else len(cells) - 1)
-            for stratum, cells in strata.items()
-            for other, cell in cells.items()
-        }
-
-    def _measure(self, strata: dict[int, dict[int, int]], group: int) -> tuple[Share, Share] | None:
-        if not strata:
+        a, b = (np.flatnonzero((self.held.group == group) & (self.weight > 0)) for group in (first, second))
+        shared = np.intersect1d(self.held.stratum[a], self.held.stratum[b], assume_unique=True)
+        if not len(shared):
             return None
-        weight = self._weigh(strata, group)
-        values = {}
-        for cells in strata.values():
-            for other, cell in cells.items():
-                odds = self._compute_odds(cell, group, list(cells))
-                values[cell] = 0.5 + 0.5 * np.sign(odds if other == group else -odds)
-        accuracy = estimate_share(self.held, weight, values, effect=1)
-        _, placements = self._place(strata, group)
-        return accuracy, estimate_share(self.held, weight, placements, effect=2)
+        cells = np.sort(np.concatenate([own[np.isin(self.held.stratum[own], shared)] for own in (a, b)]))
+        held, rows = self.held.select(cells)
+        weight = self.strata[held.stratum]
+        odds = self.scores[rows, first] - self.scores[rows, second]
+        return measure(held, weight / weight.sum(), odds, held.group == first)[0]
 
-    def _place(self, strata: dict[int, dict[int, int]], group: int) -> tuple[dict[int, float], dict[int, FloatArray]]:
-        """Weights of cells, and the placement of each of their rows among those of the other side."""
-        values: dict[int, FloatArray] = {}
-        for cells in strata.values():
-            odds = {cell: self._compute_odds(cell, group, list(cells)) for cell in cells.values()}
-            others = [cell for other, cell in cells.items() if other != group]
-            values |= compute_placements(self.held, cells[group], others, odds)
-        return self._weigh(strata, group), values
+    def _weigh(self, group: int) -> FloatArray:
+        """Weigh cells: half for the group, half for the others, which weigh the same in each stratum."""
+        own = self.held.group == group
+        there = np.bincount(self.held.stratum, weights=own, minlength=len(self.strata))
+        strata = self.strata * there
+        each = np.where(own, 1, 1 / np.maximum(self.members - 1, 1)[self.held.stratum])
+        return np.asarray((strata / strata.sum() / 2)[self.held.stratum] * each)
 
-    def _compute_odds(self, cell: int, group: int, groups: Sequence[int]) -> FloatArray:
-        """Log odds of a group against the others of some groups together, as if both were equally probable before."""
-        scores = self._select(cell)
-        others = scores[:, [other for other in groups if other != group]]
-        top = others.max(axis=1)
-        rest = top + np.log(np.mean(np.exp(others - top[:, None]), axis=1))
-        return np.asarray(scores[:, group] - rest)
+
+def measure(held: HeldOut, weight: FloatArray, odds: FloatArray, own: NDArray[np.bool_]) -> tuple[Shares, FloatArray]:
+    """Balanced accuracy and AUC of the odds of rows, for the cells of one side, and the placements of rows."""
+    mine, used = own[held.cell], weight[held.cell] > 0
+    right = np.where(used, 0.5 + 0.5 * np.sign(np.where(mine, odds, -odds)), np.nan)
+    placements = compute_placements(held, odds, mine, used)
+    accuracy = estimate_share(held, weight, right, effect=1)
+    return (accuracy, estimate_share(held, weight, placements, effect=2)), placements

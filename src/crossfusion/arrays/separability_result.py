@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfusion import plots
-from crossfusion._base import MAX_LISTED_GROUPS, InputError, count_text, label_text
+from crossfusion._base import MAX_LISTED_GROUPS, InputError, count_text, label_text, level_text, percent
 from crossfusion.fusion import Content, Exclusion, Facts, Record, Result, TextTable, describe_excluded
 
 if TYPE_CHECKING:
@@ -157,10 +157,7 @@ class Separability(Result):
         """
         if self.accuracy is None or self.interval is None or self.chance is None:
             return f"there is no separability, because {self.reason}"
-        if self.by == "rows":
-            of = "an unseen row"
-        else:
-            of = f"a row of an unseen {unit or 'unit'}"
+        of = "an unseen row" if self.by == "rows" else f"a row of an unseen {unit or 'unit'}"
         low, high = (_percent(end) for end in self.interval)
         return (
             f"a linear classifier recognizes the {group} of {of} in {_percent(self.accuracy)}% ({low}–{high}%);"
@@ -179,13 +176,24 @@ class Separability(Result):
     def _draw(self, axes: Any) -> "Figure":
         """Draw balanced accuracies with their intervals."""
         if self.accuracy is None:
-            raise InputError(problem=f"there is nothing to draw, because {self.reason}", remedy="collect what is missing")
+            raise InputError(
+                problem=f"there is nothing to draw, because {self.reason}", remedy="collect what is missing"
+            )
         entries = self.pairs if len(self.groups) == 2 else self.one_vs_rest
         entries = tuple(sorted(entries, key=lambda each: -(each.accuracy or 0.0)))
         names = [each.group_a if each.group_b is None else (each.group_a, each.group_b) for each in entries]
-        columns = [np.array([getattr(each, name) for each in entries], float) for name in ("accuracy", "lower", "upper")]
-        what = f"balanced accuracy, {self.level:.4g} interval"
-        return plots.forest(names, *columns, what=what, title="One group against the others", null=0.5, axes=axes)
+        columns = [
+            np.array([getattr(each, name) for each in entries], float) for name in ("accuracy", "lower", "upper")
+        ]
+        what = f"balanced accuracy, {level_text(self.level)} interval"
+        return plots.forest(
+            names,
+            *columns,
+            what=what,
+            title="" if len(self.groups) == 2 else "One group against the others",
+            null=0.5,
+            axes=axes,
+        )
 
     def _contents(self) -> list[Content]:
         sentence = self.describe()
@@ -194,15 +202,17 @@ class Separability(Result):
         return [sentence, Facts(self._facts(), gap=1), *self._tables()]
 
     def _facts(self) -> list[tuple[str, ...]]:
-        facts: list[tuple[str, ...]] = [("accuracy", f"balanced over groups, {self.level:.4g} confidence")]
+        facts: list[tuple[str, ...]] = [("accuracy", f"balanced over groups, {level_text(self.level)} confidence")]
         if self.auc is not None and self.auc_interval is not None:
-            facts.append(("AUC", "{:.3f} ({:.3f} to {:.3f}), each group against the others".format(self.auc, *self.auc_interval)))
+            facts.append(
+                ("AUC", "{:.3f} ({:.3f} to {:.3f}), each group against the others".format(self.auc, *self.auc_interval))
+            )
         held = count_text(self.rows, "row")
         if self.by == "units":
             held = f"{count_text(self.units, 'unit')}, {held}"
         facts.append(("held out", f"{held}, in {self.folds} parts"))
         if self.overlap < 1:
-            facts.append(("overlap", f"{self.overlap:.3g} of the weight lies in strata that hold several groups"))
+            facts.append(("overlap", f"{percent(self.overlap)} of the weight lies in strata that hold several groups"))
         if self.excluded:
             facts.append(("excluded", describe_excluded(self.excluded)))
         if self.caution:
@@ -216,13 +226,26 @@ class Separability(Result):
         pairs = sorted(self.pairs, key=lambda each: -(each.accuracy or 0.0))
         return [
             _table(["group against the others"], [(label_text(each.group_a),) for each in rest], rest),
-            *([_table(["group_a", "group_b"], [(label_text(each.group_a), label_text(each.group_b)) for each in pairs], pairs)] if pairs else []),
+            *(
+                [
+                    _table(
+                        ["group_a", "group_b"],
+                        [(label_text(each.group_a), label_text(each.group_b)) for each in pairs],
+                        pairs,
+                    )
+                ]
+                if pairs
+                else []
+            ),
         ]
 
 
 def _table(names: list[str], labels: list[tuple[str, ...]], entries: list[Recognition]) -> TextTable:
     rows = [
-        [*label, *(_interval(getattr(each, name), getattr(each, low), getattr(each, high)) for name, low, high in FIGURES)]
+        [
+            *label,
+            *(_interval(getattr(each, name), getattr(each, low), getattr(each, high)) for name, low, high in FIGURES),
+        ]
         for label, each in zip(labels[:MAX_LISTED_GROUPS], entries, strict=False)
     ]
     return TextTable([*names, "accuracy", "AUC"], rows, more=len(entries) - len(rows), left=range(len(names)))
@@ -238,11 +261,11 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
 
 
 def _percent(share: float) -> str:
-    """A share in percent, with a digit more where rounding would claim certainty.
+    """Format a share in percent, with more digits where rounding would claim certainty or nothing.
 
-    >>> _percent(0.876), _percent(0.9996), _percent(1.0)
-    ('88', '99.9', '100')
+    >>> _percent(0.876), _percent(0.9996), _percent(1.0), _percent(0.002)
+    ('88', '99.9', '100', '0.2')
     """
     if 0.995 <= share < 1:
         return f"{min(int(1000 * share) / 10, 99.9):g}"
-    return f"{100 * share:.0f}"
+    return f"{100 * share:.1g}" if 0 < share < 0.0095 else f"{100 * share:.0f}"

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from crossfusion._base import CrossfusionError, CrossfusionWarning, escape_unprintable, ran_short
+from crossfusion.cli.wording import find_command, make_wording  # while files can still be opened
 
 ARGUMENTS = "crossfusion.arguments"  # where a context keeps what was typed
 __all__ = ["main", "run"]
@@ -111,7 +112,7 @@ def fail(message: str, code: int = 2) -> None:
 def _end_interrupted() -> None:
     """Say so and exit at once: threads of Dask, which cannot be stopped, would be waited for."""
     try:
-        fail("interrupted; files are whole or not there", code=130)
+        fail("interrupted; no partial files are left behind", code=130)
     finally:
         sys.stderr.flush()
         os._exit(130)
@@ -137,8 +138,6 @@ def _render_message(
     message: CrossfusionError | CrossfusionWarning, group: click.Group | None, typed: list[str] | None
 ) -> str:
     """A message of the library in the words of the command line."""
-    from crossfusion.cli.wording import find_command, make_wording
-
     words = sys.argv[1:] if typed is None else typed
     return message.render(make_wording(find_command(group or _commands(), words), words))
 

@@ -4,6 +4,7 @@ import sys
 from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from crossfusion._version import __version__
-from crossfusion.cli import ARGUMENTS, end_output
+from crossfusion.cli import ARGUMENTS, defaults, end_output
 
 SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module, and the first line of its help
     "Compare groups": (
@@ -50,6 +51,14 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     ),
 }
 HIDDEN = {"bench": "moved", "methods": "corrections", "reproduce": "moved"}  # names of 0.1
+RENAMED = {  # options by the names of 0.1, which are still accepted
+    "hierarchy": {"--levels": "--factors"},
+    "report": {"--levels": "--factors"},
+    "test": {"--paired": "--pairs"},
+    "compare": {"--test": "--permutations"},
+    "matrix": {"--test": "--permutations"},
+}
+NO_CONFIG = "crossfusion.no_config"  # where a context keeps whether defaults are ignored
 LISTED = {name: line for section in SECTIONS.values() for name, _, line in section}
 MODULES = {name: module for section in SECTIONS.values() for name, module, _ in section} | HIDDEN
 
@@ -60,6 +69,20 @@ class LazyCommands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> click.Command:
         command: click.Command = getattr(import_module(f"crossfusion.cli.{self.data[name]}"), name)
         return command
+
+
+def _rename_options(words: list[str]) -> list[str]:
+    """Replace options by their present names, and say so."""
+    earlier = RENAMED.get(next((word for word in words if not word.startswith("-")), ""), {})
+    end = words.index("--") if "--" in words else len(words)
+    found = []
+    for word in words[:end]:
+        name, equals, value = word.partition("=")
+        if name in earlier:
+            click.echo(f"crossfusion: {name} is now called {earlier[name]}", err=True)
+            name = earlier[name]
+        found.append(f"{name}{equals}{value}")
+    return found + words[end:]
 
 
 @contextmanager
@@ -81,6 +104,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, which a page names as the command that made it."""
+        args = _rename_options(args)
         ctx.meta[ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
@@ -88,6 +112,18 @@ class Commands(click.Group):
         """Read what was typed."""
         with _end_quietly():
             return super().make_context(*arguments, **options)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, with its defaults from the file of defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is None or command is None or ctx.resilient_parsing or ctx.meta.get(NO_CONFIG):
+            return name, command, rest
+        found = defaults.read_defaults()
+        defaults.check_tables(found, LISTED)
+        others = partial(map, self.commands.__getitem__, LISTED)
+        return name, defaults.apply_defaults(ctx, name, command, found, RENAMED.get(name, {}), others), rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -117,6 +153,10 @@ def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
         ctx.exit()
 
 
+def _skip_defaults(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    ctx.meta[NO_CONFIG] = wanted
+
+
 @click.group(
     cls=Commands,
     commands=LazyCommands(MODULES),
@@ -130,6 +170,14 @@ def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
     callback=_show_version,
     help="Show the version and the kernel in use, and exit.",
 )
+@click.option(
+    "--no-config",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_skip_defaults,
+    help=f"Ignore the defaults in {defaults.FILE}.",
+)
 def cli() -> None:
     """Measure how far groups of embeddings are fused or separated.
 
@@ -141,4 +189,7 @@ def cli() -> None:
       crossfusion report embeddings.parquet --between scanner --given label --units patient
 
     Each command has examples of its own: crossfusion COMMAND --help.
+
+    Defaults of options are read from crossfusion.toml in the working folder, such as 'units = "patient"' for all
+    commands and 'level = 0.9' under [matrix] for one. Options that are typed take precedence.
     """

@@ -11,9 +11,13 @@ import numpy as np
 from crossfusion._base import (
     NAN_OPTIONS,
     InputError,
+    NamedRows,
     arg,
     check_lens,
     check_option,
+    check_positive,
+    level_text,
+    number_text,
     plain_value,
     quantity_text,
     require_finite,
@@ -24,7 +28,9 @@ from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
-from crossfusion.io import Source, add_keys, read_rows, stack_rows
+from crossfusion.io import Source, add_keys, find_features, read_rows, stack_rows
+
+MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 
 if TYPE_CHECKING:
     from crossfusion.lens import Lens
@@ -44,6 +50,13 @@ if TYPE_CHECKING:
 )
 @options.interval_option
 @options.test_option
+@click.option(
+    "--fused-within",
+    "margin",
+    type=float,
+    metavar="MARGIN",
+    help="Also say whether CFD is shown to be below this margin: whether its upper 90% limit is.",
+)
 @options.seed_option("the permutations")
 @options.plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql", "lens", "by_position")
@@ -56,6 +69,7 @@ def compare(
     trim: float,
     level: float | None,
     permutations: int | None,
+    margin: float | None,
     seed: int,
     plot: Path | None,
     read: RowReader,
@@ -69,17 +83,19 @@ def compare(
     Examples:
       crossfusion compare A.npy B.npy
       crossfusion compare A.parquet B.parquet --vectors embedding --weights balanced --json
-      crossfusion compare A.npy B.npy --level 0.95 --test 999
+      crossfusion compare A.npy B.npy --level 0.95 --permutations 999
+      crossfusion compare A.npy B.npy --fused-within 0.01
       crossfusion compare january/ 'february/*.parquet'
       crossfusion compare A.npy B.npy --distance cfd,sinkhorn,mmd --option epsilon=0.5
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        if weights != "pooled" or trim or level is not None or permutations is not None or plot is not None:
+        asked = (level, permutations, margin, plot)
+        if weights != "pooled" or trim or any(value is not None for value in asked):
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')} and {arg('plot')} do"
-                f" not go with {arg('distance')}",
-                remedy="leave it out, or them",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')} and"
+                f" {arg('plot')} cannot be combined with {arg('distance')}",
+                remedy="leave out one or the other",
             )
         _compare_by(distance, options, read, _open_two(read, files), as_json)
         return
@@ -87,15 +103,34 @@ def compare(
         raise InputError("options", problem=f"goes with {arg('distance')}", remedy="name the distances that have it")
     sources = _open_two(read, files)
     keyed, lens = _find_lens(read, sources)
+    if margin is not None:
+        check_positive(margin, "margin")
+        level = MARGIN_LEVEL if level is None else level
     if trim or level is not None or permutations is not None:
         fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, lens)
     else:
         fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights)
     output.write_plot(plot, fusion.plot)
     if as_json:
-        output.show_json(fusion.to_dict())
+        asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
+        output.show_json(fusion.to_dict() | asked_margin)
     else:
         result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+        if margin is not None:
+            click.echo(_describe_margin(fusion, margin))
+
+
+def _describe_margin(fusion: Fusion, margin: float) -> str:
+    """Say whether the groups are shown to be fused within a margin."""
+    found, limits = fusion.fused_within(margin), fusion.limits(MARGIN_LEVEL)
+    if found is None or limits is None:
+        reason = fusion.reason or "the group means are equal by construction"
+        return f"fused within {margin:g}: no answer, because {reason}"
+    side = "below" if found else "not below"
+    return (
+        f"fused within {margin:g}: {'yes' if found else 'not shown'}, the upper limit"
+        f" {number_text(limits[1])} at {level_text(MARGIN_LEVEL)} confidence is {side} the margin (alpha 0.05)"
+    )
 
 
 def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
@@ -103,7 +138,8 @@ def _open_two(read: RowReader, files: Sequence[str]) -> Sequence[Source]:
     number = len(files) + len(read.sql)
     if number != 2:
         raise InputError(
-            problem=f"compare takes two files or queries, not {number}", remedy="put what belongs together in a folder"
+            problem=f"compare takes two files or queries, not {number}",
+            remedy="put the files of each group into a folder",
         )
     sources, _ = read.open_sources(files, [])
     return sources
@@ -132,16 +168,20 @@ def _compare_rows(
     if trim and (level is not None or permutations is not None):
         raise InputError(
             "trim",
-            problem=f"does not go with {arg('level')} or {arg('permutations')}, which take all rows",
+            problem=f"cannot be combined with {arg('level')}, {arg('permutations')} or {arg('margin')}, which take all"
+            " rows",
             remedy="leave one out",
         )
+    names = find_features(sources) or ()
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        return cfd(a, b, weights=weights, trim=trim, nan=nan, level=level, lens=lens)
+        named = [NamedRows(rows, names) for rows in (a, b)]
+        return cfd(*named, weights=weights, trim=trim, nan=nan, level=level, lens=lens)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*kept, weights=weights, level=level, lens=lens)
+    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level, lens=lens)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
-    tested = permutation_test(stack_rows(kept), labels, permutations=permutations, seed=seed, lens=lens)
+    stacked = NamedRows(stack_rows(kept), names)
+    tested = permutation_test(stacked, labels, permutations=permutations, seed=seed, lens=lens)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)

@@ -12,22 +12,22 @@ from crossfusion.fusion import HEADER
 
 @click.command()
 @file_argument
-@names_option("--levels", "Factors from the outermost to the innermost.", required=True)
+@names_option("--factors", "Factors from the outermost to the innermost.", required=True)
 @weights_option
 @plot_option("the levels")
 @reading_options()
 @json_option
 def hierarchy(
-    file: str | None, levels: list[str], weights: str, plot: Path | None, read: RowReader, as_json: bool
+    file: str | None, factors: list[str], weights: str, plot: Path | None, read: RowReader, as_json: bool
 ) -> None:
     """Decompose the distance between nested groups by level.
 
     \b
     Examples:
-      crossfusion hierarchy summary.parquet --levels site,scanner
-      crossfusion hierarchy embeddings.parquet --levels site,scanner,patient --weights balanced --json
+      crossfusion hierarchy summary.parquet --factors site,scanner
+      crossfusion hierarchy embeddings.parquet --factors site,scanner,patient --weights balanced --json
     """
-    result = read.read_summary(file, levels).hierarchy(levels, weights=weights)
+    result = read.read_summary(file, factors).hierarchy(factors, weights=weights)
     output.write_plot(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())

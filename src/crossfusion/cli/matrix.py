@@ -65,12 +65,12 @@ def matrix(
     Examples:
       crossfusion matrix summary.parquet --between scanner --given label
       crossfusion matrix embeddings.parquet --between site,scanner --csv > pairs.csv
-      crossfusion matrix summary.parquet --between site --units patient --level 0.95 --test 999
+      crossfusion matrix summary.parquet --between site --units patient --level 0.95 --permutations 999
       crossfusion matrix 'features/*.h5' --manifest slides.csv --on file --between scanner
       crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """
     if as_json and as_csv:
-        raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} exclude each other", remedy="choose one")
+        raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} cannot be combined", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
     check_option(statistic, STATISTICS, "statistic")
     check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)

@@ -96,7 +96,7 @@ def parse_named_files(entries: Sequence[str]) -> dict[str, str]:
         if not (name and equals and path):
             raise InputError(problem=f"{entry!r} is not NAME=FILE", remedy="write raw=raw.parquet")
         if name in named:
-            raise InputError(problem=f"the name {name!r} is there twice", remedy="name each once")
+            raise InputError(problem=f"the name {name!r} is used twice", remedy="name each once")
         named[name] = path
     return named
 
@@ -191,9 +191,7 @@ level_option = click.option(
     "--level", default=0.95, show_default=True, metavar="LEVEL", help="Confidence level of intervals."
 )
 test_option = click.option(
-    "--test",
     "--permutations",
-    "permutations",
     type=int,
     metavar="N",
     help="Number of random permutations, such as 999; omit for no test.",

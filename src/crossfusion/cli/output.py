@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfusion._base import escape_unprintable, text_table
+from crossfusion._base import escape_unprintable, show_on_terminal, text_table
 from crossfusion.cli import layout
 from crossfusion.plots import saving
 
@@ -173,27 +173,5 @@ def show_progress(what: str, total: int | None, unit: str = "rows") -> Iterator[
     if not sys.stderr.isatty():
         yield None
         return
-    from rich import progress as bars
-    from rich.text import Text
-
-    class _Rate(bars.ProgressColumn):
-        def render(self, task: bars.Task) -> Text:
-            return Text(
-                ""
-                if task.speed is None
-                else f"{task.speed:,.3g} {unit}/s"
-                if task.speed < 100
-                else f"{task.speed:,.0f} {unit}/s"
-            )
-
-    share = "{task.completed:,.0f} of {task.total:,.0f} " if total is not None else "{task.completed:,.0f} "
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.TextColumn(share + unit),
-        _Rate(),
-        *([] if total is None else [bars.TimeRemainingColumn()]),
-    )
-    with bars.Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
+    with show_on_terminal(what, total, unit) as advance:
+        yield advance

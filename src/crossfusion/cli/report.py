@@ -21,7 +21,7 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @options.time_option(required=False)
 @click.option("--method", metavar="NAME", help="Factor whose values are versions of the same rows, to be compared.")
 @options.reference_option("The version", "the one called none or raw")
-@options.names_option("--levels", "Factors from the outermost to the innermost.  [default: --between, then --units]")
+@options.names_option("--factors", "Factors from the outermost to the innermost.  [default: --between, then --units]")
 @options.balanced_option
 @options.level_option
 @options.permutations_option
@@ -39,7 +39,7 @@ def report(
     time: str | None,
     method: str | None,
     reference: str | None,
-    levels: list[str],
+    factors: list[str],
     level: float,
     permutations: int,
     seed: int,
@@ -63,7 +63,7 @@ def report(
     """
     check_typed(["min_units"], f"{arg('units')}", bool(units))
     question = make_question(
-        between, given, units, time, method, reference, levels or None, weights, level, permutations, seed, min_units
+        between, given, units, time, method, reference, factors or None, weights, level, permutations, seed, min_units
     )
     written = not as_json or is_typed("target")
     if written:

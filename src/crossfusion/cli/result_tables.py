@@ -50,13 +50,11 @@ def list_pairs(number: int) -> list[tuple[int, int]]:
 def show_fusion(title: str, fusion: Fusion) -> None:
     """A distance and its parts."""
     rows = [
-        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
-        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
+        *make_estimate_rows(fusion),
         ["score", number_text(fusion.score), "share of the variance within the groups"],
         ["within", quantity_text(fusion.within), "variance within the groups"],
         ["between", quantity_text(fusion.between), "variance between their means"],
     ]
-    rows += make_interval_rows(fusion)
     rows += make_overlap_rows(fusion)
     if fusion.pvalue is not None:
         rows.append(["statistic", number_text(fusion.statistic), STATISTIC_NAMES[fusion.statistic_name or "welch"]])
@@ -68,10 +66,19 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     if fusion.dropped:
         rows.append(["dropped", f"{fusion.dropped:,}", "rows with NaN or infinite values"])
     color = "" if fusion.distance is None else output.choose_color(fusion.distance)
-    styles = [["bold", color if k < 2 else "", "dim"] for k in range(len(rows))]
+    styles = [["bold", color if name in ("unbiased", "distance") else "", "dim"] for name, *_ in rows]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
     show_excluded(fusion.excluded)
     show_caution(fusion)
+
+
+def make_estimate_rows(fusion: Fusion) -> list[list[str]]:
+    """Rows of a table: the distance, its interval if it has one, and the plug-in distance."""
+    return [
+        ["unbiased", number_text(fusion.unbiased), "Cross-Fusion Distance, corrected for sampling error"],
+        *make_interval_rows(fusion),
+        ["distance", number_text(fusion.distance), "plug-in Cross-Fusion Distance of the paper"],
+    ]
 
 
 def make_interval_rows(fusion: Fusion) -> list[list[str]]:
@@ -79,7 +86,7 @@ def make_interval_rows(fusion: Fusion) -> list[list[str]]:
     if fusion.interval is None or fusion.level is None:
         return []
     return [
-        ["interval", limits_text(*fusion.interval), f"at {level_text(fusion.level)} confidence, around unbiased"],
+        ["interval", limits_text(*fusion.interval), f"of unbiased, at {level_text(fusion.level)} confidence"],
         ["stderr", number_text(fusion.stderr), "standard error of unbiased"],
     ]
 

@@ -19,6 +19,7 @@ from crossfusion.io import (
     Source,
     align_features,
     check_only_matched,
+    count_rows,
     describe_error,
     engines,
     from_sql,
@@ -158,7 +159,7 @@ class RowReader:
     ) -> Summary:
         """Summary of sources through a lens, if there is one, with notes and a bar while they are read."""
         output.show_notes(getattr(source, "note", "") for source in sources)
-        with output.show_progress("reading", _count_rows(sources)) as progress:
+        with output.show_progress("reading", count_rows(sources)) as progress:
             work: dict[str, Any] = {"nan": self.nan, "progress": progress, "joined": joined, "lens": lens}
             if "://" not in self.engine:
                 engine = engines.choose_engine(self.engine, None)
@@ -171,7 +172,7 @@ class RowReader:
         if self._check() != "local":
             raise InputError(
                 "engine",
-                problem="goes with what needs no rows",
+                problem="cannot be used where all rows are needed at once",
                 remedy=f"name {arg('units')}, or leave out {arg('level')} and {arg('permutations')}",
             )
         sources, joined = self.open_sources([] if file is None else [file], list(dict.fromkeys(by)))
@@ -220,12 +221,6 @@ def _connect(address: str) -> Any:
             "write tcp://host:port of one",
         ) from problem
     return client
-
-
-def _count_rows(sources: Sequence[Any]) -> int | None:
-    """How many rows there will be, if that is known."""
-    known = [source.rows for source in sources if source.rows is not None]
-    return sum(known) if len(known) == len(sources) else None
 
 
 def _parse_vectors(context: Any, parameter: click.Parameter, values: Sequence[str]) -> str | list[str] | None:

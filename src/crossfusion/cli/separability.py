@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from crossfusion._base import InputError, check_level, factors, label_text
-from crossfusion.arrays import Recognition, Separability, separability as measure_separability
+from crossfusion._base import InputError, arg, check_level, factors, label_text, level_text, percent
+from crossfusion.arrays import Recognition, Separability
+from crossfusion.arrays import separability as measure_separability
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options, rows_argument
@@ -53,7 +54,7 @@ def separability(
       crossfusion separability 'features/*.h5' --manifest slides.csv --on file --between scanner --json
     """
     check_level(level, needed=True)
-    check_typed(["min_units"], "--units", bool(units))
+    check_typed(["min_units"], f"{arg('units')}", bool(units))
     if read.is_summary(file):
         raise InputError(problem=f"{file} is a summary, which has no rows to classify", remedy="pass the rows")
     rows = read.read_rows(file, [*between, *given, *units])
@@ -94,7 +95,7 @@ def _show(found: Separability, between: Sequence[str], given: Sequence[str], uni
     """A result for people."""
     asked = result_tables.format_question(between, given)
     rest = [[label_text(each.group_a), *_format(each)] for each in _sort(found.one_vs_rest)]
-    header = ["balanced accuracy", f"{found.level:.4g} interval", "AUC"]
+    header = ["balanced accuracy", f"{level_text(found.level)} interval", "AUC"]
     if found.accuracy is not None and len(found.groups) > 2:
         output.show_table(f"{asked}: each group against the others", ["group", *header], rest)
     if found.accuracy is not None:
@@ -118,4 +119,4 @@ def _format(entry: Recognition) -> list[str]:
     if entry.accuracy is None:
         return ["–", "–", "–"]
     auc = "–" if entry.auc is None else f"{entry.auc:.3f}"
-    return [f"{entry.accuracy:.1%}", f"{entry.lower:.1%} to {entry.upper:.1%}", auc]
+    return [percent(entry.accuracy), f"{percent(entry.lower)} to {percent(entry.upper)}", auc]

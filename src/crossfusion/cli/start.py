@@ -47,8 +47,6 @@ def completion(context: click.Context, shell: str) -> None:
 
     maker = get_completion_class(shell)
     if maker is None:
-        raise InputError(
-            problem=f"{shell} is not a shell that completion is known for", remedy=f"use {', '.join(SHELLS)}"
-        )
+        raise InputError(problem=f"{shell} is not a supported shell", remedy=f"use {', '.join(SHELLS)}")
     root = context.find_root().command
     click.echo(maker(root, {}, "crossfusion", "_CROSSFUSION_COMPLETE").source())

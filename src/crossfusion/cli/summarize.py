@@ -121,9 +121,7 @@ def summarize(
         raise InputError("target", target, f"is in {inside}, which is read", "write it elsewhere")
     check_tags(tags, by)
     if wait is not None and not append:
-        raise InputError(
-            "wait", problem=f"goes with {arg('append')}", remedy="leave it out, since nobody is waited for"
-        )
+        raise InputError("wait", problem=f"goes with {arg('append')}", remedy="leave it out")
     if append:
         check_wait(WAIT_SECONDS if wait is None else wait)
     sources, joined = read.open_sources(files, by)

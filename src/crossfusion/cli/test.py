@@ -9,6 +9,7 @@ import click
 
 from crossfusion._base import (
     InputError,
+    NamedRows,
     arg,
     check_level,
     check_option,
@@ -40,7 +41,7 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.given_option
 @options.units_option("labels are permuted between units, or within units that are in several groups")
 @options.names_option(
-    "--paired", "Factors that identify units measured in several groups: labels are permuted within units only."
+    "--pairs", "Factors that identify units measured in several groups: labels are permuted within units only."
 )
 @options.min_units_option
 @options.level_option
@@ -55,7 +56,7 @@ def test(
     between: list[str],
     given: list[str],
     units: list[str],
-    paired: list[str],
+    pairs: list[str],
     min_units: int,
     permutations: int,
     statistic: str,
@@ -67,31 +68,31 @@ def test(
 ) -> None:
     """Test whether groups differ by more than chance.
 
-    Without --units or --paired, the labels of single rows are permuted, which is valid only if rows are independent:
+    Without --units or --pairs, the labels of single rows are permuted, which is valid only if rows are independent:
     tiles of one slide are not.
 
     \b
     Examples:
       crossfusion test embeddings.parquet --between scanner --given label --units slide
-      crossfusion test summary.parquet --between scanner --paired slide --json
+      crossfusion test summary.parquet --between scanner --pairs slide --json
     """
     check_level(level)
-    if units and paired:
+    if units and pairs:
         raise InputError(
-            problem=f"{arg('units')} and {arg('paired')} exclude each other",
-            remedy=f"pass as {arg('paired')} what is independent, such as the slide",
+            problem=f"{arg('units')} and {arg('pairs')} cannot be combined",
+            remedy=f"pass independent units, such as the slide, as {arg('pairs')}",
         )
-    check_typed(["min_units"], f"{arg('units')} or {arg('paired')}", bool(units or paired))
+    check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
     chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-    if units or paired:
-        summary = read.read_summary(file, [*between, *given, *units, *paired])
-        _check_pairs(summary, between, paired)
-        result, fusion, said = _test_units(summary, between, given, units or paired, min_units, level, chance)
+    if units or pairs:
+        summary = read.read_summary(file, [*between, *given, *units, *pairs])
+        _check_pairs(summary, between, pairs)
+        result, fusion, said = _test_units(summary, between, given, units or pairs, min_units, level, chance)
     elif read.is_summary(file):
         raise InputError(
-            problem=f"{file} is a summary, which has no rows to exchange",
-            remedy=f"name the units with {arg('units')} or {arg('paired')}",
+            problem=f"{file} is a summary, which has no rows to permute",
+            remedy=f"name the units with {arg('units')} or {arg('pairs')}",
         )
     else:
         result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
@@ -128,9 +129,10 @@ def _test_rows(
 ) -> tuple[TestResult, Fusion, str]:
     """The same of single rows."""
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
-    result = permutation_test(rows.x, labels, strata=strata, **chance)
+    x = NamedRows(rows.x, rows.features)
+    result = permutation_test(x, labels, given=strata, **chance)
     fusion = _choose_estimate(
-        lambda: cfd(rows.x, labels=labels, given=strata, level=level), lambda: cfd(rows.x, labels=labels, given=strata)
+        lambda: cfd(x, labels=labels, given=strata, level=level), lambda: cfd(x, labels=labels, given=strata)
     )
     return result, fusion, "single rows"
 
@@ -139,8 +141,8 @@ def _check_pairs(summary: Summary, between: Sequence[str], pairs: Sequence[str])
     """Refuse pairs of one group each, which would be exchanged as units are."""
     if pairs and not has_crossed_units(summary, between, pairs):
         raise InputError(
-            problem="no pair has two of the compared groups",
-            remedy=f"name in {arg('paired')} what was measured in several groups",
+            problem="no unit was measured in two of the compared groups",
+            remedy=f"pass units that were measured in several groups as {arg('pairs')}",
         )
 
 
@@ -165,15 +167,13 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     asked = result_tables.format_question(between, given)
     kind = "all that exist" if result.exact else "random permutations"
     rows = [
-        ["distance", number_text(fusion.distance), "Cross-Fusion Distance, plug-in"],
-        ["unbiased", number_text(fusion.unbiased), "without the bias of small samples"],
-        *result_tables.make_interval_rows(fusion),
+        *result_tables.make_estimate_rows(fusion),
         *result_tables.make_overlap_rows(fusion, given),
         ["statistic", number_text(result.statistic), STATISTIC_NAMES[result.statistic_name]],
         ["pvalue", pvalue_text(result.pvalue), "share of permutations that separate at least as far"],
         ["permutations", f"{result.permutations:,}", kind],
     ]
-    title = f"Test of the separation of {asked}, exchanging {exchanged}"
+    title = f"Test of the separation of {asked}, permuting {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

@@ -17,7 +17,7 @@ INSTEAD = {  # what the library calls an option that has another name here
     "seed": "tile_seed",
     "distances": "distance",
     "corrections": "correction",
-    "pairs": "paired",
+    "levels": "factors",
     "y": "label",
     "domain": "between",
 }

@@ -127,12 +127,12 @@ def _list_commands(folder: Path) -> list[list[str]]:
         ["summarize", rows, "--by", ",".join(FACTORS), "-o", summary],
         ["matrix", summary, "--between", "site"],
         ["matrix", summary, "--between", "site", "--given", "label"],
-        ["hierarchy", summary, "--levels", ",".join(LEVELS)],
+        ["hierarchy", summary, "--factors", ",".join(LEVELS)],
         ["attribution", summary, "--between", "scanner", "--given", "site,label", "--top", "7"],
         ["compare", *(str(folder / f"{scanner}.npy") for scanner in COMPARED_SCANNERS)],
         [
             *("report", rows, "--between", "site", "--given", "label", "--units", "patient"),
-            *("--levels", ",".join(LEVELS), "--title", TITLE, "-o", str(folder / "report.html")),
+            *("--factors", ",".join(LEVELS), "--title", TITLE, "-o", str(folder / "report.html")),
         ],
     ]
 

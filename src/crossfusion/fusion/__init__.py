@@ -42,7 +42,7 @@ from crossfusion.fusion.exclusion import (
 )
 from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
-from crossfusion.fusion.one_vs_rest import compare_each_with_rest
+from crossfusion.fusion.one_vs_rest import GroupAndRest, compare_each_with_rest, split_each_from_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels
 from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns

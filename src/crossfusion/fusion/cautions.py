@@ -153,13 +153,16 @@ def caution_about_shape(
             center = ((design.cells.mean[members] - design.cells.mean[members[0]]) / size).astype(np.float32)
             strata.append((np.concatenate(rows), center, cell, weight[members]))
     with map_threads(1):
-        whole = sum(
-            _compute_energy(_compute_distances(rows + mean[cell]), cell, own) for rows, mean, cell, own in strata
-        )
         apart = [(_compute_distances(rows), cell, own) for rows, _, cell, own in strata]
         left = sum(_compute_energy(distances, cell, own) for distances, cell, own in apart)
         scale = sum(float(own.sum() * distances.mean()) for distances, _, own in apart)
-        if not left > max(whole / 2, MIN_SHARE * scale):
+        if not left > MIN_SHARE * scale:
+            return None
+        whole = sum(
+            _compute_energy(_compute_distances(_center(rows + mean[cell])), cell, own)
+            for rows, mean, cell, own in strata
+        )
+        if not left > whole / 2:
             return None
         draw = np.random.default_rng(0)
         by_chance = (
@@ -170,10 +173,13 @@ def caution_about_shape(
 
 
 def _compute_distances(rows: NDArray[Any]) -> NDArray[Any]:
-    """Compute the distances between all rows."""
-    around = rows - rows.mean(axis=0)
-    square = np.einsum("ij,ij->i", around, around)
-    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (around @ around.T), 0.0)))
+    """Compute the distances between all rows, which are not far from the origin."""
+    square = np.einsum("ij,ij->i", rows, rows)
+    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * (rows @ rows.T), 0.0)))
+
+
+def _center(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(rows - rows.mean(axis=0))
 
 
 def _compute_energy(distances: NDArray[Any], cell: Codes, weight: FloatArray) -> float:

@@ -25,7 +25,8 @@ class Design:
     """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
 
     `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
-    holds the names of the features, `strata` those of the strata, if they have any.
+    holds the names of the features, `strata` those of the strata, if they have any. `side`, if there is one, numbers
+    the side of each cell: cells of one side (in a stratum) are compared together, as a mixture with fixed weights.
     """
 
     cells: Moments
@@ -35,6 +36,7 @@ class Design:
     borrowed: float | None = None
     features: Sequence[str] | None = None
     strata: Sequence[Hashable] | None = None
+    side: Codes | None = None
 
     def check_groups(self) -> None:
         """Reject a comparison of fewer than two groups, or of values whose squares underflow."""
@@ -73,6 +75,33 @@ class Design:
         strata = None if self.strata is None else [self.strata[k] for k in places]
         return replace(self, cells=self.cells[kept], group=group, stratum=stratum, labels=labels, strata=strata)
 
+    @property
+    def rank(self) -> int:
+        """Number of differences between means that are compared."""
+        sides = len(self.cells) if self.side is None else len(np.unique(self.side))
+        return sides - len(np.unique(self.stratum))
+
+    def compute_sides(self, weight: FloatArray) -> "Sides":
+        """Compute the means that are compared, and the variances within and between them."""
+        mean, stratum = self.cells.mean, self.stratum
+        center = compute_stratum_means(mean, weight, stratum)[stratum]
+        within = float(np.sum(weight * self.cells.dispersion))
+        if self.side is None:
+            between = float(between_by_feature(mean, weight, stratum).sum())
+            return Sides(mean, center, within, between, self.compute_share(weight))
+        means = compute_stratum_means(mean, weight, self.side)
+        whole = np.bincount(self.side, weights=weight).astype(np.float64)
+        first = np.unique(self.side, return_index=True)[1]
+        between = float(between_by_feature(means, whole, stratum[first]).sum())
+        within += float(between_by_feature(mean, weight, self.side).sum())
+        return Sides(means[self.side], center, within, between, self.compute_share(weight))
+
+    def compute_share(self, weight: FloatArray) -> FloatArray:
+        """Compute the share of each cell in the weight of its side."""
+        if self.side is None:
+            return np.ones(len(weight))
+        return np.asarray(weight / np.bincount(self.side, weights=weight)[self.side])
+
     def name_stratum(self, cell: int) -> Hashable | None:
         """Name of the stratum of a cell; None without strata."""
         return None if self.strata is None else self.strata[self.stratum[cell]]
@@ -90,6 +119,27 @@ class Design:
         cells_in_stratum = np.maximum(np.bincount(self.stratum), 1)  # leaving a unit out may empty a stratum
         weight_of_stratum = np.bincount(self.stratum, weights=share) / len(self.labels)
         return np.asarray((weight_of_stratum / cells_in_stratum)[self.stratum])
+
+
+@dataclass(frozen=True)
+class Sides:
+    """For each cell, the mean of its side and of its stratum, and its share of the weight of its side.
+
+    `within` includes the variance between the cells of a side.
+    """
+
+    mean: FloatArray
+    center: FloatArray
+    within: float
+    between: float
+    share: FloatArray
+
+    def find_direction(self, mean: FloatArray) -> FloatArray:
+        """Find the direction in which an error of each cell's mean changes log(total / within), times total / 2.
+
+        For a mixture, that is μ_c − μ_g for the total less (μ_c − μ_side) total / within for the variance within.
+        """
+        return np.asarray(self.mean - self.center - (mean - self.mean) * (self.between / self.within))
 
 
 def between_by_feature(mean: FloatArray, weight: FloatArray, stratum: Codes) -> FloatArray:

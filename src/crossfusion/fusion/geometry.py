@@ -31,6 +31,14 @@ def caution_about_geometry(
 
     `bias` is the part of the variance between groups due to sampling error, per feature; by default that of rows.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _find_hidden_difference(design, weight, bias, names)
+
+
+def _find_hidden_difference(
+    design: Design, weight: FloatArray, bias: FloatArray | None, names: Sequence[str] | None
+) -> str | None:
+    """The same; numbers beyond the range of float64 give no caution."""
     within, by_rows = _estimate_by_feature(design, weight)
     bias = by_rows if bias is None else bias
     total = float(within.sum())

@@ -9,9 +9,11 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, number_text, percent
+from crossfusion.fusion.cautions import join_cautions
 from crossfusion.fusion.design import NO_VARIANCE, Codes, Design, between_by_feature, estimate_mean_errors
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio
+from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result, record_columns
 from crossfusion.moments import Moments
 
@@ -58,6 +60,8 @@ class Hierarchy(Result):
     distance, unbiased : float
         Plug-in and unbiased CFD between the finest groups: the sums over the levels. `unbiased` is None if each of the
         finest groups has one row.
+    caution : str, optional
+        Warning that a few features of large variance hide a difference in the others, with the level.
 
     Notes
     -----
@@ -78,6 +82,7 @@ class Hierarchy(Result):
     levels: tuple[Level, ...]
     distance: float
     unbiased: float | None
+    caution: str | None = None
 
     def _columns(self) -> dict[str, Any]:
         return record_columns(Level, self.levels)
@@ -97,7 +102,7 @@ class Hierarchy(Result):
         ]
 
     def remarks(self) -> list[str]:
-        """Return remarks on the table: levels that are compared in only part of the rows.
+        """Return remarks on the table: levels that are compared in only part of the rows, and a caution.
 
         Returns
         -------
@@ -106,7 +111,7 @@ class Hierarchy(Result):
         """
         partial = [f"{entry.level} {percent(entry.overlap)}" for entry in self.levels if entry.overlap < 1]
         said = f"overlap, the share of the weight in groups that a level divides: {', '.join(partial)}"
-        return [said] if partial else []
+        return [*([said] if partial else []), *([f"caution: {self.caution}"] if self.caution else [])]
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the levels, each from where the one above ends, and their sum."""
@@ -120,7 +125,13 @@ class Hierarchy(Result):
 
 
 def split_levels(
-    leaves: Moments, partitions: Sequence[Codes], names: Sequence[str], *, weights: str, balance: Codes | None = None
+    leaves: Moments,
+    partitions: Sequence[Codes],
+    names: Sequence[str],
+    *,
+    weights: str,
+    balance: Codes | None = None,
+    features: tuple[str, ...] | None = None,
 ) -> Hierarchy:
     """Split the distance between leaves over nested partitions.
 
@@ -141,8 +152,11 @@ def split_levels(
     within = float(spread.sum())
     within_unbiased = float(np.sum(weight * error * leaves.count))  # NaN, as are its levels, if all leaves have one row
     found: list[tuple[float, float, float]] = []
+    cautions = []
     for fine, coarse in pairwise([*reversed(partitions), np.zeros_like(partitions[0])]):
         above = _find_parents(fine, coarse)
+        groups = Design(leaves.merge(fine, len(here)), np.arange(len(here)), above, range(len(here)))
+        cautions.append(caution_about_geometry(groups, here.count, names=features))
         between = float(between_by_feature(here.mean, here.count, above).sum())
         corrected = between - _compute_correction(weight, error, fine, coarse)
         overlap = float(here.count[np.bincount(above)[above] > 1].sum())  # the weights sum to 1
@@ -150,7 +164,7 @@ def split_levels(
         here = here.merge(above, int(above.max()) + 1)
         within += between
         within_unbiased += corrected
-    return _make_hierarchy(names, found[::-1])
+    return _make_hierarchy(names, found[::-1], cautions[::-1])
 
 
 def _find_parents(fine: Codes, coarse: Codes) -> Codes:
@@ -166,7 +180,9 @@ def _compute_correction(weight: FloatArray, error: FloatArray, fine: Codes, coar
     return float(np.sum(weight**2 * (1 / of_fine - 1 / of_coarse) * error))
 
 
-def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float, float]]) -> Hierarchy:
+def _make_hierarchy(
+    names: Sequence[str], found: Sequence[tuple[float, float, float]], cautions: Sequence[str | None]
+) -> Hierarchy:
     distance, unbiased = (float(sum(entry[k] for entry in found)) for k in (0, 1))
     divisible = 0 < distance < np.inf
     levels = tuple(
@@ -175,7 +191,8 @@ def _make_hierarchy(names: Sequence[str], found: Sequence[tuple[float, float, fl
         else Level(name, None, None, None, 0.0)
         for name, (value, corrected, overlap) in zip(names, found, strict=True)
     )
-    return Hierarchy(levels, distance, _nan_to_none(unbiased))
+    said = [f"{name}: {caution}" for name, caution in zip(names, cautions, strict=True) if caution is not None]
+    return Hierarchy(levels, distance, _nan_to_none(unbiased), join_cautions(*said))
 
 
 def _snap_to_one(share: float) -> float:

@@ -66,7 +66,7 @@ class Result(Record, DisplayMixin):
             The figure; save it with ``savefig``.
         """
         if axes is not None and self._has_panels:
-            raise InputError("axes", problem="holds one panel, and this figure has several", remedy="leave it out")
+            raise InputError("axes", problem="is a single panel, but this figure has several", remedy="leave it out")
         return self._draw(axes)
 
     def _draw(self, axes: Any) -> "Figure":

@@ -17,4 +17,10 @@ from crossfusion.inference.row_errors import (
     sample_rows,
 )
 from crossfusion.inference.unit_errors import UnitMoments, estimate_cell_errors, estimate_unit_errors
-from crossfusion.inference.unit_inference import add_limits, add_tests, add_unit_errors, run_unit_test
+from crossfusion.inference.unit_inference import (
+    add_limits,
+    add_tests,
+    add_unit_errors,
+    compare_each_with_rest_by_units,
+    run_unit_test,
+)

@@ -71,13 +71,14 @@ class Errors:
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper confidence limits, which are never negative."""
-        tail = (1 - level) / 2
         estimate, top = self.estimate, np.maximum(self.estimate, 0.0) + self.stderr
+        normal = NormalDist().inv_cdf((1 + level) / 2)
+        heavier = student_ratio(normal, self.freedom)
+        sides = np.multiply.outer([normal, -normal], np.ones_like(estimate))  # the upper and the lower quantile
 
         def excess(distance: FloatArray) -> FloatArray:
-            """Compute how far the estimate lies above its upper and its lower quantile."""
-            quantiles = [self._quantile(distance[k], probability) for k, probability in enumerate((1 - tail, tail))]
-            return np.asarray(estimate - distance - np.array(quantiles))
+            """Compute how far the estimate lies above both quantiles."""
+            return np.asarray(estimate - distance - self._quantile(distance, sides, heavier))
 
         for _ in range(MAX_STEPS):
             too_low = excess(np.array([top, top]))[1] > 0
@@ -97,18 +98,20 @@ class Errors:
         variance = np.maximum(found + steep * (supposed - self.between), MIN_LINEAR_SHARE * along * supposed)
         return variance, 1.5 * steep * self.total * variance
 
-    def _quantile(self, distance: FloatArray, probability: float) -> FloatArray:
-        """Compute a quantile of the estimate's deviation if `distance` were true."""
+    def _quantile(self, distance: FloatArray, normal: FloatArray, heavier: FloatArray) -> FloatArray:
+        """Compute a quantile of the estimate's deviation if `distance` were true, from that of a normal variable.
+
+        `heavier` is the ratio of the quantile of Student's t to it.
+        """
         center = np.maximum(self.estimate, 0.0)
         known = np.minimum(distance, center)
         beyond = (distance - known) * np.exp(known)  # a tangent, so that the variance cannot outgrow the distance
         first, third = self._linear(self.within * (np.expm1(known) + beyond))
         variance = self.quadratic / self.total**2 + first
         third = third + 2 * self.quadratic**2 / self.bias / self.total**3
-        normal = NormalDist().inv_cdf(probability)
-        heavier = 1 + (student_ratio(normal, self.freedom) - 1) * first / variance
+        wider = 1 + (heavier - 1) * first / variance
         skewed = _gamma_quantile(normal, np.minimum(third / variance**1.5, MAX_SKEWNESS))
-        return np.asarray(np.sqrt(variance) * heavier * skewed)
+        return np.asarray(np.sqrt(variance) * wider * skewed)
 
 
 def stack_errors(errors: Sequence[Errors]) -> Errors:
@@ -116,7 +119,7 @@ def stack_errors(errors: Sequence[Errors]) -> Errors:
     return Errors(*(np.array([getattr(entry, field.name) for entry in errors]) for field in fields(Errors)))
 
 
-def _gamma_quantile(normal: float, skewness: FloatArray) -> FloatArray:
+def _gamma_quantile(normal: FloatArray, skewness: FloatArray) -> FloatArray:
     """Compute a quantile of a gamma variable with mean 0 and variance 1 (Wilson and Hilferty 1931)."""
     small = np.maximum(skewness, 1e-6)
     root = np.maximum(1 + small * normal / 6 - small**2 / 36, 0.0)

@@ -6,6 +6,7 @@ their covariance, are all that is needed from the rows, apart from a sample of t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads
-from crossfusion.fusion import Design, between_by_feature, compute_stratum_means, estimate_mean_errors, split_by_stratum
+from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
+from crossfusion.fusion import Codes, Design, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.moments import PRODUCTS, sum_influences
 
@@ -24,12 +25,13 @@ MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
 MIN_SAMPLED_ROWS = 16  # in each sample, or all rows if there are fewer
 MAX_SCANNED_CELLS = 64  # cells that are searched one by one; more are sorted
 MIN_CELL_ROWS = 3  # two rows are equally far from their mean, so their spread would seem not to vary
+BLOCK_BYTES = 2**16  # of rows that are centered at a time, in memory that is still in the cache
 MAX_PAIRED_CELLS = 16  # cells of a stratum whose traces of products are estimated pair by pair
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows and the cell of each (negative: left out). If there is only one cell, `only` is its code."""
+    """Rows and the cell of each (negative: left out). If all are of one cell, `only` is its code."""
 
     rows: Any
     codes: CodeArray
@@ -37,9 +39,16 @@ class LabeledRows:
 
 
 def estimate_row_errors(
-    chunks: Sequence[LabeledRows], sampled: Mapping[int, NDArray[np.float32]], design: Design, weight: FloatArray
+    chunks: Sequence[LabeledRows],
+    sampled: Mapping[int, NDArray[np.float32]],
+    design: Design,
+    weight: FloatArray,
+    taken: FloatArray | None = None,
 ) -> Errors:
-    """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them."""
+    """Estimate the errors of the distance of a design from its rows in one or several arrays, and a sample of them.
+
+    `taken` is the number of rows of each cell in these arrays, if they hold only some of them.
+    """
     cells, stratum = design.cells, design.stratum
     error = estimate_mean_errors(cells, design.borrowed)  # s²/n
     if cells.count.min() < MIN_CELL_ROWS:
@@ -48,48 +57,51 @@ def estimate_row_errors(
             problem=f"needs at least {MIN_CELL_ROWS} rows per group (in its stratum), to see how their spread varies",
             remedy="leave smaller ones out, or pass coarser strata",
         )
+    sides = design.compute_sides(weight)
+    between, within = sides.between, sides.within
     share = weight / np.bincount(stratum, weights=weight)[stratum]
-    between = float(between_by_feature(cells.mean, weight, stratum).sum())
-    within = float(np.sum(weight * cells.dispersion))
-    bias = float(np.sum(weight * (1 - share) * error))
+    bias = float(np.sum(weight * (sides.share - share) * error))
     total = within + between
     if not (within > 0 and bias > 0):
         raise InputError(
             "level",
             problem="needs rows that differ within the groups, and strata that groups share",
-            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
+            remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
-    direction = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
-    dispersion = design.cells.dispersion
-    sums = np.sum(
-        [sum_influences(chunk.rows, chunk.codes, cells.mean, direction, dispersion, within) for chunk in chunks], axis=0
-    )
-    second, fourth = _combine_sums(sums, within / total - 1, 2 * within / total)
+    direction, dispersion = sides.find_direction(cells.mean), design.cells.dispersion
+    scale = measure_spread(design) ** 2
+    with ThreadPoolExecutor(1) as beside, map_threads(1):  # products meanwhile: reading all rows waits for memory
+        sums = beside.submit(_sum_chunks, chunks, cells.mean, direction, dispersion, within)
+        quadratic = (scale / within) ** 2 * _estimate_quadratic(sampled, design, weight, error * cells.count / scale)
+    more = np.ones(len(cells)) if taken is None else cells.count / taken
+    second, fourth = (values * more for values in _combine_sums(sums.result(), within / total - 1, 2 * within / total))
     share_of_row = (weight / (cells.count - 1)) ** 2  # a little more than w²/n(n − 1), for cells of a few rows
     linear = share_of_row * second
-    of_linear = share_of_row**2 * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
-    with map_threads(1):
-        scale = measure_spread(design) ** 2
-        quadratic = (scale / within) ** 2 * _estimate_quadratic(
-            sampled, design, weight, share, error * cells.count / scale
-        )
+    of_linear = share_of_row**2 * more * np.maximum(fourth - second**2 / cells.count, 0.0)  # variance of that estimate
     freedom = float(np.sum(cells.count - 1))
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
     return Errors(
         between=np.array((between - bias) / within),
-        within=np.array(np.sum(weight * error * cells.count) / within),
+        within=np.array(1 + np.sum(weight * sides.share * error) / within),
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, cells.dim * design.rank)),
         freedom=np.array(freedom),
     )
 
 
-def bound_quadratic(bias: float, design: Design) -> float:
-    """Compute the least variance of a quadratic form with this mean and at most the rank of the design."""
-    rank = design.cells.dim * (len(design.cells) - len(np.unique(design.stratum)))
+def _sum_chunks(
+    chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
+) -> FloatArray:
+    return np.sum(
+        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
+    )
+
+
+def bound_quadratic(bias: float, rank: int) -> float:
+    """Compute the least variance of a quadratic form with this mean and at most this rank."""
     return 2 * bias**2 / rank
 
 
@@ -105,7 +117,6 @@ def _estimate_quadratic(
     sampled: Mapping[int, NDArray[np.float32]],
     design: Design,
     weight: FloatArray,
-    share: FloatArray,
     variance: FloatArray,
 ) -> float:
     """Estimate the variance of the quadratic form of the errors of the means, 2 Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c'.
@@ -115,18 +126,32 @@ def _estimate_quadratic(
     """
     count = design.cells.count
     own = np.array([_estimate_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
-    total = float(np.sum((weight * (1 - share) / count) ** 2 * own))
-    mixed = weight * share / count  # w_c² / w_g n_c
+    share, of_side = weight / np.bincount(design.stratum, weights=weight)[design.stratum], design.compute_share(weight)
+    total = float(np.sum((weight * (of_side - share) / count) ** 2 * own))
+    side = np.arange(len(count)) if design.side is None else design.side
     for members in split_by_stratum(design.stratum):
         if len(members) > MAX_PAIRED_CELLS:
-            bound = mixed[members] * np.sqrt(own[members])
-            total += float(bound.sum() ** 2 - np.sum(bound**2))
+            total += _bound_products(
+                weight[members], side[members], weight[members] * np.sqrt(own[members]) / count[members]
+            )
             continue
+        whole = weight[members].sum()
         for a, b in combinations(members, 2):
             products = sampled[a] @ sampled[b].T
             trace = np.mean(products * products) * count[a] * count[b] / (count[a] - 1) / (count[b] - 1)
-            total += 2 * float(mixed[a] * mixed[b] * trace)
+            form = weight[b] / whole - (of_side[b] if side[a] == side[b] else 0.0)
+            total += 2 * float((weight[a] * form) ** 2 / (count[a] * count[b]) * trace)
     return 2 * total
+
+
+def _bound_products(weight: FloatArray, side: Codes, size: FloatArray) -> float:
+    """Bound Σ Q_cc'² tr(Σ_c Σ_c') / n_c n_c' over different cells of a stratum, from w_c √tr(Σ_c²) / n_c of each."""
+    product = weight * size
+    sides = np.unique(side, return_inverse=True)[1]
+    whole, own = (np.bincount(sides, weights=values) for values in (weight, product))
+    squares = np.bincount(sides, weights=product**2)
+    apart = (own.sum() ** 2 - np.sum(own**2)) / weight.sum() ** 2
+    return float(apart + np.sum((1 / whole - 1 / weight.sum()) ** 2 * (own**2 - squares)))
 
 
 def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
@@ -159,14 +184,19 @@ def _sample_chunk(chunk: LabeledRows, design: Design) -> Iterator[tuple[int, NDA
         if not len(own):
             continue  # it is in another array
         chosen = np.random.default_rng(0).choice(len(own), min(each, len(own)), replace=False)
-        rows = chunk.rows[own[np.sort(chosen)]]
+        rows = chunk.rows[np.array([own[k] for k in np.sort(chosen).tolist()])]
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        gap = np.subtract(dense, design.cells.mean[cell], dtype=np.float64)
-        yield cell, np.multiply(gap, inverse, out=np.empty(gap.shape, np.float32), casting="unsafe")
+        sampled = dense if dense.dtype == np.float32 else np.empty(dense.shape, np.float32)  # dense is a copy
+        for start, some in split_rows(dense, BLOCK_BYTES):
+            gap = np.subtract(some, design.cells.mean[cell], dtype=np.float64)
+            sampled[start : start + len(some)] = np.multiply(gap, inverse, out=gap)
+        yield cell, sampled
 
 
-def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], NDArray[np.intp]]:
+def _locate_cells(chunk: LabeledRows, cells: int) -> Callable[[int], Sequence[int] | NDArray[np.intp]]:
     """Return a function that gives the indices of the rows of a cell, in order."""
+    if chunk.only is not None:
+        return lambda _: range(len(chunk.codes))
     if cells <= MAX_SCANNED_CELLS:
         return lambda cell: np.flatnonzero(chunk.codes == cell)
     order = np.argsort(chunk.codes, kind="stable")

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, arg, map_threads
-from crossfusion.fusion import Codes, Design, between_by_feature, compute_stratum_means, split_by_stratum
+from crossfusion.fusion import Codes, Design, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
 from crossfusion.inference.row_errors import bound_quadratic
@@ -92,21 +92,22 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             remedy="leave smaller groups out, or pass coarser strata",
         )
     share = moments.count / cells.count[cell]
-    direction = cells.mean - compute_stratum_means(cells.mean, weight, design.stratum)[design.stratum]
-    square, along = _measure_gaps(units, cells, direction)
+    sides = design.compute_sides(weight)
+    between, within = sides.between, sides.within
+    square, along = _measure_gaps(units, cells, sides.find_direction(cells.mean) if within > 0 else None)
     scatter = moments.sumsq.sum(axis=1)
     own = _estimate_mean_errors(units, share**2 * square, scatter, share, cells)
     strata = [
-        _estimate_covariances(members, units, cells, share, weight, own) for members in split_by_stratum(design.stratum)
+        _estimate_covariances(members, units, design, share, weight, own)
+        for members in split_by_stratum(design.stratum)
     ]
-    between = float(between_by_feature(cells.mean, weight, design.stratum).sum())
-    within = float(np.sum(weight * cells.dispersion))
     bias = sum(float(np.sum(stratum.form * stratum.covariance)) for stratum in strata)
+    mixed = sum(float(np.sum(stratum.mixture * stratum.covariance)) for stratum in strata)
     if not (within > 0 and bias > 0):
         raise InputError(
             problem=f"{arg('level')} and {arg('units')} need units that differ within the groups, and strata that"
             " groups share",
-            remedy=f"without them there is no error to speak of, so leave {arg('level')} out",
+            remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     total = within + between
     excess = scatter + moments.count * (square - cells.dispersion[cell])
@@ -120,11 +121,11 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
     return UnitErrors(
         errors=Errors(
             between=np.array((between - bias) / within),
-            within=np.array(1 + np.sum(weight * own) / within),
+            within=np.array(1 + (np.sum(weight * own) - mixed) / within),
             total=np.array(total / within),
             linear=np.array(float(squared.sum())),
             bias=np.array(bias / within),
-            quadratic=np.array(max(2 * squares, bound_quadratic(bias / within, design))),
+            quadratic=np.array(max(2 * squares, bound_quadratic(bias / within, cells.dim * design.rank))),
             freedom=np.array(_estimate_freedom(units, design, squared)),
         ),
         influence=np.sign(influence) * np.sqrt(squared),
@@ -207,8 +208,9 @@ def estimate_unit_bias(units: UnitMoments, design: Design, weight: FloatArray) -
     cells, cell = design.cells, units.cell
     share = units.moments.count / cells.count[cell]
     number = np.bincount(cell, minlength=len(cells))
+    of_side = design.compute_share(weight)
     of_cell = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
-    factor = (weight * (1 - of_cell) * number / np.maximum(number - 1, 1))[cell] * share**2
+    factor = (weight * (of_side - of_cell) * number / np.maximum(number - 1, 1))[cell] * share**2
     bias, step = np.zeros(cells.dim), max(1, READ_BYTES // (8 * cells.dim))
     for start in range(0, len(cell), step):
         here = slice(start, start + step)
@@ -217,9 +219,10 @@ def estimate_unit_bias(units: UnitMoments, design: Design, weight: FloatArray) -
 
 
 def _estimate_covariances(
-    members: Codes, units: UnitMoments, cells: Moments, share: FloatArray, weight: FloatArray, own: FloatArray
+    members: Codes, units: UnitMoments, design: Design, share: FloatArray, weight: FloatArray, own: FloatArray
 ) -> StratumErrors:
     """Estimate the covariances of the errors of the means in one stratum, summed over features."""
+    cells = design.cells
     squares = np.diag(np.bincount(units.cell, weights=share**2).astype(np.float64)[members])
     covariance = np.diag(own[members])
     for a, b, here, there in _find_shared_units(members, units):
@@ -228,10 +231,15 @@ def _estimate_covariances(
         errors = (_compute_errors(units, cells, share, entries) for entries in (here, there))
         factor = 1 / (1 - np.sum(both * (share[here] + share[there])) / both.sum() + both.sum())
         covariance[a, b] = covariance[b, a] = factor * np.einsum("ij,ij->", *errors)
-    form = np.diag(weight[members]) - np.outer(weight[members], weight[members]) / weight[members].sum()
+    products = np.outer(weight[members], weight[members])
+    together = np.diag(weight[members])
+    if design.side is not None:
+        of_side = np.bincount(design.side, weights=weight)[design.side[members]]
+        together = products * (design.side[members][:, None] == design.side[members]) / of_side
+    form = together - products / weight[members].sum()
     inflate = 1 / (1 - np.diagonal(squares))
     scale = form * np.sqrt(np.outer(inflate, inflate) / (1 - squares))
-    return StratumErrors(members, form, covariance, squares, scale)
+    return StratumErrors(members, form, np.diag(weight[members]) - together, covariance, squares, scale)
 
 
 def _find_shared_units(members: Codes, units: UnitMoments) -> Iterator[tuple[int, int, Codes, Codes]]:

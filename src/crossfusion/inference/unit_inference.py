@@ -1,5 +1,6 @@
 """Intervals and tests of distances between groups, from the moments of units."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +10,17 @@ from crossfusion._base import FloatArray, map_threads
 from crossfusion.fusion import (
     Design,
     Fusion,
+    GroupAndRest,
     Pairwise,
     caution_about_equal_means,
     caution_about_geometry,
     caution_about_overlap,
     caution_about_spread,
+    fuse,
     has_equal_means,
     join_cautions,
     split_cautions,
+    split_each_from_rest,
 )
 from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.pairs import add_pair_tests, ask_pairs, fill_matrix
@@ -30,15 +34,49 @@ def add_unit_errors(
     fusion: Fusion, units: UnitMoments, design: Design, weight: FloatArray, level: float | None
 ) -> Fusion:
     """Set the unbiased estimate, the caution and, at a level, the interval from units."""
-    errors = estimate_unit_errors(units, design, weight).errors
     number = np.bincount(units.cell).astype(np.float64)
+    return _add_errors(fusion, units, design, weight, level, (design, weight, number))
+
+
+def compare_each_with_rest_by_units(
+    units: UnitMoments, design: Design, *, weights: str, level: float | None, dropped: int = 0
+) -> dict[Hashable, Fusion]:
+    """Compute the distance of each group to the rest, with errors of units at the observed mixture of the rest."""
+    return {
+        pair.merged.labels[0]: _compare_with_rest(units, pair, weights, level, dropped)
+        for pair in split_each_from_rest(design)
+    }
+
+
+def _compare_with_rest(
+    units: UnitMoments, pair: GroupAndRest, weights: str, level: float | None, dropped: int
+) -> Fusion:
+    fusion = fuse(pair.merged, weights=weights, dropped=dropped)
+    if fusion.distance is None:
+        return fusion
+    merged = pair.place[units.cell] * units.unit_count + units.unit
+    number = np.bincount(np.unique(merged) // units.unit_count).astype(np.float64)
+    shown = pair.merged, pair.merged.weights(weights), number
+    return _add_errors(fusion, units, pair.cells, pair.weigh(weights), level, shown)
+
+
+def _add_errors(
+    fusion: Fusion,
+    units: UnitMoments,
+    design: Design,
+    weight: FloatArray,
+    level: float | None,
+    shown: tuple[Design, FloatArray, FloatArray],
+) -> Fusion:
+    """Set estimate, caution and interval; `shown` are the cells that are compared, their weights and units."""
+    errors = estimate_unit_errors(units, design, weight).errors
     freedom = 2 * float(errors.bias) ** 2 / float(errors.quadratic)  # of a scaled chi-square with these moments
     closeness = float(errors.between + errors.bias), float(errors.bias), freedom, float(errors.freedom)
     caution = join_cautions(
-        caution_about_overlap(design),
+        caution_about_overlap(shown[0]),
         caution_about_equal_means(*closeness)
-        or caution_about_spread(design, weight, float(errors.between) * fusion.within, number),
-        caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features),
+        or caution_about_spread(*shown[:2], float(errors.between) * fusion.within, shown[2]),
+        caution_about_geometry(*shown[:2], estimate_unit_bias(units, design, weight), design.features),
     )
     return replace(add_interval(fusion, errors, level), caution=caution)
 

@@ -20,12 +20,14 @@ MAX_SAMPLED_ENTRIES = 2048  # entries (a unit's rows in one cell) whose products
 class StratumErrors:
     """Cells of a stratum, the quadratic form of their means, and the covariance of the errors of the means.
 
+    `mixture` is the form of the variance between the cells of a side, which is 0 where each cell is a side of its own.
     `squares` holds the sums of products of the units' shares in two cells. `scale` converts the product of two units'
     errors to the contribution of the pair to the quadratic term.
     """
 
     members: Codes
     form: FloatArray
+    mixture: FloatArray
     covariance: FloatArray
     squares: FloatArray
     scale: FloatArray

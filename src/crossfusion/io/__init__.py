@@ -18,4 +18,4 @@ from crossfusion.io.sources.paths import check_file, describe_error, show_path, 
 from crossfusion.io.sources.sampling import Sample
 from crossfusion.io.sources.sql import from_sql
 from crossfusion.io.sources.zarr import Zarr
-from crossfusion.io.summarization import open_sources, reduce_sources, summarize
+from crossfusion.io.summarization import count_rows, open_sources, reduce_sources, summarize

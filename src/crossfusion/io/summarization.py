@@ -17,6 +17,7 @@ from crossfusion._base import (
     check_option,
     check_tags,
     check_whole,
+    show_progress,
 )
 from crossfusion.io import engines
 from crossfusion.io.engines import is_collection, is_frame
@@ -42,6 +43,7 @@ def summarize(
     small: str = "drop",
     tags: Mapping[str, str] | None = None,
     by_position: bool = False,
+    progress: bool | None = None,
     lens: RowLens | None = None,
 ) -> Summary:
     """Reduce rows to the moments of their groups, in one pass.
@@ -81,6 +83,9 @@ def summarize(
     by_position : bool
         Whether features without names in some files stand for the named features in the same position of others. By
         default, a mix of both is rejected.
+    progress : bool, optional
+        Whether to show a bar while the rows are read: True on a terminal and in a notebook, False never. By default, in
+        notebooks only. In a pipe, nothing is shown.
     lens : crossfusion.lens.Lens, optional
         A map that is applied to the rows before they are reduced. Its digest is part of the summary; only summaries
         through the same lens can be added.
@@ -110,7 +115,8 @@ def summarize(
     by = by if isinstance(by, Mapping | str) else names
     options = {"by_position": by_position, "only_matched": only_matched}
     sources, joined = open_sources(source, by, vectors, manifest, on, engine, **options)
-    summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined, lens=lens)
+    with show_progress("reading", count_rows(sources), wanted=progress) as told:
+        summary = reduce_sources(sources, engine=engine, nan=nan, joined=joined, progress=told, lens=lens)
     return replace(suppress_small(summary, min_count, small) if min_count else summary, tags=known)
 
 
@@ -143,6 +149,12 @@ def open_sources(
     check_only_matched(only_matched, on)
     distributed = engines.open_distributed(source, by, vectors, engine)
     return distributed or open_source(source, by, vectors, by_position=by_position), None
+
+
+def count_rows(sources: Sequence[Any]) -> int | None:
+    """Count the rows of sources, if that is known before they are read."""
+    known = [rows for source in sources if (rows := getattr(source, "rows", None)) is not None]
+    return sum(known) if len(known) == len(sources) else None
 
 
 def reduce_sources(

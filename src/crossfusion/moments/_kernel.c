@@ -22,6 +22,7 @@
 #define FEATURES 1024 /* features whose accumulators, three float64 each, fit in the first-level cache */
 #define ABREAST 4     /* rows that share a visit to the accumulators */
 #define AHEAD 4096    /* bytes that are prefetched, in the order in which rows are visited */
+#define TOGETHER 16   /* rows whose features are read a part at a time where they are wide */
 #define PRODUCTS 8    /* sums per group in `influence` */
 
 struct moments {
@@ -161,6 +162,16 @@ static void release(struct arrays *arrays)
         PyBuffer_Release(&arrays->view[--arrays->number]);
 }
 
+/* Type of the numbers of an array, whether it says that they are in the byte order of this machine or not; 0: none. */
+static char type_of(const Py_buffer *view)
+{
+    static const uint16_t one = 1;
+    const char *format = view->format ? view->format : "B";
+    if (*format == '@' || *format == '=' || *format == (*(const char *)&one ? '<' : '>'))
+        format++;
+    return strlen(format) == 1 ? *format : 0;
+}
+
 /* Take a C-contiguous array of some axes and of one of the given formats; NULL, with an exception, if it is not one. */
 static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const char *formats, int writable)
 {
@@ -169,7 +180,7 @@ static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const 
     if (PyObject_GetBuffer(object, view, flags) < 0)
         return NULL;
     arrays->number++;
-    if (view->ndim == axes && view->format && strlen(view->format) == 1 && strchr(formats, *view->format) &&
+    if (view->ndim == axes && type_of(view) && strchr(formats, type_of(view)) &&
         (!view->len || (uintptr_t)view->buf % view->itemsize == 0))
         return view;
     PyErr_Format(PyExc_ValueError, "expected an aligned array of %d axes and of type %s, got %d axes and type %s",
@@ -234,7 +245,7 @@ static PyObject *accumulate(PyObject *self, PyObject *arguments)
     s.sums = malloc(3 * m.dim * sizeof *s.sums);
     if (s.order && s.starts && s.sums) {
         Py_BEGIN_ALLOW_THREADS
-        loops->accumulate[*x->format == 'd'](x->buf, group, m, s);
+        loops->accumulate[type_of(x) == 'd'](x->buf, group, m, s);
         Py_END_ALLOW_THREADS
     } else
         PyErr_NoMemory();
@@ -269,7 +280,7 @@ static PyObject *influence(PyObject *self, PyObject *arguments)
         refuse(!in_range(labels->buf, number, groups), "a code is not below the number of groups"))
         return finish(&arrays);
     Py_BEGIN_ALLOW_THREADS
-    loops->influence[*x->format == 'd'](x->buf, labels->buf, number, dim, means->buf, directions->buf,
+    loops->influence[type_of(x) == 'd'](x->buf, labels->buf, number, dim, means->buf, directions->buf,
                                         dispersions->buf, per_unit, out->buf);
     Py_END_ALLOW_THREADS
     return finish(&arrays);
@@ -318,7 +329,7 @@ static PyObject *interleave(PyObject *self, PyObject *arguments)
     if (refuse(wrong, "the rows do not fit the columns"))
         return finish(&arrays);
     Py_BEGIN_ALLOW_THREADS
-    loops->interleave[*to->format == 'd'](columns->buf, start, to->shape[0], to->shape[1], to->buf);
+    loops->interleave[type_of(to) == 'd'](columns->buf, start, to->shape[0], to->shape[1], to->buf);
     Py_END_ALLOW_THREADS
     return finish(&arrays);
 }

@@ -17,10 +17,10 @@ typedef ROW NAME(narrow) __attribute__((vector_size(sizeof(ROW) * LANES), aligne
 
 INLINE double NAME(total)(V lanes)
 {
-    double sum = 0;
-    for (int k = 0; k < LANES; k++)
-        sum += lanes[k];
-    return sum;
+    for (int width = LANES / 2; width; width /= 2)
+        for (int k = 0; k < width; k++)
+            lanes[k] += lanes[k + width];
+    return lanes[0];
 }
 
 /* ---- moments ---- */
@@ -128,54 +128,62 @@ INLINE void NAME(add_products)(double s, double a, double *sums)
         sums[k] += products[k];
 }
 
-/* Squared distance from the mean, and gap along the direction, of a few rows of one group. */
-INLINE void NAME(measure_abreast)(const ROW *rows, int abreast, int64_t dim, const double *mean,
-                                  const double *direction, double *square, double *along)
+/* Add some features of a row to its squared distance from the mean and to its gap along the direction; several sums at
+ * a time hide the latency of adding. */
+INLINE void NAME(measure)(const ROW *row, int64_t dim, const double *mean, const double *direction, double *square,
+                          double *along)
 {
     V squares[ABREAST] = {{0}}, products[ABREAST] = {{0}};
     int64_t j = 0;
+    for (; j + ABREAST * LANES <= dim; j += ABREAST * LANES)
+        for (int k = 0; k < ABREAST; k++) {
+            __builtin_prefetch((const char *)(row + j + k * LANES) + AHEAD, 0, 3); /* beyond the end: no harm */
+            V gap = LOAD(row + j + k * LANES) - AT(mean + j + k * LANES);
+            squares[k] += gap * gap;
+            products[k] += gap * AT(direction + j + k * LANES);
+        }
     for (; j + LANES <= dim; j += LANES) {
-        V center = AT(mean + j), ahead = AT(direction + j);
-        for (int r = 0; r < abreast; r++) {
-            __builtin_prefetch((const char *)(rows + r * dim + j) + AHEAD, 0, 3); /* beyond the end: no harm */
-            V gap = LOAD(rows + r * dim + j) - center;
-            squares[r] += gap * gap;
-            products[r] += gap * ahead;
-        }
+        V gap = LOAD(row + j) - AT(mean + j);
+        squares[0] += gap * gap;
+        products[0] += gap * AT(direction + j);
     }
-    for (int r = 0; r < abreast; r++) {
-        square[r] = NAME(total)(squares[r]);
-        along[r] = NAME(total)(products[r]);
-        for (int64_t i = j; i < dim; i++) {
-            double gap = (double)rows[r * dim + i] - mean[i];
-            square[r] += gap * gap;
-            along[r] += gap * direction[i];
-        }
+    *square += NAME(total)((squares[0] + squares[1]) + (squares[2] + squares[3]));
+    *along += NAME(total)((products[0] + products[1]) + (products[2] + products[3]));
+    for (; j < dim; j++) {
+        double gap = (double)row[j] - mean[j];
+        *square += gap * gap;
+        *along += gap * direction[j];
     }
 }
 
+/* Add the influence of rows, in the order of memory; of wide rows some features of a few rows at a time, so that mean
+ * and direction stay in the first-level cache. */
 TARGET static void NAME(influence)(const void *data, const int32_t *codes, int64_t number, int64_t dim,
                                    const double *mean, const double *direction, const double *dispersion,
                                    double per_unit, double *sums)
 {
     const ROW *rows = data;
-    for (int64_t i = 0, some; i < number; i += some) {
-        int32_t group = codes[i];
-        some = 1;
-        if (group < 0)
-            continue;
-        while (some < ABREAST && i + some < number && codes[i + some] == group)
-            some++;
-        some = some == ABREAST ? ABREAST : 1;
-        const double *center = mean + group * dim, *along = direction + group * dim;
-        double square[ABREAST], product[ABREAST];
-        if (some == ABREAST)
-            NAME(measure_abreast)(rows + i * dim, ABREAST, dim, center, along, square, product);
-        else
-            NAME(measure_abreast)(rows + i * dim, 1, dim, center, along, square, product);
-        for (int64_t r = 0; r < some; r++)
-            NAME(add_products)((square[r] - dispersion[group]) * per_unit, product[r] * per_unit,
-                               sums + group * PRODUCTS);
+    for (int64_t start = 0; start < number; start += TOGETHER) {
+        int64_t size = number - start < TOGETHER ? number - start : TOGETHER;
+        double square[TOGETHER] = {0}, along[TOGETHER] = {0};
+        for (int64_t first = 0; first < dim; first += FEATURES) {
+            int64_t width = dim - first < FEATURES ? dim - first : FEATURES;
+            for (int64_t i = 0; i < size; i++) {
+                int64_t group = codes[start + i], here = group * dim + first;
+                if (group >= 0)
+                    NAME(measure)(rows + (start + i) * dim + first, width, mean + here, direction + here, square + i,
+                                  along + i);
+            }
+        }
+        for (int64_t i = 0; i < size;) {
+            int64_t group = codes[start + i];
+            double of_group[PRODUCTS] = {0};
+            for (; i < size && codes[start + i] == group; i++)
+                if (group >= 0)
+                    NAME(add_products)((square[i] - dispersion[group]) * per_unit, along[i] * per_unit, of_group);
+            for (int k = 0; k < PRODUCTS && group >= 0; k++)
+                sums[group * PRODUCTS + k] += of_group[k];
+        }
     }
 }
 

@@ -18,7 +18,7 @@ Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
 CONVERTED_BYTES = 8 * 2**20  # bytes of rows converted to C-ordered floats at a time
 CALL_BYTES = 64 * 2**20  # bytes of rows reduced by one call, after which an interrupt is noticed
-THREAD_BYTES = 2 * 2**20  # bytes of rows that are worth a thread
+THREAD_BYTES = 16 * 2**20  # bytes of rows that are worth a thread, whose start costs as much as reading some of them
 SEGMENT_NUMBERS = 2**16  # numbers in a segment of the NumPy route, which stay in the cache as float64
 MAX_TILE_ROWS = 2**26  # rows that are put in the order of their groups together
 
@@ -94,12 +94,12 @@ def _merge_relative(
     """
     total = empty(groups, mean.shape[1])
     order, codes = _sort_by_code(count, codes, len(mean))
-    group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    group_starts = _find_starts(codes)
     origin = np.zeros_like(total[1])
     origin[codes[group_starts]] = mean[order[group_starts]]
     for batch in _split_segments(codes, max(16, min(4096, SEGMENT_NUMBERS // mean.shape[1]))):
         entries = order[batch]
-        starts = np.flatnonzero(np.diff(codes[batch], prepend=-1))
+        starts = _find_starts(codes[batch])
         here = codes[batch][starts]
         added = _merge_segments(
             None if count is None else count[entries].astype(np.float64)[:, None],
@@ -152,13 +152,20 @@ def _sort_by_code(
     return order, codes[order]
 
 
+def _find_starts(codes: NDArray[Any]) -> NDArray[np.intp]:
+    """Indices at which a new code begins."""
+    changes = np.ones(len(codes), bool)
+    np.not_equal(codes[1:], codes[:-1], out=changes[1:])
+    return np.flatnonzero(changes)
+
+
 def _split_segments(codes: NDArray[Any], limit: int) -> Iterator[slice]:
     """Split sorted codes into batches in which no group occurs in two segments.
 
     A segment is a run of entries of one group, counted from the group's start. A long segment is its own batch, short
     segments share one; which it is depends on the segment alone.
     """
-    group_starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    group_starts = _find_starts(codes)
     position = np.arange(len(codes)) - np.repeat(group_starts, np.diff(group_starts, append=len(codes)))
     starts = np.flatnonzero(position % limit == 0)
     edges = np.append(starts, len(codes))
@@ -230,7 +237,10 @@ def split_for_conversion(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """C-ordered float32 or float64 rows of a plain array."""
-    return np.require(rows, choose_float_type(rows.dtype), ["C", "A"]).view(np.ndarray)
+    dtype = choose_float_type(rows.dtype)
+    if type(rows) is np.ndarray and rows.dtype == dtype and rows.flags.c_contiguous and rows.flags.aligned:
+        return rows
+    return np.require(rows, dtype, ["C", "A"]).view(np.ndarray)
 
 
 def choose_float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

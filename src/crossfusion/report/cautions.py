@@ -36,7 +36,7 @@ SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
 DUPLICATED_SHARE = 0.001  # of the rows
-HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry")  # with these, the distance itself misses the difference
+HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry", "few rows")  # the distance misses what may differ
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,23 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
         return
     between, given = format_factors(asked.between), format_factors(asked.given)
     few = caution_about_overlap(evidence.summary._make_design(asked.between, asked.given))
-    if main.overlap < SHARED_WEIGHT or few:
+    if few and main.overlap > 0:
+        yield Concern(
+            "few rows",
+            True,
+            f"{few[0].upper()}{few[1:]}",
+            f"All other rows of these groups are in {given} groups without another {between} group, and are compared"
+            " with nothing.",
+            f"Collect {given} groups that {between} groups share, or leave these {between} groups out.",
+        )
+    if main.overlap < SHARED_WEIGHT:
         share = format_percent(main.overlap)
         yield Concern(
             "overlap",
-            main.overlap < SHARED_WEIGHT / 2 or few is not None,
+            main.overlap < SHARED_WEIGHT / 2,
             f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
             f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
-            f" nothing.{f' {few[0].upper()}{few[1:]}.' if few else ''}",
+            " nothing.",
             f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
         )
     association = _measure_association(evidence.summary, asked.between, asked.given)

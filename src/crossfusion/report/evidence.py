@@ -217,7 +217,7 @@ class Evidence:
             self.missing["test"] = NO_UNITS
             return None
         rows, labels, strata = self.rows.x, self.rows.values(asked.between), self.rows.values(given)
-        tested = self._try("test", lambda: permutation_test(rows, labels, strata=strata, **tests))
+        tested = self._try("test", lambda: permutation_test(rows, labels, given=strata, **tests))
         return None if tested is None else TestOutcome(tested, "single rows", len(rows), self.total)
 
 

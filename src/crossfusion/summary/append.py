@@ -122,7 +122,7 @@ def check_appendable_lens(path: str | os.PathLike[str], lens: str | None) -> Non
 def _add(new: Summary, path: str | os.PathLike[str], by_position: bool) -> Summary:
     old = record_batch(read_summary(path))
     if set(old.batches) & set(new.batches):
-        raise FileError(path, "holds these rows already", "nothing was added")
+        raise FileError(path, "already contains these rows", "nothing was added")
     names = [str(path), NEW_NAME]
     total = combine([old, new], names, by_position=by_position)
     check_disjoint(align_features([old, new], names, by_position=by_position), names)

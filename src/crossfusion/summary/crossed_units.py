@@ -34,8 +34,8 @@ def warn_about_few_crossed(
     number, total = count_exchangeable_units(table, between, given, units), len(table.rollup(units))
     if has_crossed_units(table, between, units) and number < MIN_CROSSED_SHARE * total:
         warn(
-            f"{number:,} of {total:,} units have several of the compared groups, so that labels are"
-            " exchanged within these only, and the test says nothing of the others",
+            f"{number:,} of {total:,} units are in several of the compared groups, so labels are permuted"
+            " within these units only, and the test does not cover the others",
             "leave out rows that are in a group by accident",
         )
 

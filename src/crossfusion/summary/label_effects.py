@@ -27,7 +27,7 @@ class Loss(Record):
         The two labels of a pair, one label, or no label, for all labels together.
     kind : {"closer", "collapsed"}
         "closer" if the distance between the two labels, between the one label and all others, or between all labels is
-        less than half of the reference's; "collapsed" if the rows of the one label hardly vary any more.
+        less than half of the reference's; "collapsed" if the rows of the one label barely vary anymore.
     """
 
     labels: tuple[Hashable, ...]
@@ -158,7 +158,7 @@ def read_distances(fusions: Iterable[Fusion], name: str) -> FloatArray:
 def find_collapsed(
     versions: Mapping[str, Summary], between: Factors, given: Factors, reference: str
 ) -> list[tuple[Hashable, ...]]:
-    """Find the labels of each version whose rows hardly vary any more, compared with the other labels."""
+    """Find the labels of each version whose rows barely vary anymore, compared with the other labels."""
     spread = {name: _measure_spread(version, between, given) for name, version in versions.items()}
     names = factors.list_labels(next(iter(versions.values())).rollup(given).keys)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -195,7 +195,7 @@ class MomentTable(DisplayMixin):
         if not names:
             raise InputError(
                 problem=f"a summary has no rows, so {wanted} needs {arg('units')}",
-                remedy="name the factor of what is independent, such as the patient, or use cfd(x, labels=...,"
+                remedy="name the factor of independent units, such as the patient, or use cfd(x, labels=...,"
                 " level=...) and permutation_test(x, labels) on the rows",
             )
         self._check_factors(names)
@@ -232,7 +232,7 @@ class MomentTable(DisplayMixin):
             f"Summary of {count_text(len(self), 'group')} by {', '.join(self.factors)}:"
             f" {count_text(total, 'row')} × {count_text(self.dim, 'feature')} ({self.dtype})",
             *([f"tags: {shorten(tags)}"] if tags else []),
-            TextTable([*self.factors, "count", "dispersion"], rows, more=len(self) - len(rows)),
+            TextTable([*self.factors, "count", "dispersion"], rows, len(self) - len(rows), range(len(self.factors))),
         ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from crossfusion._base import (
+    CodeArray,
     FloatArray,
     InputError,
     arg,
@@ -17,6 +18,7 @@ from crossfusion._base import (
     column_names,
     factors,
     match_features,
+    renamed,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -43,6 +45,7 @@ from crossfusion.inference import (
     add_tests,
     add_unit_errors,
     check_test_options,
+    compare_each_with_rest_by_units,
     compute_replicates,
     draw_multiplicities,
     run_unit_test,
@@ -173,7 +176,14 @@ class Queries(MomentTable):
         return restore_labels(result, whole.labels)
 
     def one_vs_rest(
-        self, between: Factors, *, given: Factors | None = None, weights: str = "pooled"
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        weights: str = "pooled",
+        level: float | None = None,
+        min_units: int = MIN_UNITS,
     ) -> dict[Hashable, Fusion]:
         """Compute the Cross-Fusion Distance between each group and all other groups together.
 
@@ -183,22 +193,45 @@ class Queries(MomentTable):
             The factors that define the groups.
         given : str or list of str, optional
             The factors to adjust for.
+        units : str or list of str, optional
+            The factors that identify independent units, such as the patient: `unbiased` and the interval then count
+            units instead of rows. A unit may have rows in several groups.
         weights : {"pooled", "balanced"}
             "pooled" weights the two sides by their number of rows, "balanced" equally.
+        level : float, optional
+            Confidence level of the intervals, such as 0.95; requires `units`.
+        min_units : int
+            Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, also of the rest,
+            and named in `excluded`.
 
         Returns
         -------
         dict
             A Fusion for each group.
-        """
-        return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
 
-    def hierarchy(self, levels: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None) -> Hierarchy:
+        Notes
+        -----
+        The rest is a mixture of the other groups in proportion to their rows. Intervals hold for this mixture: they
+        count the errors of each group's mean, and not that other groups might have been observed. They hold for each
+        group separately, not for all of them jointly.
+        """
+        check_level(level)
+        if level is None and not as_names(units, "units"):
+            return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
+        design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        options: dict[str, Any] = {"weights": weights, "level": level, "dropped": self.dropped}
+        found = compare_each_with_rest_by_units(unit_moments, design, **options)
+        return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
+
+    @renamed(levels="factors")
+    def hierarchy(
+        self, factors: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None
+    ) -> Hierarchy:
         """Decompose the Cross-Fusion Distance between nested groups by level.
 
         Parameters
         ----------
-        levels : list of str
+        factors : list of str
             Factors from the outermost to the innermost. The groups of a level are the combinations of its factor with
             all factors above it.
         weights : {"pooled", "balanced"}
@@ -213,13 +246,13 @@ class Queries(MomentTable):
         Hierarchy
             The CFD of each level, adjusted for the levels above; the sum is the CFD between the finest groups.
         """
-        names = self._check_names(levels, "levels")
+        names = self._check_names(factors, "factors")
         leaves = self.rollup(names)
-        partitions = [factors.encode(leaves.keys.select(list(names[: depth + 1])))[0] for depth in range(len(names))]
+        partitions = [_encode_groups(leaves, names[: depth + 1]) for depth in range(len(names))]
         chosen = self._check_names(names if balance is None else balance, "balance")
-        check_known(chosen, names, "factor", f"{arg('levels')}")
-        groups = factors.encode(leaves.keys.select(list(chosen)))[0]
-        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups)
+        check_known(chosen, names, "factor", f"{arg('factors')}")
+        groups = _encode_groups(leaves, chosen)
+        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups, features=self.features)
 
     def attribution(
         self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
@@ -453,3 +486,8 @@ class Queries(MomentTable):
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )
+
+
+def _encode_groups(table: MomentTable, names: Sequence[str]) -> CodeArray:
+    """Encode the group of each entry by some factors."""
+    return factors.encode(table.keys.select(list(names)))[0]

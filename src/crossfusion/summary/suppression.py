@@ -80,7 +80,8 @@ def warn_about_disclosure(summary: "Summary", path: str | os.PathLike[str]) -> N
     if which.any():
         warn(
             f"{os.fspath(path)} shows groups of fewer than {DISCLOSING_ROWS} rows {_list_groups(summary, which)}",
-            f"a group of one row is that row, so leave small groups out with {arg('min_count')} before you share it",
+            "the moments of a group of one row disclose that row: leave small groups out with"
+            f" {arg('min_count')} before you share it",
         )
 
 

@@ -167,7 +167,7 @@ class VersionRanking(Result):
             elif closer:
                 yield f"{less} all labels together"
             if alone:
-                yield f"{label_text(name)} lost biology: the rows of {_list_some(alone)} hardly vary any more"
+                yield f"{label_text(name)} lost biology: the rows of {_list_some(alone)} barely vary anymore"
 
     def _describe_cautions(self) -> Iterator[str]:
         of_caution: dict[str, list[str]] = {}

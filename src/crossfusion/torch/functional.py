@@ -51,8 +51,10 @@ def cfd(
     Returns
     -------
     tensor
-        A scalar of the type of `x` or float32, whichever is wider. Groups without rows in the batch are ignored; fewer
-        than two groups give 0. A row with NaN or infinity makes the result NaN, unless its label is negative.
+        A scalar of the type of `x` or float32, whichever is wider. Groups without rows in the batch are ignored. A
+        batch in which nothing is compared, with fewer than two groups in each stratum, gives 0, so that it adds nothing
+        to a loss; :class:`CrossFusionDistance`, which reports numbers, gives NaN. A row with NaN or infinity makes the
+        result NaN, unless its label is negative.
 
     Examples
     --------

@@ -101,7 +101,9 @@ class Layers(Result):
             if fusion.interval is not None:
                 row.append(limits_text(*fusion.interval))
             rows.append(row + ([] if self.strata is None else [number_text(self.strata[depth - 1].unbiased)]))
-        said = [f"left out, for want of one vector per row: {', '.join(self.skipped)}"] if self.skipped else []
+        said = (
+            [f"left out because they do not give one vector per row: {', '.join(self.skipped)}"] if self.skipped else []
+        )
         counted = f"{len(self)} layer{'' if len(self) == 1 else 's'}"
         return [f"{self._title('fusions')} of {counted}", TextTable(header, rows), *said]
 

@@ -108,7 +108,7 @@ def layerwise_cfd(
             "level",
             level,
             f"needs {arg('units')}, since activations are not kept",
-            "name what is independent, such as the patient",
+            "name independent units, such as the patient",
         )
     seen = _ActivationMoments(pool, named=layers is not None)
     found = find_layers(model, layers)

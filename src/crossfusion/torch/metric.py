@@ -140,9 +140,13 @@ class CrossFusionDistance(Metric):  # type: ignore[misc]
         Returns
         -------
         tensor
-            A scalar. Groups without rows are ignored; fewer than two groups give 0.
+            A scalar. Groups without rows are ignored. NaN if no stratum holds rows of two groups, since nothing is
+            compared then.
         """
-        return compute_distance(unpack(self.moments), self.num_given or 1, self.weights, self.unbiased, self.eps)
+        found = unpack(self.moments)
+        value = compute_distance(found, self.num_given or 1, self.weights, self.unbiased, self.eps)
+        present = (found.count > 0).reshape(self.num_given or 1, -1).sum(dim=1)
+        return torch.where((present > 1).any(), value, torch.nan)
 
     def merge_state(self, incoming_state: "dict[str, Any] | CrossFusionDistance") -> None:
         """Add the state of another metric.

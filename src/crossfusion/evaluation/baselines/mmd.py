@@ -77,7 +77,7 @@ def mmd2_unbiased(a: Any, b: Any, *, bandwidth: float | None = None) -> float:
     for name, rows in {"a": a, "b": b}.items():
         if len(rows) < 2:
             raise InputError(
-                name, problem="has one row, of which mmd2_unbiased makes nothing", remedy="pass two or more, or use mmd"
+                name, problem="has one row, but mmd2_unbiased needs two", remedy="pass two or more, or use mmd"
             )
     between, within_a, within_b = _sum_kernel(a, b, bandwidth)
     mean_a, mean_b = (2 * part / (len(rows) * (len(rows) - 1)) for rows, part in ((a, within_a), (b, within_b)))

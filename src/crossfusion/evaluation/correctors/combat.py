@@ -130,7 +130,7 @@ def _estimate_posterior(location: FloatArray, variance: FloatArray, n: int) -> t
         gamma, delta = new_gamma, new_delta
         if change < TOLERANCE:
             return gamma, delta
-    warn(f"the estimates of combat still change by {change:.1e} after {MAX_STEPS} steps", "read them with care")
+    warn(f"the estimates of combat still change by {change:.1e} after {MAX_STEPS} steps", "interpret them with caution")
     return gamma, delta
 
 

@@ -73,7 +73,7 @@ def as_domains(x: Any, domain: Any, name: str = "x") -> Domains:
     rows = as_rows(x, name)
     if not isinstance(rows, np.ndarray):
         raise InputError(
-            name, problem="is sparse, which this does not take", remedy="pass dense rows, such as x.toarray()"
+            name, problem="is sparse, which is not supported here", remedy="pass dense rows, such as x.toarray()"
         )
     (domain,) = align_index(name, x, domain=domain)
     code, names = as_codes(domain, len(rows), "domain")

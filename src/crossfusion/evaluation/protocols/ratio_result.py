@@ -130,7 +130,9 @@ class Rdr(Result):
 
     def _contents(self) -> list[Content]:
         title = f"Relative distance ratio, mean ± sd of {self.repeats} random halves"
-        return [title, TextTable(*self.table())]
+        header, rows = self.table()
+        (_, *distances), *sides = zip(header, *rows, strict=True)  # sides go down the page, as there may be many
+        return [title, TextTable(["", *distances], sides)]
 
 
 def pair_text(pair: tuple[Any, Any]) -> str:

@@ -77,10 +77,9 @@ def rdr(
     >>> x[scanner == "S2"] += 0.5
     >>> cf.rdr(x, scanner, distances=["cfd", "cfd_unbiased", "mmd"], repeats=20)
     Relative distance ratio, mean ± sd of 20 random halves
-    distance              S1 in S1–S2          S2 in S1–S2
-    cfd             0.05801 ± 0.02121    0.05747 ± 0.02102
-    cfd_unbiased  -0.005062 ± 0.02158  -0.005647 ± 0.02196
-    mmd              0.2786 ± 0.03678     0.2786 ± 0.03674
+                               cfd         cfd_unbiased               mmd
+    S1 in S1–S2  0.05801 ± 0.02121  -0.005062 ± 0.02158  0.2786 ± 0.03678
+    S2 in S1–S2  0.05747 ± 0.02102  -0.005647 ± 0.02196  0.2786 ± 0.03674
     """
     check_whole(repeats, "repeats", 2)
     check_seed(seed)

@@ -143,7 +143,7 @@ def degradation_study(
     size = min(*found.counts, rows)
     if size < 2:
         raise InputError(
-            problem="a domain has one row, of which a distance makes nothing", remedy="leave that domain out"
+            problem="a domain has one row, which is too few for a distance", remedy="leave that domain out"
         )
     classifier = as_model(model, metric == "auc")
     tell = progress or (lambda _: None)

@@ -167,7 +167,7 @@ class Study(Result):
             values = [np.mean([o.distances[d] for o in own]) for d in self.distances]
             values += [np.mean([o.cross for o in own]), np.mean([o.cddr for o in own])]
             distances, rates = values[:-2], values[-2:]
-            rows.append([name, *map(quantity_text, distances), *map(number_text, rates)])
+            rows.append([name, *(quantity_text(float(v)) for v in distances), *(number_text(float(v)) for v in rates)])
         found = {a.distance: a.pearson for a in self.associations if a.over == "corrections"}
         last = [number_text(found.get(name)) for name in self.distances]
         return header, [*rows, ["correlation with CDDR", *last, "–", "–"]]

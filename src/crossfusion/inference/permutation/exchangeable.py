@@ -62,12 +62,12 @@ def has_one_entry_each(item: Codes, stratum: Codes) -> bool:
 def _check_nested(label: Codes, unit: Codes, first: Codes) -> None:
     if (label != label[first][unit]).any():
         raise InputError(
-            problem="some units have rows of several labels, so they cannot exchange labels as wholes",
+            problem="some units have rows of several labels, so whole units cannot be relabeled",
             remedy="pass them as pairs of permutation_test; there is no such test of spread",
         )
     if np.bincount(label[first]).min() < 2:
         raise InputError(
-            problem="a label has one unit only, whose own effect cannot be told from the label's",
+            problem="a label has one unit only, whose effect cannot be separated from the label's",
             remedy="pass more units",
         )
 

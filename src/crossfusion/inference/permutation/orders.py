@@ -103,17 +103,18 @@ class LabelOrders:
             for first in range(start, stop, STREAM_SIZE):
                 draw = np.random.default_rng([seed, first])
                 here = labels[first - start : first - start + STREAM_SIZE]
-                for run in self.runs:
-                    _shuffle(draw, here[:, run.start : run.stop].reshape(len(here), run.blocks, run.size))  # a view
+                for run, present in zip(self.runs, labels_of_runs, strict=True):
+                    view = here[:, run.start : run.stop].reshape(len(here), run.blocks, run.size)
+                    _shuffle(draw, view, present)
             return labels
 
+        labels_of_runs = [np.unique(self.label[run.start : run.stop]) for run in self.runs]
         return permute
 
 
-def _shuffle(draw: np.random.Generator, labels: Codes) -> None:
-    """Shuffle the labels of each block (last axis) independently, in place."""
+def _shuffle(draw: np.random.Generator, labels: Codes, present: Codes) -> None:
+    """Shuffle the labels of each block (last axis) independently, in place; `present` lists those that occur."""
     number, blocks, size = labels.shape
-    present = np.unique(labels[0])
     if len(present) == 1:
         return
     step = max(1, MAX_KEYS // (blocks * size))

@@ -105,8 +105,8 @@ def run_test(
     number = orders.count(permutations + 1)
     if number == 1:
         raise InputError(
-            problem="there is only one way to arrange the labels, so nothing can be judged by chance",
-            remedy="pass more units or pairs that may exchange their labels, or coarser strata",
+            problem="the labels can be arranged in only one way, so no permutation test is possible",
+            remedy="pass more units or pairs, or coarser strata",
         )
     exact = number <= permutations + 1
     permute = orders.enumerate_all() if exact else orders.draw_random(seed)
@@ -153,7 +153,7 @@ def _compute_welch(
     spread = _measure_spread(design, entries, items)
     if spread is None or spread.items[np.bincount(design.stratum)[design.stratum] > 1].max() == 1:
         raise InputError(
-            problem="every group has one unit only (in its stratum), whose own effect cannot be told from the group's",
+            problem="every group has one unit only (in its stratum), whose effect cannot be separated from the group's",
             remedy="pass more units, or coarser strata",
         )
     scale = measure_scale(design, spread)
@@ -237,11 +237,11 @@ def _check_freedom(design: Design) -> None:
     cells = len(design.cells)
     if cells == int(design.stratum.max()) + 1:
         raise InputError(
-            problem="no stratum holds two of the compared groups, so nothing can be exchanged",
+            problem="no stratum holds two of the compared groups, so no labels can be permuted",
             remedy="pass coarser ones",
         )
     if design.cells.count.sum() <= cells:
         raise InputError(
-            problem="every group has one row only (in its stratum), so there is no spread to judge by",
+            problem="every group has one row only (in its stratum), so the spread within groups is unknown",
             remedy="pass more rows, or what belongs together as pairs",
         )

@@ -10,6 +10,7 @@ takes the number of rows of that label; otherwise a unit with more rows under on
 the comparison. In a test of dispersion, an entry is rescaled by the shrinkage of the group it moves to.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -189,7 +190,7 @@ def _choose_batch_size(items: int, width: int, dim: int, number: int, vectors: i
     threads = thread_count()
     each = items * width + 9 * _choose_tile_rows(dim) + vectors * 8 * dim
     room = MAX_BYTES / threads - 3 * 8 * _choose_tile_rows(dim) * dim
-    share = number / (2 * threads)
+    share = STREAM_SIZE * math.ceil(number / (2 * threads) / STREAM_SIZE)  # two for each thread, and no rest
     return STREAM_SIZE * max(1, int(min(room / each, max(share, 4 * STREAM_SIZE), MAX_BATCH) / STREAM_SIZE))
 
 

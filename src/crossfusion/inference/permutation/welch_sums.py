@@ -57,8 +57,11 @@ class WelchSums(PermutationSums):
         """Sum what `_sum_powers` does over all groups of a stratum; None if that depends on the permutation."""
         if self.entries.depends_on_label:
             return None
-        columns = [self._raise_entries(tile, stratum.center, stratum.labels[0]) for tile, _ in stratum.tiles]
-        return sum(vectors.sum(axis=0)[None] for vectors, _ in columns), sum(p.sum(axis=0)[None] for _, p in columns)
+        total: list[Any] = [0.0, 0.0]
+        for tile, _ in stratum.tiles:
+            raised = self._raise_entries(tile, stratum.center, stratum.labels[0])
+            total = [before + own.sum(axis=0)[None] for before, own in zip(total, raised, strict=True)]
+        return total[0], total[1]
 
     def _sum_powers(self, stratum: Stratum, labels: Codes, label: int) -> Powers:
         """Sum the vectors and powers of a group's entries under each permutation."""

@@ -216,12 +216,12 @@ class _Watch:
             raise EngineError(
                 f"the parts of {name} had {self._seen.rows} rows when they were read, but the sum has"
                 f" {reduction.seen.rows}",
-                "they changed meanwhile, so summarize them again",
+                "they changed while they were read: summarize them again",
             )
         if rows is not None and reduction.seen.rows != rows:
             raise EngineError(
                 f"{name} should have {rows} rows, but {reduction.seen.rows} were read",
-                "it changed meanwhile, or its chunks are not as large as they say",
+                "it changed while it was read, or its chunk sizes are wrong",
             )
 
 
@@ -295,7 +295,7 @@ class _Patience:
             self._alive = now
         elif now - self._alive > PATIENCE_SECONDS:
             raise EngineError(
-                f"there is no Dask worker, for {now - self._alive:.0f} s now, and the work is not done",
+                f"there has been no Dask worker for {now - self._alive:.0f} s, and the work is not complete",
                 "start workers and call again",
             )
 
@@ -325,6 +325,6 @@ def _translate_errors(trees: Sequence[_Tree]) -> Iterator[None]:
         if type(problem).__name__ != "KilledWorker":
             raise
         raise EngineError(
-            f"workers died again and again over a part of {names}, most likely for want of memory",
+            f"workers died repeatedly while they read a part of {names}, probably for lack of memory",
             "give them more, or make the chunks smaller",
         ) from problem

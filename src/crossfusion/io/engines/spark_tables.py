@@ -151,7 +151,7 @@ def make_engine_error(problem: BaseException) -> EngineError:
     text = str(problem)
     if "JAVA_GATEWAY_EXITED" in text or "JAVA_HOME" in text:
         return EngineError(
-            "Spark did not start, since it found no Java that it can run on",
+            "Spark did not start because it found no suitable Java",
             "install Java 17 or later and set JAVA_HOME",
         )
     said = _find_meaning(text)

@@ -135,6 +135,8 @@ def _make_plain(column: "pa.ChunkedArray", name: str, holder: str, first: int) -
 
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     array = chunks[0] if len(chunks) == 1 else column.combine_chunks()
+    if pa.types.is_fixed_size_list(array.type) or pa.types.is_list(array.type):
+        return array
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     kind = array.type

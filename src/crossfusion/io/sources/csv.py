@@ -31,10 +31,7 @@ def from_csv(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     with paths.translate_errors(path, UNREADABLE):
         with _open_reader(path) as reader:
             schema = reader.schema
-        if len(schema) == 1 and any(mark in schema.names[0] for mark in ";\t|"):
-            raise FileError(
-                name, f"has one column, {schema.names[0]!r}", "separate columns by commas, or tabs in a .tsv"
-            )
+        check_separator(name, schema.names)
         columns = _choose_columns(schema, by, vectors, name)
         kinds, rows = _read_factor_types(path, by) if by else ({}, None)
     cautions = () if vectors is not None else tuple(_warn_about_columns(name, schema, by, columns))
@@ -46,6 +43,12 @@ def from_csv(path: str, by: Sequence[str], vectors: Any = None) -> Source:
     read = partial(_read_chunks, path, by, columns, kinds)
     features = tuple(columns) if each else ()
     return Source(name, [read], rows, note, features, columns=tuple(schema.names), cautions=cautions)
+
+
+def check_separator(name: str, columns: Sequence[str]) -> None:
+    """Refuse one column whose name holds another mark that separates columns."""
+    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
+        raise FileError(name, f"has one column, {columns[0]!r}", "separate columns by commas, or tabs in a .tsv")
 
 
 def _choose_columns(schema: "pa.Schema", by: Sequence[str], vectors: Any, name: str) -> list[str]:

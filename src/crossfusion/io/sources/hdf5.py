@@ -52,6 +52,8 @@ class Hdf5(Store):
                 holder, f"has chunks of more than {MAX_DECODED_BYTES // 2**30} GB", "write it in smaller ones"
             )
         self.check_written(array, holder)
+        if compressed and _count_compressions(array) > 1:
+            raise FileError(holder, f"is compressed {_count_compressions(array)} times", "compress it once")
         if compressed and array.compression == "gzip" and _has_bomb(array):
             raise FileError(holder, "has a chunk that decodes to more than was declared", "write it again")
 
@@ -107,6 +109,13 @@ def _has_bomb(array: Any) -> bool:
     most = max(declared, MAX_DECODED_BYTES) // DEFLATE_RATIO
     array.id.chunk_iter(lambda stored: large.append(stored.chunk_offset) if stored.size > most else None)
     return any(exceeds_by_inflating(array.id.read_direct_chunk(place)[1], declared) for place in large)
+
+
+def _count_compressions(array: Any) -> int:
+    """How often a chunk is compressed."""
+    h5z, plist = load_h5py().h5z, array.id.get_create_plist()
+    plain = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32, h5z.FILTER_NBIT, h5z.FILTER_SCALEOFFSET)
+    return sum(plist.get_filter(k)[0] not in plain for k in range(plist.get_nfilters()))
 
 
 def _is_filtered(array: Any) -> bool:

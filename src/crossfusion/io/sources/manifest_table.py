@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfusion._base import FileError, InputError, check_known, check_once, count_text, escape_unprintable, factors
 from crossfusion.io.sources import data_frames, file_names, paths
-from crossfusion.io.sources.csv import CODECS, read_back
+from crossfusion.io.sources.csv import CODECS, check_separator, read_back
 from crossfusion.io.sources.manifest_match import list_some
 
 if TYPE_CHECKING:
@@ -193,7 +193,9 @@ def _open_text(path: Path, delimiter: str) -> tuple[list[str], Any]:
             return _read_text(path, names, parse)
 
     with _unpack(path) as file, csv.open_csv(file, parse_options=parse) as reader:
-        return list(reader.schema.names), read
+        names = list(reader.schema.names)
+    check_separator(f"manifest {path}", names)
+    return names, read
 
 
 @contextmanager

@@ -58,8 +58,9 @@ class ParquetFile:
 
         with ExitStack() as stack:
             source = self._mapped or stack.enter_context(paths.open_arrow(self.path, mapped=True))
-            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False, read_dictionary=list(self.by))
-            self._footer = reader.metadata
+            self._footer = self._footer or pq.read_metadata(source)
+            known = [name for name in self.by if name in self._footer.schema.names]  # others are refused by name later
+            reader = pq.ParquetFile(source, metadata=self._footer, pre_buffer=False, read_dictionary=known)
             if isinstance(source, pa.MemoryMappedFile):
                 self._check_unchanged()
                 self._mapped = source

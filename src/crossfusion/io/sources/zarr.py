@@ -16,12 +16,26 @@ from crossfusion._base import FileError, InputError, optional
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.array_stores import MAX_DECODED_BYTES, Store, from_group, translate_errors
 from crossfusion.io.sources.chunk import Source
-from crossfusion.io.sources.decoded_size import DEFLATE_RATIO, HEADER_BYTES, exceeds_by_header, exceeds_by_inflating
+from crossfusion.io.sources.decoded_size import (
+    DEFLATE_RATIO,
+    HEADER_BYTES,
+    UNBOUNDED,
+    exceeds_by_decoding,
+    exceeds_by_header,
+    exceeds_by_inflating,
+    states_size,
+)
 from crossfusion.io.sources.factor_columns import read_encoding
 from crossfusion.io.sources.h5ad import from_anndata
 
 METADATA_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")  # files that say what a folder is
+CODECS = ("zstd", "blosc", "lz4", "zlib", "gzip", *UNBOUNDED)
+ENTRY_BYTES, CHECKSUM_BYTES = 16, 4  # of the index of a shard: offset and length of each chunk, then a checksum
+SPARE_BYTES = 2**20  # that a stored chunk may be larger, besides twice its size
+NOT_STORED = 2**64 - 1  # in this index
 MIN_STORED_SHARE = 100  # an array of which less than 1 in 100 chunks is stored was declared, not written
+
+Read = Callable[[int, int], bytes]  # from a position, so many bytes
 
 
 class Zarr(Store):
@@ -93,38 +107,69 @@ class Zarr(Store):
 
 
 def _check_decoded_size(array: Any, holder: str) -> None:
-    """Refuse chunks on this machine that decode to more than was declared; those of shards are not looked at."""
-    names = [str(getattr(codec, "codec_id", type(codec).__name__)).lower() for codec in array.compressors]
-    found = [codec for codec in ("zstd", "blosc", "lz4", "zlib", "gzip") for name in names if codec in name]
-    if not found or getattr(array, "shards", None) is not None:
-        return
+    """Refuse chunks on this machine that decode to more than was declared."""
+    names = [str(getattr(codec, "codec_id", type(codec).__name__)).lower() for codec in _list_codecs(array)]
+    found = [codec for name in names for codec in CODECS if codec in name]
+    if len(found) > 1:
+        raise FileError(holder, f"is compressed {len(found)} times, by {', '.join(found)}", "compress it once")
     declared = math.prod(array.chunks) * array.dtype.itemsize
     limit = MAX_DECODED_BYTES if array.dtype.kind in "OT" else declared  # of text, the length is not declared
-    for size, read in _open_stored(array):
-        bomb = exceeds_by_header(found[0], read(HEADER_BYTES), limit)
-        if found[0] in ("zlib", "gzip") and size * DEFLATE_RATIO > max(limit, MAX_DECODED_BYTES):
-            bomb = exceeds_by_inflating(read(size), limit)
-        if bomb:
+    for size, read in _open_chunks(array, holder):
+        if size > 2 * limit + SPARE_BYTES or (found and _is_bomb(found[0], size, read, limit)):
             raise FileError(holder, "has a chunk that decodes to more than was declared", "write it again")
 
 
-def _open_stored(array: Any) -> Iterator[tuple[int, Callable[[int], bytes]]]:
-    """Size of each stored chunk on this machine, and a function that reads its first bytes."""
+def _is_bomb(codec: str, size: int, read: Read, limit: int) -> bool:
+    """Whether a stored chunk decodes to more than a number of bytes."""
+    if codec in ("zlib", "gzip"):
+        return size * DEFLATE_RATIO > max(limit, MAX_DECODED_BYTES) and exceeds_by_inflating(read(0, size), limit)
+    header = read(0, HEADER_BYTES)
+    if states_size(codec, header):
+        return exceeds_by_header(codec, header, limit)
+    return exceeds_by_decoding(codec, read(0, size), limit)
+
+
+def _list_codecs(array: Any) -> list[Any]:
+    """Everything that bytes of a chunk, also of one in a shard, may pass through when they are read."""
+    return [*array.compressors, *(getattr(array, "filters", None) or ())]
+
+
+def _open_chunks(array: Any, holder: str) -> Iterator[tuple[int, Read]]:
+    """Size of each stored chunk on this machine, and a function that reads some of its bytes."""
+    shards = getattr(array, "shards", None)
+    if shards is None:
+        yield from _open_stored(array)
+        return
+    codec = array.metadata.codecs[0]
+    if [type(each).__name__ for each in codec.index_codecs] != ["BytesCodec", "Crc32cCodec"]:
+        raise FileError(holder, "has shards whose index is compressed", "write it again")
+    number = math.prod(shard // inner for shard, inner in zip(shards, array.chunks, strict=True))
+    index = ENTRY_BYTES * number
+    for size, read in _open_stored(array):
+        start = 0 if codec.index_location.value == "start" else size - index - CHECKSUM_BYTES
+        entries = np.frombuffer(read(start, index), "<u8").reshape(-1, 2) if start >= 0 else np.empty((0, 2), int)
+        for offset, length in entries[entries[:, 0] != NOT_STORED].tolist():
+            yield length, lambda begin, count, read=read, offset=offset: read(offset + begin, count)
+
+
+def _open_stored(array: Any) -> Iterator[tuple[int, Read]]:
+    """Size of each file of chunks on this machine, and a function that reads some of its bytes."""
     kind, inside = type(array.store).__name__, array.path.strip("/")
     if kind == "LocalStore":
         for folder, _, files in os.walk(os.path.join(str(array.store.root), inside)):
             for name in set(files).difference(METADATA_FILES):
                 path = os.path.join(folder, name)
-                yield os.path.getsize(path), partial(_read_start, open, path)
+                yield os.path.getsize(path), partial(_read_some, open, path)
     elif kind == "ZipStore":
         with zipfile.ZipFile(array.store.path) as archive:
             for entry in archive.infolist():
                 if entry.filename.startswith(inside) and not entry.filename.endswith(METADATA_FILES):
-                    yield entry.file_size, partial(_read_start, lambda name, _: archive.open(name), entry.filename)
+                    yield entry.file_size, partial(_read_some, lambda name, _: archive.open(name), entry.filename)
 
 
-def _read_start(opener: Callable[..., Any], path: str, size: int) -> bytes:
+def _read_some(opener: Callable[..., Any], path: str, start: int, size: int) -> bytes:
     with opener(path, "rb") as file:
+        file.seek(start)
         return bytes(file.read(size))
 
 

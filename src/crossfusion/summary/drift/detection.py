@@ -24,22 +24,22 @@ from crossfusion._base import (
 )
 from crossfusion.fusion import (
     FEATURES,
-    MIN_SHARED_ROWS,
     Attribution,
     Codes,
     Design,
     Exclusion,
     Fusion,
-    are_few,
     attribute_to_features,
     attribute_to_units,
     check_min_units,
     count_shared_rows,
     fuse,
+    join_cautions,
     leave_out_cells,
     list_excluded,
 )
 from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
+from crossfusion.summary.drift.cautions import caution_about_few_rows, list_cautions_of_means
 from crossfusion.summary.drift.change import locate_change
 from crossfusion.summary.drift.null_distribution import NullDistribution
 from crossfusion.summary.drift.periods import PREVIOUS, Window, choose_reference, make_windows
@@ -108,8 +108,8 @@ def compare_periods(
         raise InputError(
             "reference",
             reference,
-            f"has {count_text(len(compared), 'period')}, and an alarm needs {MIN_PERIODS} or more, to see how far"
-            " periods differ without drift",
+            f"has {count_text(len(compared), 'period')}, and an alarm needs {MIN_PERIODS} or more, to estimate how"
+            " much periods vary without drift",
             f"name more, or pass {arg('alarm', None)} for distances alone",
         )
     return _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)
@@ -151,7 +151,8 @@ def _make_result(request: Request, series: Series, windows: list[Window], refere
     excluded = _name_excluded(found, compared)
     if excluded:
         warn(f"strata are left out of the distances of windows: {list_excluded(excluded)}")
-    return replace(found, caution=_caution_about_few_rows(found, compared), excluded=excluded)
+    few = caution_about_few_rows(found, compared)
+    return replace(found, caution=join_cautions(few, *list_cautions_of_means(found, compared)), excluded=excluded)
 
 
 def _warn_about_incomparable(found: Drift, request: Request) -> None:
@@ -175,22 +176,6 @@ def _name_excluded(found: Drift, compared: "list[Comparison]") -> tuple[Exclusio
         if each.units < entry.min_units
     ]
     return tuple(dict.fromkeys(named))
-
-
-def _caution_about_few_rows(found: Drift, compared: "list[Comparison]") -> str | None:
-    """Name the windows whose comparison rests on few of their rows, or of the reference's."""
-    if found.compared is None:
-        return None
-    shared = np.array(  # windows × (shared, all) × sides
-        [(count_shared_rows(entry.design)[0], count_shared_rows(entry.whole)[1]) for entry in compared]
-    )
-    few = are_few(shared[:, 0, 1], shared[:, 1, 1]) | (shared[:, 0, 0] < np.minimum(MIN_SHARED_ROWS, shared[:, 1, 0]))
-    named = [
-        f"{found.window(k)} ({shared[k, 0, 1]:,.12g} of {shared[k, 1, 1]:,.12g} rows, {shared[k, 0, 0]:,.12g} of the"
-        " reference)"
-        for k in np.flatnonzero(few & ~np.isnan(found.distance)).tolist()
-    ]
-    return f"few rows are in strata shared with the reference: {list_windows(named)}" if named else None
 
 
 def _find_alarms(
@@ -312,7 +297,7 @@ def _test_window(
 
 def _explain_short_history(request: Request) -> InputError:
     return InputError(
-        problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to see how far periods differ"
+        problem=f"no window of {request.time} has {MIN_PERIODS} periods before it, to estimate how much periods vary"
         " without drift",
         remedy=f"pass more periods, or {arg('alarm', None)} for distances alone",
     )
@@ -324,8 +309,8 @@ def _explain_no_common_stratum(request: Request, series: Series, history: tuple[
     lacking = [history[k] for k in np.flatnonzero(~present[:, present.sum(axis=0).argmax()])]
     named = list_windows([label_text(label) for label in _list_labels(series, lacking)])
     return InputError(
-        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference, so an alarm has nothing"
-        f" to go by; the most common one is missing in {named}",
+        problem=f"no stratum of {', '.join(request.given)} is in all periods of the reference, so alarms cannot"
+        f" be computed; the most common one is missing in {named}",
         remedy=f"leave these out of {arg('reference')}, pass coarser strata, or {arg('alarm', None)} for distances"
         " alone",
     )

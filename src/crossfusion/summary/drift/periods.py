@@ -84,7 +84,7 @@ def choose_reference(reference: Any, periods: Sequence[Hashable], time: str) -> 
         raise InputError(
             "reference",
             reference,
-            f"holds all {len(periods)} periods of {time}, so none is left to judge",
+            f"holds all {len(periods)} periods of {time}, so none is left to compare",
             "name fewer",
         )
     return found

@@ -81,7 +81,7 @@ class Drift(Result):
         Whether the window cannot be compared: it shares no stratum with the reference or, if alarms are requested, none
         that occurs in every reference period. Such a window never raises an alarm.
     caution : str, optional
-        Warning that names windows whose comparison rests on few rows.
+        Warning that names windows whose comparison rests on few rows, or whose means hide a change.
     lower, upper : array, optional
         Confidence limits of the distance at `level`, if units were given.
     level : float, optional

@@ -156,7 +156,7 @@ def make_series(
     for name in (time, *strata):
         if name in names or (name == time and name in strata):
             raise InputError(
-                problem=f"{name!r} is there twice",
+                problem=f"{name!r} is used twice",
                 remedy=f"{arg('time')}, {arg('given')} and {arg('units')} must be different factors",
             )
     list_periods(table, time)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, warn
+from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, factors, warn
 from crossfusion.arrays.accuracy import UNKNOWN, Share
 from crossfusion.arrays.distance import label_rows
 from crossfusion.arrays.held_out import HeldOut, hold_out, score_held_out
@@ -109,9 +109,10 @@ def separability(
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
-    unit = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]
+    unit: Codes = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]
+    number = design.cells.count if sample.units is None else _count_units(chunk.codes, unit, len(design.cells))
     settings: dict[str, Any] = {"level": level, "seed": seed, "by": "rows" if sample.units is None else "units"}
-    kept, excluded = leave_out_cells(design, _count_units(chunk.codes, unit, len(design.cells)), min_units, of=settings["by"])
+    kept, excluded = leave_out_cells(design, number, min_units, of=settings["by"])
     place = np.full(len(design.cells), -1)
     place[kept] = np.arange(len(kept))
     return _separate(chunk.rows, place[chunk.codes], unit, design.select(kept), excluded, settings)
@@ -119,8 +120,9 @@ def separability(
 
 def _count_units(cell: Codes, unit: Codes, cells: int) -> FloatArray:
     """Count the units of each cell."""
-    pairs = np.unique(cell * (int(unit.max()) + 1) + unit.astype(np.int64))
-    return np.bincount(pairs // (int(unit.max()) + 1), minlength=cells).astype(np.float64)
+    width = int(unit.max()) + 1
+    _, pairs = factors.renumber(cell.astype(np.int64) * width + unit, cells * width)
+    return np.bincount(pairs // width, minlength=cells).astype(np.float64)
 
 
 def _separate(
@@ -137,13 +139,13 @@ def _separate(
     weight = design.weights("balanced")
     found: dict[str, Any] = {
         "groups": tuple(design.labels),
-        "units": len(np.unique(unit[cell >= 0])),
         "overlap": 1.0 if several.all() else float(weight[several].sum()),
         "excluded": excluded,
         **settings,
     }
     if not several.any():
         return _report_nothing(found)
+    found["units"] = int(np.sum(np.bincount(unit[cell >= 0]) > 0))
     held = hold_out(rows, np.where(several[cell] & (cell >= 0), cell, -1), unit, design, settings["seed"])
     strata = np.bincount(design.stratum, weights=weight * several)
     comparison = Comparison(held, strata / strata.sum(), score_held_out(held))
@@ -152,36 +154,37 @@ def _separate(
 
 def _report_nothing(found: dict[str, Any]) -> Separability:
     warn(f"the design is fully confounded: {CONFOUNDED}, so nothing is classified")
-    nothing = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
-    return Separability(**nothing, one_vs_rest=(), pairs=(), rows=0, folds=0, reason=CONFOUNDED, **found)
+    nothing: dict[str, Any] = dict.fromkeys(("accuracy", "interval", "chance", "auc", "auc_interval"))
+    return Separability(**nothing, one_vs_rest=(), pairs=(), units=0, rows=0, folds=0, reason=CONFOUNDED, **found)
 
 
 def _report(comparison: Comparison, design: Design, found: dict[str, Any]) -> Separability:
     """Collect all shares with their intervals."""
     held, level = comparison.held, found["level"]
-    accuracy, chance = comparison.recognize_all()
+    accuracy = comparison.recognize_all()
+    rest, auc = comparison.compare_with_rest()
     pairs = combinations(range(len(design.labels)), 2) if len(design.labels) <= MAX_PAIRED_GROUPS else ()
     return Separability(
         accuracy=accuracy.value,
         interval=accuracy.limits(level),
-        chance=chance,
-        **_name_auc(comparison.average_auc(), level),
+        chance=comparison.chance,
+        **_name_auc(auc, level),
         one_vs_rest=tuple(
-            _recognize(label, None, comparison.compare_with_rest(group), level)
-            for group, label in enumerate(design.labels)
+            _recognize(label, None, shares, level) for label, shares in zip(design.labels, rest, strict=True)
         ),
         pairs=tuple(
-            _recognize(design.labels[a], design.labels[b], comparison.compare_pair(a, b), level)
-            for a, b in pairs
+            _recognize(design.labels[a], design.labels[b], comparison.compare_pair(a, b), level) for a, b in pairs
         ),
         rows=len(held.rows),
-        folds=int(held.fold.max()) + 1,
+        folds=held.folds,
         caution=_find_caution(held, design, found["by"]),
         **found,
     )
 
 
-def _recognize(group: Hashable, other: Hashable | None, shares: tuple[Share, Share] | None, level: float) -> Recognition:
+def _recognize(
+    group: Hashable, other: Hashable | None, shares: tuple[Share, Share] | None, level: float
+) -> Recognition:
     figures: list[float | None] = []
     for share in shares or (UNKNOWN, UNKNOWN):
         figures += [None] * 3 if np.isnan(share.value) else [share.value, *share.limits(level)]
@@ -198,8 +201,7 @@ def _find_caution(held: HeldOut, design: Design, by: str) -> str | None:
     if by == "rows":
         about_units: str | None = INDEPENDENT_CAUTION
     else:
-        number = np.diff(held.entries)
-        fewest = int(number[number > 0].min())
+        fewest = int(np.unique(held.entry_cell, return_counts=True)[1].min())
         place = "" if design.strata is None else " (in a stratum)"
         few = f"some group{place} has only {fewest} units, so the interval is rough"
         about_units = few if fewest < FEW_UNITS else None

@@ -104,7 +104,7 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
     from benchmarks import permutations
 
     found = permutations.run(repeats=repeats, quick=quick)
-    _show(found, as_json, left=(0, 1))
+    _show(found, as_json, left=(0, 1, 2))
 
 
 @benchmarks.command("intervals")

@@ -135,11 +135,11 @@ def permutation_test(
     Rows of one patient or slide are not individually exchangeable: without `units` or `pairs`, the test rejects far too
     often. Pass independent units as `pairs`: the slide rather than positions on it, if its positions are dependent.
 
-    The cost is one matrix product of permutations × rows × dim × (groups − 1) multiplications, with units instead of
-    rows if units are given; "welch" takes two if units differ in their number of rows. With many groups, the rows are
-    reduced once per permutation instead, whatever the number of groups. Memory beyond the data is 64 MB,
-    or about 40 bytes per row and thread if that is more; no distances between rows are computed. Units take the memory
-    of their moments.
+    The cost is permutations × rows × dim × (groups − 1) / 4 additions, with units instead of rows if there are any, or
+    a matrix product where NumPy stands in for the kernel; "welch" takes two if units differ in their number of rows.
+    With many groups, the rows are reduced once per permutation instead, whatever the number of groups. Memory beyond
+    the data is 64 MB, or about 40 bytes per row and thread if that is more; no distances between rows are computed.
+    Units take the memory of their moments.
 
     References
     ----------

@@ -110,9 +110,8 @@ def _stretch_features(
 def _sum_chunks(
     chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
 ) -> FloatArray:
-    return np.sum(
-        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
-    )
+    sums = [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks]
+    return np.asarray(np.sum(sums, axis=0))
 
 
 def bound_quadratic(bias: float, rank: int) -> float:

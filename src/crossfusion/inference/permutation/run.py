@@ -126,16 +126,16 @@ def run_test(
         raise InputError(problem="the squares of the values leave the range of float64", remedy="scale the rows")
     reached, drawn = found.rank(TIE_TOLERANCE[statistic]), len(found.null)
     pvalue = reached / drawn if exact else (reached + 1) / (drawn + 1)
-    distance = fuse(design, weights="pooled").distance
-    assert distance is not None  # some stratum holds two groups
-    result = TestResult(found.statistic, pvalue, drawn, found.null, distance, exact, statistic)
+    assert found.distance is not None  # some stratum holds two groups
+    result = TestResult(found.statistic, pvalue, drawn, found.null, found.distance, exact, statistic)
     return replace(result, caution=caution_about_number(result) or found.caution)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The observed statistic and that of each permutation, both as they are and on a scale from 0 to 1."""
+    """The distance, and the statistics, observed and of each permutation, as they are and on a scale from 0 to 1."""
 
+    distance: float | None
     statistic: float
     null: FloatArray
     share: float
@@ -171,7 +171,7 @@ def _compute_welch(
     null, total = sums.welch(permute, number, scale), float(spread.items.sum())
     with np.errstate(divide="ignore"):
         share, shares = float(1 / (1 + total / np.float64(statistic))), 1 / (1 + total / null)
-    return Statistics(statistic, null, share, shares, total)
+    return Statistics(fuse(design, weights="pooled").distance, statistic, null, share, shares, total)
 
 
 def _compute_pseudo_f(
@@ -193,7 +193,8 @@ def _compute_pseudo_f(
     freedom = (rows - cells) / (cells - strata)
     statistic = float(freedom * divide(np.array(fusion.between), np.array(fusion.within)))
     null, share = freedom * divide(between, total - between), -math.expm1(-fusion.distance)
-    return Statistics(statistic, null, share, shares, rows, _caution_about_spread(design, entries, items))
+    caution = _caution_about_spread(design, entries, items)
+    return Statistics(fusion.distance, statistic, null, share, shares, rows, caution)
 
 
 def _choose_sums(

@@ -75,6 +75,21 @@ def bench_distances(repeats: int, as_json: bool) -> None:
     _show(found, as_json, left=(0, 1))
 
 
+@benchmarks.command("lenses")
+@number_option("--repeats", 5, "Number of rounds, in which the alternatives take turns.")
+@json_option
+def bench_lenses(repeats: int, as_json: bool) -> None:
+    """Compare lenses with the matrix products that they need.
+
+    \b
+    Examples:
+      python -m benchmarks lenses
+    """
+    from benchmarks import lenses
+
+    _show(lenses.run(repeats=repeats), as_json, left=(0, 5))
+
+
 @benchmarks.command("permutations")
 @number_option("--repeats", 7, "Number of rounds, in which the alternatives take turns.")
 @quick_option("without the comparison that takes minutes")

@@ -12,6 +12,8 @@ from benchmarks.coverage.plan import Task
 from benchmarks.coverage.promises import LEVEL, SIZE, standard_error
 from paper.arrays import FloatArray
 
+OTHERS = 1  # what the seeds of rows that lenses are fitted on begin with
+KERNEL_FEATURES = 128  # of a lens
 UPPER_LEVEL = 0.9  # its upper limit is missed in 5 %
 PERMUTATIONS = 199  # so that p ≤ 0.05 has a probability of exactly 10 in 200
 
@@ -36,11 +38,12 @@ def _draw_answers(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float
 def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
     population, one_sided = task.population, task.section == "upper"
     group, stratum, unit = population.labels()
-    options: dict[str, Any] = {"labels": group, "weights": population.weights, "level": LEVEL}
+    asked: dict[str, Any] = {"labels": group, "weights": population.weights, "level": LEVEL}
     if population.strata > 1:
-        options["given"] = stratum
+        asked["given"] = stratum
 
-    def ask(rows: Rows, _: int) -> tuple[float, ...]:
+    def ask(rows: Rows, number: int) -> tuple[float, ...]:
+        options = asked | {"lens": _fit_lens(task, rows, number)}
         units = None if population.patients is None else unit
         found = _answer(cf.cfd(rows, units=units, **options), one_sided)
         if one_sided or units is None:
@@ -52,6 +55,20 @@ def _intervals(task: Task, draws: int) -> list[dict[str, Any]]:
         {"column": column} | _point(distance, found[:, k])
         for k, (column, distance) in enumerate(zip(task.columns, task.distances, strict=True))
     ]
+
+
+def _fit_lens(task: Task, rows: Rows, number: int) -> Any:
+    """The lens of a task, fitted on these rows, or on others of the population."""
+    if not task.lens:
+        return None
+    if task.fitted == "others":
+        rows = task.population.noise(np.random.default_rng([OTHERS, number]))
+    by = {"group": task.population.labels()[0]}
+    if task.lens == "unit":
+        return cf.lens.unit()
+    if task.lens == "kernel":
+        return cf.lens.kernel(rows, features=KERNEL_FEATURES)
+    return (cf.lens.standardize if task.lens == "standardize" else cf.lens.whiten)(rows, by=by)
 
 
 def _answer(fusion: cf.Fusion, one_sided: bool) -> tuple[float, ...]:
@@ -96,7 +113,7 @@ def _tests(task: Task, draws: int) -> list[dict[str, Any]]:
         options[task.told] = unit
 
     def ask(rows: Rows, number: int) -> tuple[float, ...]:
-        return (test(rows, seed=number, **options).pvalue,)
+        return (test(rows, seed=number, lens=_fit_lens(task, rows, number), **options).pvalue,)
 
     rejected = np.mean(_draw_answers(task, draws, ask)[:, :, 0] <= SIZE, axis=0).tolist()
     return [

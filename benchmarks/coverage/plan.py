@@ -24,7 +24,7 @@ class Task:
     Parameters
     ----------
     section : str
-        Of the table: rows, units, beyond, upper (intervals); level, power, limits (tests).
+        Of the table: rows, units, lenses, beyond, upper (intervals); level, power, limits (tests).
     population : Population
         What is drawn.
     distances : tuple of float
@@ -35,6 +35,10 @@ class Task:
         What is tested; by default intervals are asked for.
     told : {"", "units", "pairs"}
         As what a test knows patients.
+    lens : str
+        The lens that rows are seen through, by its name in `crossfusion.lens`; none by default.
+    fitted : {"same", "others"}
+        Whether it is fitted on the rows themselves or on others of the same population, which are not apart.
     """
 
     section: str
@@ -43,10 +47,14 @@ class Task:
     columns: tuple[str, ...] = ()
     test: str = ""
     told: str = ""
+    lens: str = ""
+    fitted: str = "same"
 
     def made_with(self, draws: int) -> dict[str, Any]:
         """All that its numbers depend on."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        if not self.lens:
+            del plain["lens"], plain["fitted"]
         return plain | {"draws": self.draws(draws), "drawn": DRAWN, "version": __version__}
 
     def draws(self, draws: int) -> int:
@@ -218,6 +226,33 @@ def level() -> list[Task]:
     return [Task("level", population, (0.0,), test="permutation", told=told) for population, told in exchanged]
 
 
+def lenses() -> list[Task]:
+    """Intervals and tests of rows seen through a lens.
+
+    Standardized or whitened, rows of a spherical population are as far apart as they were. Through other lenses, the
+    distance is known where it is 0.
+    """
+    small, wide = Population(two(50), 8), Population(two(300), 128)
+    patients = Population(two(200), 8, patients=Patients())
+    ways = [("unit", "same"), *((lens, way) for lens in ("standardize", "kernel") for way in ("same", "others"))]
+    drawn = [
+        replace(intervals("lenses", population, (0.0,)), distances=(0.0,), columns=("0",), lens=lens, fitted=way)
+        for population in (small, Population(UNEQUAL, 8, "t5"), wide, patients)
+        for lens, way in (*ways, ("whiten", "same"))
+    ]
+    drawn += [
+        replace(intervals("lenses", population, (1.0, 3.0)), lens="standardize", fitted=way)
+        for population in (small, wide)
+        for way in ("same", "others")
+    ]
+    tested = [
+        Task("level", population, (0.0,), test="permutation", told=told, lens=lens, fitted=way)
+        for population, told in ((small, ""), (patients, "units"))
+        for lens, way in ways
+    ]
+    return drawn + tested
+
+
 def limits() -> list[Task]:
     """Tests that are not promised to hold their level, and the test of spreads."""
     nested = Population(two(200), 8, patients=Patients())
@@ -249,7 +284,7 @@ def power() -> list[Task]:
 
 def full() -> list[Task]:
     """All points."""
-    return [*rows(), *units(), *beyond(), *upper(), *level(), *limits(), *power()]
+    return [*rows(), *units(), *lenses(), *beyond(), *upper(), *level(), *limits(), *power()]
 
 
 def quick() -> list[Task]:
@@ -259,6 +294,7 @@ def quick() -> list[Task]:
         intervals("rows", Population(UNEQUAL, 8, "t5", SPREAD), (0.0, 3.0)),
         intervals("rows", Population(STRATA, 128, "two modes"), (0.0,)),
         intervals("units", Population(two(200), 8, patients=Patients()), (0.0,)),
+        Task("lenses", Population(two(50), 8), (0.0,), ("0",), lens="kernel"),
         intervals("upper", Population(two(100), 8, patients=Patients((5,))), (1.0,)),
         Task("level", Population(two(50), 8), (0.0,), test="permutation"),
         Task("level", Population(two(200), 8, patients=Patients()), (0.0,), test="permutation", told="units"),

@@ -9,7 +9,7 @@ import numpy as np
 FULL = 2000  # draws from which a share is compared with a promise as it is; with fewer, chance is allowed for
 SURE = 0.999  # of a band that a share leaves by chance once in a thousand times
 LEVEL = 0.95  # of the intervals
-LEAST = {"rows": 0.93, "units": 0.90}  # coverage
+LEAST = {"rows": 0.93, "units": 0.90, "lenses": 0.93}  # coverage
 MOST = 0.97  # the same where the distance is clear
 SIZE = 0.05  # of the tests
 CLEAR = 3.0  # standard errors beyond which a distance is clearly not zero

@@ -79,6 +79,7 @@ def _conclude(out: Path, found: dict[Task, list[dict[str, Any]]], draws: int) ->
     """Judge the points, and write what people look at."""
     designs = [
         {"section": task.section, "test": task.test, "told": task.told}
+        | ({"lens": task.lens, "fitted": task.fitted} if task.lens else {})
         | asdict(task.population)
         | {"points": [point | judge(task.section, point) for point in points]}
         for task, points in found.items()

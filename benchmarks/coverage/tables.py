@@ -10,6 +10,8 @@ COLUMNS = [*(f"{step:g}" for step in STEPS), FAR]
 DISTANCES = ["0", *(f"≈ {column} SE" for column in COLUMNS[1:-1]), f"CFD {LARGE}"]
 NOISE = {"t5": "t₅", "elliptical t5": "t₅, elliptical"}
 
+FITTED = {"same": "these rows", "others": "other rows"}
+
 Design = Mapping[str, Any]
 
 
@@ -29,6 +31,7 @@ def render_tables(result: Mapping[str, Any]) -> str:
     parts = [
         _rows(_of(result, "rows")),
         _units(_of(result, "units")),
+        _lenses(_of(result, "lenses")),
         _beyond(_of(result, "beyond")),
         _upper(_of(result, "upper")),
         _level(_of(result, "level"), result["draws"]),
@@ -57,6 +60,7 @@ def summary(result: Mapping[str, Any]) -> list[list[str]]:
         ("intervals, independent rows", f"≥ {LEAST['rows']:.0%}", rows, "coverage"),
         (f"the same, distance > {CLEAR:g} standard errors", f"{LEAST['rows']:.0%} to {MOST:.0%}", clear, "coverage"),
         ("intervals, rows of patients", f"≥ {LEAST['units']:.0%}", list_points(result, "units"), "coverage"),
+        ("intervals, through lenses", f"≥ {LEAST['lenses']:.0%}", list_points(result, "lenses"), "coverage"),
         ("tests at 5 %", f"{100 * low:.1f} to {100 * high:.1f} %", list_points(result, "level"), "rejected"),
     ]
     return [
@@ -99,6 +103,16 @@ def _units(designs: Sequence[Design]) -> str:
         for design in designs
     ]
     return _section("Rows of 20 patients a group", note, header, cells, len(DISTANCES))
+
+
+def _lenses(designs: Sequence[Design]) -> str:
+    note = (
+        "Of groups that are not apart and, for standardized rows, of groups that are. In brackets the interval that"
+        " takes the rows of patients to be independent."
+    )
+    header = ["lens", "fitted on", "noise", "rows", "features", "", *DISTANCES]
+    cells = [[design["lens"], FITTED[design["fitted"]], *_population(design), *_shares(design)] for design in designs]
+    return _section("Through a lens", note, header, cells, len(DISTANCES))
 
 
 def _beyond(designs: Sequence[Design]) -> str:
@@ -160,7 +174,9 @@ def _section(title: str, note: str, header: Sequence[str], rows: Sequence[Sequen
 def _population(design: Design) -> list[str]:
     """Noise, rows, features, and what else there is to say."""
     patients = [] if design["patients"] is None else [f"{patients_text(design)}, ICC {design['patients']['icc']:g}"]
-    rest = "; ".join(filter(None, [*patients, _rest(design)]))
+    through = design["section"] == "level" and "lens" in design
+    seen = [f"{design['lens']} lens, of {FITTED[design['fitted']]}"] if through else []
+    rest = "; ".join(filter(None, [*patients, _rest(design), *seen]))
     return [noise_text(design), rows_text(design), f"{design['dim']}", rest]
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 from click.testing import CliRunner
 
-from benchmarks import corners, intervals, machine, permutations, scale, startup
+from benchmarks import corners, intervals, lenses, machine, permutations, scale, startup
 from benchmarks.commands import benchmarks
 from benchmarks.scale import model
 
@@ -17,6 +17,20 @@ def test_intervals_beside_distances(monkeypatch):
     assert [row[1] for row in found["rows"]] == ["2,000", "1,000", "2,000", "4,000", "4,000"]
     assert all(float(row[4]) > 0 for row in found["rows"])
     assert all(len(row) == len(found["header"]) for row in found["rows"])
+
+
+def test_lenses_beside_products(monkeypatch):
+    monkeypatch.setattr(lenses, "SHAPES", ((3000, 8), (1000, 12), (500, 16)))
+    monkeypatch.setattr(lenses, "CELLS", (4000, 5, 8))
+    found = lenses.run(repeats=1)
+    assert [row[0] for row in found["rows"]] == [
+        *["kernel, 1,024 features"] * 3,
+        "codebook, 8 regions",
+        "unit, beside no lens",
+        "standardize, beside no lens",
+        "whiten, 6 directions",
+    ]
+    assert all(float(row[4]) > 0 and len(row) == len(found["header"]) for row in found["rows"])
 
 
 def test_permutations_beside_scikit_bio(monkeypatch):

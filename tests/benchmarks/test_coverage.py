@@ -109,6 +109,11 @@ def test_the_plan_spans_what_is_promised():
     assert {population.weights for population in populations} == {"pooled", "balanced"}
     assert max(population.strata for population in populations) == 3
     assert all(task.distances[0] == 0 and task.distances[-1] == 0.7 for task in tasks)
+    seen = [task for task in plan.full() if task.lens]
+    assert {(task.lens, task.fitted) for task in seen} >= {
+        (lens, way) for lens in ("standardize", "kernel") for way in ("same", "others")
+    }
+    assert {task.section for task in seen} == {"lenses", "level"}
     every = plan.full()
     assert len({task.name(2000) for task in every}) == len(every) == len(set(every))
     assert coverage.count_points() == sum(len(task.distances) for task in every)

@@ -92,15 +92,30 @@ def test_spark(files, tmp_path):
             assert_same(cf.summarize(files, by="site", engine="spark", lens=lens), lens)
 
 
-def test_a_summary_of_dask_standardizes_and_other_lenses_want_rows(refuses):
-    arrays = da.from_array(X, chunks=(400, 6))
+def test_lenses_are_fitted_on_arrays_of_dask():
+    arrays, by = da.from_array(X, chunks=(400, 6)), {"site": SITE}
     with dask.config.set(scheduler="threads"):
-        found = cf.lens.standardize(arrays, by={"site": SITE})
-        np.testing.assert_allclose(found.steps[0].scale, LENSES["standardize"].steps[0].scale, rtol=1e-12)
-        with refuses(
-            "is a collection of Dask or Spark, whose rows this lens cannot sample: fit it on some of the rows"
-        ):
-            cf.lens.kernel(arrays)
+        scale = cf.lens.standardize(arrays, by=by).steps[0].scale
+        gains = cf.lens.whiten(arrays, by=by).steps[1].gains
+        width = cf.lens.kernel(arrays).steps[0].bandwidth
+        few = cf.lens.kernel(arrays, seed=2, after=cf.lens.unit()).steps[1].bandwidth
+        points = cf.lens.codebook(arrays, regions=5).steps[0].points
+    np.testing.assert_allclose(scale, LENSES["standardize"].steps[0].scale, rtol=1e-12)
+    np.testing.assert_allclose(gains, LENSES["whiten"].steps[1].gains, rtol=1e-6)
+    assert width == pytest.approx(LENSES["kernel"].steps[0].bandwidth, rel=0.05)
+    assert few == pytest.approx(cf.lens.kernel(cf.lens.unit()(X)).steps[0].bandwidth, rel=0.1)
+    assert points.shape == (6, 5)
+
+
+def test_lenses_are_fitted_on_tables_of_spark(tmp_path, refuses):
+    with started(tmp_path) as session:
+        table = frame_of(session, TABLE)
+        found = cf.lens.standardize(table, by="site", vectors="vector").steps[0]
+        np.testing.assert_allclose(found.scale, LENSES["standardize"].steps[0].scale, rtol=1e-12)
+        whitened = cf.lens.whiten(table, by="site", vectors="vector").steps[1]
+        assert whitened.gains == pytest.approx(LENSES["whiten"].steps[1].gains, rel=1e-6)
+        with refuses("source is a table of Dask or Spark, which is read by groups only: pass a sample of its rows"):
+            cf.lens.kernel(table, vectors="vector")
 
 
 def test_lenses_are_fitted_on_files_as_on_arrays(files):

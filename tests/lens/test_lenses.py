@@ -238,6 +238,24 @@ def test_a_bad_value_in_a_feature_that_is_left_out_counts(refuses):
         cf.summarize(bad, by=BY, lens=lens)
 
 
+def test_rows_that_are_mapped_beyond_numbers_are_refused(refuses):
+    lens = cf.lens.standardize(X * 1e-150, by=BY)
+    far = X.copy()
+    far[5] = 1e300
+    with refuses("x has a row that the lens maps beyond the range of float64: leave it out"):
+        cf.summarize(far, by=BY, lens=lens)
+    with refuses("NaN or infinite values in 1 of 1500 rows, the first in row 5", cf.NonFiniteError):
+        cf.cfd(far, labels=SITE, lens=lens)
+
+
+@pytest.mark.parametrize("name", ["kernel", "codebook", "unit"])
+def test_rows_of_any_size_have_features_and_regions(name):
+    far = X.copy()
+    far[:3] = np.finfo(np.float64).max * np.array([[1.0], [-1.0], [1e-320]])
+    far[3] = 5e-324
+    assert np.isfinite(LENSES[name](far[:4]) if name != "codebook" else LENSES[name].label(far[:4])["region"]).all()
+
+
 # ---- names and refusals
 
 
@@ -295,6 +313,7 @@ def test_a_factor_that_is_added_needs_a_summary(refuses):
 
 REFUSED = {
     "odd features": (lambda: cf.lens.kernel(X, features=7), "features=7 must be even"),
+    "many features": (lambda: cf.lens.kernel(X, features=10**9), "features=1000000000 must be at most 65,536"),
     "no bandwidth": (lambda: cf.lens.kernel(X, bandwidth="mean"), "bandwidth='mean' is not known"),
     "bandwidth of 0": (lambda: cf.lens.kernel(X, bandwidth=0), "bandwidth=0 must be a finite number above 0"),
     "equal rows": (lambda: cf.lens.kernel(np.ones((9, 2))), "bandwidth cannot be the median distance, which is 0"),

@@ -42,6 +42,8 @@ CALLS = {
     "tiles": "tiles ../images/m.csv --size 32 --tissue 0.1 --per-slide 2",
     "embed": "embed ../images/m.csv --encoder random --size 32 --batch 2 --workers 1 -o own.parquet",
     "completion": "completion bash",
+    "lens, fit": "lens fit standardize+kernel ../x.parquet --by site --features 32 --seed 1 -o own.safetensors",
+    "lens, named": "matrix ../x.parquet --between site --given label --lens standardize",
     "sql": "matrix --sql from'../x.parquet' --between site",
 }
 # Those that would run for minutes are given what no command can do.
@@ -69,12 +71,14 @@ VALUES = (
 MANY = ("-1", "0", "1", "2", "7", "x", "", "1e3", "2.0", "-99999999999999999999999")  # where a number is work
 WORK = {"--permutations", "--repeats", "--points", "--folds", "--rows", "--wait", "--size"}
 WORK |= {"--batch", "--workers", "--trials", "--per-slide", "--mpp", "--slide-mpp", "--gigabytes", "--dim"}
+WORK |= {"--features", "--regions"}
 OPTIONS = (
     *("--json", "--csv", "--by", "--between", "--given", "--units", "--factors", "--level", "--permutations", "--seed"),
     "--weights",
     *("--vectors", "--nan", "--sql", "--manifest", "--on", "--engine", "--min-count", "--small", "--tag", "--append"),
     *("--time", "--reference", "--window", "--step", "--alarm", "--over", "--top", "--plot", "-o", "--title"),
     *("--method", "--only-matched", "--statistic", "--min-units"),
+    *("--lens", "--features", "--regions", "--bandwidth", "--rank", "--shrinkage", "--after"),
     *("--distance", "--option", "--trim", "--adjust", "--points", "--help", "--plug-in", "--no-such", "-x", "--label"),
 )
 Mutation = Callable[[list[str], np.random.Generator], list[str]]

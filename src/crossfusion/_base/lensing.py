@@ -119,7 +119,9 @@ def label_rows(lens: RowLens, rows: Any, holder: str) -> dict[str, NDArray[np.in
     found: dict[str, list[NDArray[np.int32]]] = {name: [np.empty(0, np.int32)] for name in lens.factors}
     for block in _split_blocks(rows, _count_block_rows(lens, rows.shape[1])):
         clean, finite = _replace_bad(block)
-        for name, values in lens.label_block(clean).items():
+        with np.errstate(over="ignore", invalid="ignore"):
+            labels = lens.label_block(clean)
+        for name, values in labels.items():
             found[name].append(np.where(finite, values, np.int32(-1)))
     return {name: np.concatenate(values) for name, values in found.items()}
 
@@ -127,7 +129,8 @@ def label_rows(lens: RowLens, rows: Any, holder: str) -> dict[str, NDArray[np.in
 def _map_blocks(lens: RowLens, rows: Any) -> Iterator[NDArray[Any]]:
     for block in _split_blocks(rows, _count_block_rows(lens, rows.shape[1])):
         clean, finite = _replace_bad(block)
-        mapped = lens.map_block(clean)
+        with np.errstate(over="ignore", invalid="ignore"):  # as where rows are reduced
+            mapped = lens.map_block(clean)
         if not finite.all():
             mapped[~finite] = np.nan
         yield mapped

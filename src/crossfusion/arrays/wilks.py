@@ -15,6 +15,7 @@ from crossfusion._base import (
     factors,
     split_rows,
 )
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.permutation import make_keys, reduce_finite
 
 
@@ -64,13 +65,14 @@ def log_wilks(x: Any, labels: Any, *, given: Any = None, lens: RowLens | None = 
     True
     """
     check_lens(lens, adds_factors=False)
+    x, labels, given = take_columns(x, labels=labels, given=given)
     rows, _ = as_lens_rows(x, "x", lens)
-    labels, given = align_index("x", x, labels=labels, strata=given)
-    keys = make_keys(rows, labels=labels, strata=given)
+    labels, given = align_index("x", x, labels=labels, given=given)
+    keys = make_keys(rows, labels=labels, given=given)
     cell, cells = factors.encode(keys)
     stratum = np.zeros(len(cell), np.int32)
     if given is not None:
-        stratum = factors.encode(keys.select(["strata"]))[0]
+        stratum = factors.encode(keys.select(["given"]))[0]
     within, total = (_log_determinant(rows, codes, int(codes.max()) + 1) for codes in (cell, stratum))
     return max(0.0, total - within) if cells.num_rows > int(stratum.max()) + 1 else 0.0
 

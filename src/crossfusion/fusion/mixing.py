@@ -50,6 +50,14 @@ class Region(Record):
         Contribution to the mutual information, as a share of the whole.
     place : tuple of float
         Coordinates of its mean on the plane that shows the most variance between regions.
+
+    Examples
+    --------
+    >>> import crossfusion as cf
+    >>> by = {"batch": ["a", "a", "a", "b", "b", "b"], "region": [0, 0, 1, 1, 2, 2]}
+    >>> summary = cf.summarize([[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], by=by)
+    >>> summary.mixing("batch").regions[0].shares["b"]
+    0.0
     """
 
     region: Hashable

@@ -107,6 +107,10 @@ def _reduce_rows(chunk: Chunk, mapped: Any, own: Sequence[str], name: str, threa
         moments, finite = arrange_rows(mapped, codes), None
     else:
         moments, finite = reduce_groups(mapped, codes, keys.num_rows, name=holder, threads=threads)
+    if finite is not None and mapped is not rows and not np.array_equal(finite, find_finite_rows(rows)):
+        raise InputError(
+            holder, problem="has a row that the lens maps beyond the range of float64", remedy="leave it out"
+        )
     check = FiniteCheck(holder)
     check.see(rows, finite, chunk.first)
     where = f"{check.where} of {chunk.file}" if check.where and chunk.file else check.where

@@ -43,8 +43,8 @@ def summarize(
     small: str = "drop",
     tags: Mapping[str, str] | None = None,
     by_position: bool = False,
-    lens: RowLens | None = None,
     progress: bool | None = None,
+    lens: RowLens | None = None,
 ) -> Summary:
     """Reduce rows to the moments of their groups, in one pass.
 
@@ -83,12 +83,12 @@ def summarize(
     by_position : bool
         Whether features without names in some files stand for the named features in the same position of others. By
         default, a mix of both is rejected.
-    lens : crossfusion.lens.Lens, optional
-        A map that is applied to the rows before they are reduced. Its digest is part of the summary; only summaries
-        through the same lens can be added.
     progress : bool, optional
         Whether to show a bar while the rows are read: True on a terminal and in a notebook, False never. By default, in
         notebooks only. In a pipe, nothing is shown.
+    lens : crossfusion.lens.Lens, optional
+        A map that is applied to the rows before they are reduced. Its digest is part of the summary; only summaries
+        through the same lens can be added.
 
     Returns
     -------

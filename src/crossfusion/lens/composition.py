@@ -110,7 +110,7 @@ class Lens:
     @property
     def width(self) -> int:
         """The largest number of values per row that the lens works with, which decides how many rows it takes."""
-        return max(step.width for step in self.steps)
+        return int(max(step.width for step in self.steps))
 
     @property
     def dim(self) -> int | None:

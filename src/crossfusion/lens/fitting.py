@@ -13,6 +13,7 @@ from crossfusion._base import (
     CodeArray,
     FloatArray,
     InputError,
+    arg,
     as_names,
     check_lens,
     check_option,
@@ -72,11 +73,13 @@ class Training:
 
     def draw(self, seed: int, rows: int = SAMPLE_ROWS) -> tuple[Summary, NDArray[Any], Any]:
         """Moments of the groups, some of the rows, seen through the lens, and the factors of these, in one pass."""
-        self._check_readable()
-        sample = Sample(seed, rows, SAMPLE_BYTES)
-        summary = self._reduce(sample.watch(self.sources))
-        drawn = sample.rows()
-        assert drawn is not None  # as there are moments
+        if self._readable:
+            sample = Sample(seed, rows, SAMPLE_BYTES)
+            summary, drawn = self._reduce(sample.watch(self.sources)), sample.rows()
+            assert drawn is not None  # as there are moments
+        else:
+            (source,), summary = self.sources, self.summary
+            drawn = engines.draw(source, rows, float(summary.moments.count.sum()), seed, self.engine)
         x = drawn.x if self.after is None else map_rows(self.after, drawn.x, "the sample")
         return summary, np.asarray(x), drawn.keys
 
@@ -87,17 +90,19 @@ class Training:
         gaps: FloatArray = sample - summary.moments.mean[self._encode(keys, len(sample), place)]
         return gaps
 
-    def _check_readable(self) -> None:
-        if not all(isinstance(source, Source) for source in self.sources):
-            raise InputError(
-                "source",
-                problem="is a collection of Dask or Spark, whose rows this lens cannot sample",
-                remedy="fit it on some of the rows in memory, and apply it to the collection",
-            )
+    @property
+    def _readable(self) -> bool:
+        """Whether the rows pass through this process, or Dask or Spark keeps them."""
+        return all(isinstance(source, Source) for source in self.sources)
 
     def gaps(self) -> Iterator[FloatArray]:
-        """All finite rows, as differences from the mean of their group, some at a time, in a second pass."""
-        self._check_readable()
+        """All finite rows, as differences from the mean of their group, some at a time, in a second pass.
+
+        Of what Dask or Spark keeps, a sample.
+        """
+        if not self._readable:
+            yield self.draw_gaps(0, SAMPLE_ROWS)
+            return
         place = {label: k for k, label in enumerate(factors.list_labels(self.summary.keys))}
         mean = self.summary.moments.mean
         for source in self.sources:
@@ -140,6 +145,8 @@ def open_training(source: Any, by: Any, vectors: Any, nan: str, after: Any) -> T
 def _open_ungrouped(source: Any, vectors: Any, engine: Any) -> Sequence[Any]:
     if engine != "local":
         raise InputError(
-            "by", problem="is needed for a table of Dask or Spark", remedy="name a factor that defines groups"
+            "source",
+            problem="is a table of Dask or Spark, which is read by groups only",
+            remedy=f"pass a sample of its rows in memory or, to standardize or whiten, groups in {arg('by')}",
         )
     return open_rows(source, (), vectors)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, multiply_matrices
 
+FARTHEST = 2.0**20  # of a row from the center, in units of the scale; rows beyond count as that far
 ROW_BITS = 24  # binary digits after the point of rows in units of the scale
 VECTOR_BITS = 18  # of the fixed vectors; both together leave 2^11 for the size of a sum
 
@@ -27,7 +28,9 @@ def round_to_grid(values: FloatArray, bits: int) -> FloatArray:
 def multiply_exactly(rows: NDArray[Any], center: FloatArray, scale: float, vectors: FloatArray) -> FloatArray:
     """Products of (rows - center) / scale, rounded to the grid, and vectors on the grid."""
     values = np.subtract(rows, center, dtype=np.float64)
-    values *= 2.0**ROW_BITS / scale
+    values /= scale
+    np.clip(values, -FARTHEST, FARTHEST, out=values)
+    values *= 2.0**ROW_BITS
     np.rint(values, out=values)
     values *= 2.0**-ROW_BITS
     return multiply_matrices(values, vectors)

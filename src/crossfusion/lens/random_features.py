@@ -13,6 +13,7 @@ from crossfusion.lens.grid import VECTOR_BITS, multiply_exactly, round_to_grid
 from crossfusion.lens.step import Names, Step, check_shape
 from crossfusion.moments import squared_distances
 
+MAX_FEATURES = 2**16
 MEDIAN_ROWS = 1000  # sampled rows whose distances the median is of
 MEDIAN = "median"  # the bandwidth that is the median distance
 
@@ -97,7 +98,7 @@ def kernel(
     Parameters
     ----------
     source : array, path, list of paths, table or loader
-        The rows to fit on, in any form that `summarize` reads, but for collections of Dask and Spark.
+        The rows to fit on, in any form that `summarize` reads, but for tables of Dask and Spark.
     features : int
         Number D of features of mapped rows, an even number.
     bandwidth : float or "median"
@@ -149,6 +150,8 @@ def _check_options(features: int, bandwidth: float | str, seed: int) -> None:
     """Reject options that no kernel has."""
     check_whole(features, "features", least=2)
     check_seed(seed)
+    if features > MAX_FEATURES:
+        raise InputError("features", features, f"must be at most {MAX_FEATURES:,}", "ask for fewer")
     if features % 2:
         raise InputError("features", features, "must be even, a cosine and a sine each", f"pass {features + 1}")
     if isinstance(bandwidth, str) and bandwidth != MEDIAN:
@@ -165,7 +168,7 @@ def fit_kernel(training: Training, features: int = 1024, bandwidth: float | str 
     center = moments.count @ moments.mean / moments.count.sum()
     width = _find_median_distance(sample) if isinstance(bandwidth, str) else float(bandwidth)
     frequencies = round_to_grid(draw_frequencies(summary.dim, features // 2, seed), VECTOR_BITS)
-    return training.follow(Kernel(summary.dim, summary.features, center, frequencies, width, seed))
+    return training.follow(Kernel(summary.dim, summary.features, center, frequencies, width, int(seed)))
 
 
 def draw_frequencies(dim: int, number: int, seed: int) -> FloatArray:

@@ -59,7 +59,7 @@ class Codebook(Step):
     @property
     def width(self) -> int:
         """Number of regions."""
-        return self.points.shape[1]
+        return int(self.points.shape[1])
 
     def label_block(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Number of the nearest point of each row; of points equally near, the first."""
@@ -86,7 +86,7 @@ def codebook(
     Parameters
     ----------
     source : array, path, list of paths, table or loader
-        The rows to fit on, in any form that `summarize` reads, but for collections of Dask and Spark.
+        The rows to fit on, in any form that `summarize` reads, but for tables of Dask and Spark.
     regions : int
         Number of regions.
     seed : int
@@ -137,7 +137,9 @@ def fit_codebook(training: Training, regions: int = 64, seed: int = 0) -> Lens:
     if len(np.unique(values, axis=0)) < regions:
         raise InputError("regions", regions, "is more than there are different rows", "ask for fewer")
     points = round_to_grid(_find_centers(values / scale, regions, seed).T, VECTOR_BITS)
-    return training.follow(Codebook(summary.dim, summary.features, center, np.ascontiguousarray(points), scale, seed))
+    return training.follow(
+        Codebook(summary.dim, summary.features, center, np.ascontiguousarray(points), scale, int(seed))
+    )
 
 
 def _find_centers(rows: FloatArray, regions: int, seed: int) -> FloatArray:

@@ -96,8 +96,8 @@ def whiten(
     Parameters
     ----------
     source : array, path, list of paths, table or loader
-        The rows to fit on, in any form that `summarize` reads, but for collections of Dask and Spark. They are read
-        twice.
+        The rows to fit on, in any form that `summarize` reads. They are read twice; of collections of Dask and
+        Spark, a sample is used.
     by : mapping or names, optional
         The factors that define the groups, as in `summarize`; by default, all rows are one group.
     rank : int, optional

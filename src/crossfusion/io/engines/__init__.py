@@ -4,13 +4,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from crossfusion._base import InputError, RowLens, Spelling, arg
+import numpy as np
+
+from crossfusion._base import InputError, RowLens, Spelling, arg, factors
 from crossfusion.io.engines import dask, local, spark
 from crossfusion.io.engines.recognition import is_collection, is_frame
 from crossfusion.io.engines.resume import Checkpoint
 from crossfusion.io.reduction import Reduction
+from crossfusion.io.sources.all_rows import Rows
+from crossfusion.io.sources.chunk import concatenate_chunks
 
-__all__ = ["ENGINES", "choose_engine", "is_collection", "is_frame", "open_distributed", "run"]
+__all__ = ["ENGINES", "choose_engine", "draw", "is_collection", "is_frame", "open_distributed", "run"]
 
 ENGINES = ("auto", "local", "dask", "spark")
 OTHER_ENGINES = Spelling(
@@ -57,3 +61,15 @@ def run(
     if engine == "spark":
         return spark.run(sources, nan, progress, lens)
     return dask.run(sources, nan, progress, None if engine == "dask" else engine, lens)
+
+
+def draw(source: Any, rows: int, total: float, seed: int, engine: Any) -> Rows:
+    """About so many finite rows, of this total, of what Dask or Spark reads by its own means; at most so many."""
+    if isinstance(source, spark.SparkTable):
+        chunks = spark.draw(source, rows, seed)
+    else:
+        share = min(1.0, (rows + 4 * np.sqrt(rows)) / total)  # so that there are hardly ever too few
+        chunks = dask.draw(source, share, seed, None if engine == "dask" else engine)
+    x, keys = concatenate_chunks(chunks), factors.concat_tables([chunk.keys for chunk in chunks], source.name)
+    chosen = np.random.default_rng(seed).permutation(len(x))[:rows]
+    return Rows(x[chosen], keys.take(chosen))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from crossfusion._base import (
     CrossfusionError,
     EngineError,
@@ -21,16 +23,17 @@ from crossfusion._base import (
     InputError,
     RowLens,
     arg,
+    find_finite_rows,
     first_line,
     optional,
     thread_count,
 )
 from crossfusion.io.engines import local
 from crossfusion.io.engines.dask_collections import DaskTasks, make_keys, open_collection
-from crossfusion.io.reduction import Reduction, RowCounts, merge_reductions, reduce_partition
-from crossfusion.io.sources.chunk import Source, merge_partitions
+from crossfusion.io.reduction import Reduction, RowCounts, merge_reductions, reduce_chunk, reduce_partition
+from crossfusion.io.sources.chunk import Chunk, Source, merge_partitions
 
-__all__ = ["DaskTasks", "open_collection", "run"]
+__all__ = ["DaskTasks", "draw", "open_collection", "run"]
 
 FAN_IN = 8  # moments that a task merges
 TASKS_PER_THREAD = 8  # of each thread, at most, so that few moments travel however many partitions a file has
@@ -115,8 +118,8 @@ def _check_client(client: Any) -> Any:
 
 def _plan_tree(source: Source | DaskTasks, threads: int, lens: RowLens | None, travels: bool) -> _Tree:
     """Tasks that reduce the partitions of a source, and tasks that merge what these give."""
-    (shared,) = make_keys("crossfusion-lens", 1)  # which travels once, not with each task
-    graph: dict[Any, Any] = {shared: lens}
+    (shared,) = make_keys("crossfusion-lens", 1)  # a lens travels once, not with each task
+    graph: dict[Any, Any] = {shared: partial(_reduce_leaf, lens) if isinstance(source, DaskTasks) else lens}
     if isinstance(source, DaskTasks):
         graph |= {**source.graph} | {leaf: (*source.graph[leaf], shared) for leaf in source.leaves}
         level = list(source.leaves)
@@ -138,6 +141,35 @@ def _plan_tree(source: Source | DaskTasks, threads: int, lens: RowLens | None, t
         below, level = level, make_keys("crossfusion-merge", -(-len(level) // FAN_IN))
         graph |= {key: (merge_reductions, below[k * FAN_IN : (k + 1) * FAN_IN]) for k, key in enumerate(level)}
     return _Tree(source, graph, seen, level[0])
+
+
+def _reduce_leaf(lens: RowLens | None, chunk: Chunk | None, name: str) -> Reduction:
+    return Reduction(name) if chunk is None else reduce_chunk(chunk, name, lens=lens)
+
+
+def draw(tasks: DaskTasks, share: float, seed: int, client: Any = None) -> list[Chunk]:
+    """Some of the rows of a collection, each with this probability, drawn where they lie."""
+    client = _find_client() if client is None else _check_client(client)
+    base, threaded = (
+        optional.load(f"dask.{module}", "dask", "dask", "engine='dask'") for module in ("base", "threaded")
+    )
+    works = make_keys("crossfusion-draw", len(tasks.leaves))
+    graph = {**tasks.graph}
+    for number, (leaf, work) in enumerate(zip(tasks.leaves, works, strict=True)):
+        graph |= {work: partial(_draw_leaf, share, (seed, number)), leaf: (*tasks.graph[leaf], work)}
+    get = (base.get_scheduler() or threaded.get) if client is None else client.get
+    with _translate_errors([_Tree(tasks, graph, [], None)]):
+        return [chunk for chunk in get(graph, list(tasks.leaves)) if chunk is not None]
+
+
+def _draw_leaf(share: float, seed: Sequence[int], chunk: Chunk | None, _name: str) -> Chunk | None:
+    """Finite rows of a chunk, each with this probability."""
+    if chunk is None:
+        return None
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(chunk.rows.shape[0]) < share)
+    rows = chunk.rows[chosen] if isinstance(chunk.rows, np.ndarray) else chunk.rows[chosen].toarray()
+    finite = find_finite_rows(rows)
+    return Chunk(rows[finite], chunk.keys.take(chosen[finite]))
 
 
 def _get_seen(reduction: Reduction) -> RowCounts:

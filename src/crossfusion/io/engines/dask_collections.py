@@ -1,6 +1,6 @@
 """Dask arrays and data frames as tasks, each of which reduces a chunk or a partition where it lies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -11,7 +11,6 @@ import numpy as np
 
 from crossfusion._base import (
     InputError,
-    RowLens,
     arg,
     as_names,
     as_rows,
@@ -21,9 +20,10 @@ from crossfusion._base import (
     factors,
 )
 from crossfusion.io.engines.recognition import is_collection
-from crossfusion.io.reduction import Reduction, reduce_chunk
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.vector_columns import choose_columns, find_vectors, make_chunk
+
+Work = Callable[[Chunk | None, str], Any]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class DaskTasks:
     """Rows that Dask will make: a name for messages, and tasks.
 
     The tasks are a graph as Dask understands it: a mapping of keys to tuples of a function and its arguments, of which
-    those that are keys stand for results. The tasks called `leaves` reduce a chunk each, in their order; they take a
-    lens as a further argument.
+    those that are keys stand for results. The tasks called `leaves` make a chunk each, in their order; what is to be
+    done with it is a further argument: a function of the chunk (None without rows) and a name.
     """
 
     name: str
@@ -116,26 +116,26 @@ def _plan_array(array: Any, by: Mapping[str, Any]) -> DaskTasks:
     for k, leaf in enumerate(leaves):
         place = "" if known else f"chunk {k} of x"
         fixed = {name: here[name][k] if name in here else None for name in by}
-        reduce = partial(_reduce_chunk, tuple(lazy), fixed, starts[k], place)
-        graph[leaf] = (reduce, chunks[k], [tasks[k] for tasks in labels])
+        use = partial(_use_chunk, tuple(lazy), fixed, starts[k], place)
+        graph[leaf] = (use, chunks[k], [tasks[k] for tasks in labels])
     return DaskTasks("x", graph, leaves, int(sum(sizes)) if known else None)
 
 
-def _reduce_chunk(
+def _use_chunk(
     names: Sequence[str],
     by: Mapping[str, Any],
     first: int,
     place: str,
     rows: Any,
     labels: Sequence[Any],
-    lens: RowLens | None = None,
-) -> Reduction:
-    """Reduce the rows of a chunk, on a worker; `labels` are the values of the factors called `names`."""
+    work: Work,
+) -> Any:
+    """Work on the rows of a chunk, where they lie; `labels` are the values of the factors called `names`."""
     by = {**by, **dict(zip(names, labels, strict=True))}
     values, keys = as_rows(rows, place or "x"), factors.as_table(by)
     where = place or f"the chunk of x from row {first} on"
     check_length(keys.num_rows, values.shape[0], next(iter(by)), where)
-    return reduce_chunk(Chunk(values, keys, first, place), "x", lens=lens) if keys.num_rows else Reduction("x")
+    return work(Chunk(values, keys, first, place) if keys.num_rows else None, "x")
 
 
 def _align_factors(
@@ -198,7 +198,7 @@ def _plan_frame(frame: Any, by: tuple[str, ...], vectors: Any) -> DaskTasks:
     graph, (partitions,) = _list_tasks([needed])
     leaves = make_keys("crossfusion-partition", len(partitions))
     for k, (leaf, partition) in enumerate(zip(leaves, partitions, strict=True)):
-        graph[leaf] = (partial(_reduce_partition, by, columns, k), partition)
+        graph[leaf] = (partial(_use_partition, by, columns, k), partition)
     each = len(columns) > 1 or getattr(frame.dtypes[columns[0]], "kind", "O") in "biuf"
     return DaskTasks("the table", graph, leaves, features=tuple(columns) if each else ())
 
@@ -215,15 +215,13 @@ def _find_list_column(frame: Any, by: Sequence[str]) -> list[str]:
     return found
 
 
-def _reduce_partition(
-    by: Sequence[str], columns: Sequence[str], number: int, frame: Any, lens: RowLens | None = None
-) -> Reduction:
-    """Reduce the rows of a partition, on a worker."""
+def _use_partition(by: Sequence[str], columns: Sequence[str], number: int, frame: Any, work: Work) -> Any:
+    """Work on the rows of a partition, where they lie."""
     import pyarrow as pa
 
     place = f"partition {number} of the table"
     if not len(frame):
-        return Reduction("the table")
+        return work(None, "the table")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as problem:
@@ -239,4 +237,4 @@ def _reduce_partition(
             " comes before the frame",
         )
     chunk = make_chunk(table, by, find_vectors(table.schema, by, list(columns), place), place)
-    return reduce_chunk(replace(chunk, file=place), "the table", lens=lens)
+    return work(replace(chunk, file=place), "the table")

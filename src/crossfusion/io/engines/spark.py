@@ -15,7 +15,9 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from crossfusion._base import EngineError, InputError, RowLens, arg, as_names
+import numpy as np
+
+from crossfusion._base import EngineError, InputError, RowLens, arg, as_names, find_finite_rows, optional
 from crossfusion.io.engines import local
 from crossfusion.io.engines import spark_tables as tables
 from crossfusion.io.engines.recognition import is_frame
@@ -31,6 +33,7 @@ from crossfusion.io.engines.spark_tasks import (
 from crossfusion.io.reduction import Reduction
 from crossfusion.io.sources import Source, chunk
 from crossfusion.io.sources.chunk import merge_partitions
+from crossfusion.io.sources.vector_columns import make_chunk
 
 FAN_IN = 8  # reductions that one task adds up
 TASKS_PER_CORE = 8  # of each core, at most, so that few moments travel however many partitions a file has
@@ -105,6 +108,17 @@ def _reduce_table(table: SparkTable, lens: RowLens | None) -> Reduction:
     with _translate_errors():
         (reduction,) = _add_up(table.frame.mapInArrow(task, SCHEMA), 1)
     return reduction
+
+
+def draw(table: SparkTable, rows: int, seed: int) -> list[chunk.Chunk]:
+    """At most so many rows of a table, drawn where they lie; those that are not finite are left out."""
+    functions = optional.load("pyspark.sql.functions", "PySpark", "spark", "engine='spark'")
+    with _translate_errors():
+        found = table.frame.orderBy(functions.rand(seed)).limit(rows).toArrow()
+    found = found.rename_columns([*table.by, *table.columns])
+    drawn = make_chunk(found, table.by, table.columns, table.name)
+    finite = np.flatnonzero(find_finite_rows(drawn.rows))
+    return [chunk.Chunk(drawn.rows[finite], drawn.keys.take(finite))]
 
 
 def _reduce_sources(sources: Sequence[Source], lens: RowLens | None) -> list[Reduction]:

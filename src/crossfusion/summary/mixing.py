@@ -24,6 +24,7 @@ from crossfusion.fusion import (
     Exclusion,
     Mixing,
     Region,
+    center_strata,
     find_plane,
     fuse,
     measure_information,
@@ -190,8 +191,10 @@ def _describe_regions(design: Design, regions: Regions) -> tuple[Region, ...]:
     count = regions.spread(regions.moments.count, len(design.labels), groups)
     part = measure_information(regions.spread(regions.moments.count, len(design.cells), regions.cell), design.stratum)
     whole = regions.moments.merge(regions.region, len(regions.labels))
-    center, axes, _, _ = find_plane(whole, whole.mean, None)
-    place = (whole.mean - center) @ axes.T
+    number = len(regions.labels)
+    between = Design(whole, np.arange(number), np.zeros(number, int), regions.labels)
+    gap = whole.mean - center_strata(between)
+    place = gap @ find_plane(between, gap)[0].T
     share = count / count.sum(axis=1, keepdims=True)
     found = [
         Region(

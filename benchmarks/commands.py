@@ -91,7 +91,7 @@ def bench_lenses(repeats: int, as_json: bool) -> None:
 
 
 @benchmarks.command("permutations")
-@number_option("--repeats", 3, "Number of rounds, in which the alternatives take turns.")
+@number_option("--repeats", 7, "Number of rounds, in which the alternatives take turns.")
 @quick_option("without the comparison that takes minutes")
 @json_option
 def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
@@ -104,7 +104,7 @@ def bench_permutations(repeats: int, quick: bool, as_json: bool) -> None:
     from benchmarks import permutations
 
     found = permutations.run(repeats=repeats, quick=quick)
-    _show(found, as_json, left=(0, 1))
+    _show(found, as_json, left=(0, 1, 2))
 
 
 @benchmarks.command("intervals")

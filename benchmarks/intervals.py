@@ -48,7 +48,7 @@ def _data(number: int, dim: int, dtype: Any) -> tuple[Any, Any]:
 
 def _ratio(plain: Any, asked: Any, repeats: int) -> float:
     """Median of the rounds' ratios: what disturbs a round disturbs both sides."""
-    asked()  # compilers start
+    asked()  # what it needs is imported then
     rounds = [best_times({"plain": plain, "asked": asked}, 1) for _ in range(repeats)]
     return median(times["asked"] / times["plain"] for times in rounds)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
-PICTURES = {"page": (1130, None), "pairs": (960, "matrix"), "cloud": (930, "cloud")}  # height, and where it begins
-WIDTH = 1200
+PICTURES = {"page": (900, None), "pairs": (960, "matrix")}  # height, and where it begins
+WIDTH = 1440
 
 
 def main() -> None:

@@ -68,7 +68,8 @@ def test_the_first_page_loads_no_command(words, python, tmp_path):
     packages = {name.split(".")[1] for name in own(loaded) if "." in name}
     assert packages - {"moments"} == {"_base", "_version", "cli"}
     assert ("moments" in packages) == (words == ("--version",))  # which knows the kernel in use
-    assert {name for name in own(loaded) if name.startswith("crossfusion.cli.")} == {"crossfusion.cli.commands"}
+    light = {f"crossfusion.cli.{name}" for name in ("commands", "defaults", "wording")}
+    assert {name for name in own(loaded) if name.startswith("crossfusion.cli.")} == light
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY - {"click"})
 
 

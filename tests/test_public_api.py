@@ -123,7 +123,7 @@ def test_every_correction_says_what_it_is(name):
     assert f"   {documented.__module__.removeprefix('crossfusion.')}.{name}\n" in API_PAGE.read_text()
 
 
-@pytest.mark.parametrize("module", ["torch", "jax", "sklearn", "anndata", "pathology", "plots"])
+@pytest.mark.parametrize("module", ["torch", "jax", "sklearn", "anndata", "pathology", "plots", "testing"])
 def test_every_name_of_a_module_is_on_the_api_page(module):
     source = Path(cf.__file__).parent / module
     text = (source / "__init__.py" if source.is_dir() else source.with_suffix(".py")).read_text()

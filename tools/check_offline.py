@@ -41,6 +41,7 @@ COMMANDS = {  # a command, and the extra without which it does not work
     "summarize s3://a/b.parquet --by g -o t.parquet": "remote",
     "summarize both.npz --by g --engine dask -o t.parquet": "dask",
     "summarize both.npz --by g --engine spark -o t.parquet": "spark",
+    "mcp tiles": "mcp",
     "embed tiles --layout folder --encoder random -o t.parquet": "pathology",
 }
 CODE = {

@@ -186,13 +186,11 @@ def beyond() -> list[Task]:
 
 
 def upper() -> list[Task]:
-    """Upper limits, on which a claim of equivalence rests: common designs, and those that missed most often."""
+    """Upper limits, on which a claim of equivalence rests."""
     few, many = Patients((5,)), Patients()
     drawn = [
         Population(two(50), 8),
         Population(two(50), 128, "dominated"),
-        Population(two(300), 128, "two modes"),
-        Population(two(300), 128, "three modes", along="one"),
         Population(FIVE_UNEQUAL, 8, "t5", SPREAD_OF_FIVE, "balanced"),
         Population(two(200), 8, patients=many),
         Population(two(200), 8, patients=replace(many, uneven=True)),

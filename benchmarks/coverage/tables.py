@@ -131,8 +131,14 @@ def _upper(designs: Sequence[Design]) -> str:
         " equivalence at 5 % depends, and in brackets that of the 95 % interval, of which 2.5 is nominal."
     )
     header = ["noise", "rows", "features", "", *DISTANCES[1:]]
-    cells = [[*_population(design), *_misses(design)] for design in designs]
+    cells = [[*_population(design)[:3], _count_patients(design), *_misses(design)] for design in designs]
     return _section("Upper limits that are missed", note, header, cells, len(DISTANCES) - 1)
+
+
+def _count_patients(design: Design) -> str:
+    """What else there is to say of a population, and how many patients a group has."""
+    rest = _population(design)[3]
+    return f"{design['patients']['number'][0]} patients, {rest}" if design["patients"] else rest
 
 
 def _misses(design: Design) -> list[str]:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.integration import times, values
+from benchmarks.integration import mixing, times, values
 from benchmarks.integration.cells import Cells, add_corrections, read_cells, simulate_cells
 from crossfusion._base import thread_count
 from paper.checks import check_known, check_positive
 
-PARTS = ("values", "times")
+PARTS = ("values", "mixing", "times")
 SIZES, QUICK = (100_000, 1_000_000), (5_000, 10_000)
 CAP = 75.0  # seconds that a metric has
 
@@ -30,7 +30,7 @@ def run(
     quick : bool
         Few cells, for a first look.
     only : sequence of str
-        Which parts: values, times.
+        Which parts: values, mixing, times.
     cap : float
         Seconds that each metric of scib-metrics has; it is ended then.
     data : path, optional
@@ -51,12 +51,21 @@ def run(
     found: dict[str, Any] = {}
     if "values" in only:
         found["values"] = _values(read_cells(data) or simulate_cells(2000), plot, say)
+    if "mixing" in only:
+        found["mixing"] = _mixing(read_cells(data) or simulate_cells(2000), say)
     if "times" in only:
         sizes = QUICK if quick else SIZES
         title = f"Time of each metric over that of crossfusion.anndata.cfd, {thread_count()} threads"
         rows = times.measure_times(sizes, cap, say)
         found["times"] = {"title": title, "header": times.header(sizes), "rows": rows, "note": times.note(cap)}
     return found
+
+
+def _mixing(cells: Cells, say: Callable[[str], None]) -> dict[str, Any]:
+    say("mixing of the corrected cells")
+    rows, note = mixing.table(mixing.measure(add_corrections(cells)))
+    title = f"Local mixing, {cells.name}: {len(cells.x):,} cells × {cells.x.shape[1]}, {len(set(cells.batch))} batches"
+    return {"title": title, "header": mixing.HEADER, "rows": rows, "note": note}
 
 
 def _values(cells: Cells, plot: Callable[[Any], None] | None, say: Callable[[str], None]) -> dict[str, Any]:

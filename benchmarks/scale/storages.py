@@ -59,9 +59,17 @@ def _npy(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[st
     def mapped() -> None:
         reduce_sources([add_keys(open_file(path, []), {"group": path.stem}) for path in paths]).cfd("group")
 
+    def plain() -> None:
+        with ThreadPoolExecutor(thread_count()) as pool:
+            _exhaust(pool.map(lambda path: np.load(path, mmap_mode="r").sum(), paths))
+
     mapped()
-    best = best_times({"in memory": lambda: cfd(a, b), "mapped": mapped}, repeats)
-    return [[".npy, mapped and warm: rate of that in memory", f"{best['in memory'] / best['mapped']:.2f}", "≥ 0.8"]]
+    best = best_times({"in memory": lambda: cfd(a, b), "plain": plain, "mapped": mapped}, repeats)
+    what = ".npy, mapped and warm"
+    return [
+        [f"{what}: time beside a plain read", f"{best['mapped'] / best['plain']:.2f}", "≤ 1.25 (sum of the map)"],
+        [f"{what}: rate of that in memory", f"{best['in memory'] / best['mapped']:.2f}", "(to compare)"],
+    ]
 
 
 def _parquet(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[str]]:
@@ -175,7 +183,7 @@ def _beside(
 
     sides = plain | (others or {}) | {"ours": ours}
     for read in sides.values():
-        read()  # compilers start
+        read()  # what it needs is imported then
     times = rounds(sides, repeats)
     fastest = min(plain, key=lambda name: median(times[name]))
 

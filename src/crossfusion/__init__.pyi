@@ -35,7 +35,19 @@ from crossfusion.evaluation import (
     rdr,
     wasserstein_decomposition,
 )
-from crossfusion.fusion import Attribution, Exclusion, Fusion, Hierarchy, Level, Pairwise, Projection
+from crossfusion.fusion import (
+    Attribution,
+    Exclusion,
+    Fusion,
+    Geometry,
+    Hierarchy,
+    Level,
+    Mixing,
+    Pairwise,
+    Projection,
+    Region,
+)
+from crossfusion.gates import CheckResult, RuleOutcome, check
 from crossfusion.inference import TestResult, adjusted_pvalues
 from crossfusion.io import summarize
 from crossfusion.moments import Moments
@@ -55,6 +67,7 @@ __all__ = [
     "Attribution",
     "Cddr",
     "Change",
+    "CheckResult",
     "CorrectionComparison",
     "CrossfusionError",
     "CrossfusionWarning",
@@ -64,17 +77,21 @@ __all__ = [
     "Exclusion",
     "FileError",
     "Fusion",
+    "Geometry",
     "Hierarchy",
     "InputError",
     "Level",
     "MissingDependencyError",
+    "Mixing",
     "Moments",
     "NonFiniteError",
     "Pairwise",
     "Projection",
     "Rdr",
     "Recognition",
+    "Region",
     "Report",
+    "RuleOutcome",
     "Separability",
     "Study",
     "Summary",
@@ -84,6 +101,7 @@ __all__ = [
     "append_summary",
     "cddr",
     "cfd",
+    "check",
     "compare_corrections",
     "correct",
     "corrections",

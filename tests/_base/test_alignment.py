@@ -42,7 +42,7 @@ ASKED = {
     "pairs": lambda x, _, label, unit: cf.permutation_test(x, label, pairs=unit, permutations=9).statistic,
     "separability": lambda x, site, _, unit: cf.separability(x, site, units=unit).accuracy,
     "one_vs_rest": lambda x, site, label, unit: (
-        cf.one_vs_rest(x, site, given=label, units=unit, level=0.9)["a"].interval
+        {k: f.interval for k, f in cf.one_vs_rest(x, site, given=label, units=unit, level=0.9).items()}
     ),
     "dispersion_test": lambda x, site, label, unit: cf.dispersion_test(x, site, units=unit, permutations=9).statistic,
     "summarize": lambda x, site, label, _: cf.summarize(x, by={"site": site, "label": label}).moments.mean.tolist(),

@@ -40,14 +40,15 @@ def test_permutations_beside_scikit_bio(monkeypatch):
     monkeypatch.setattr(permutations, "SIZES", (40, 30, 60))
     monkeypatch.setattr(permutations, "MINUTES", 60)
     found = permutations.run(repeats=1)
-    assert [row[2] for row in found["rows"]] == ["500", "500", "40", "40", "30", "60"]
-    assert all(float(row[6]) < 1e-8 for row in found["rows"][2:])
+    assert [row[3] for row in found["rows"]] == [*["500"] * 4, *["40"] * 4, "30", "60", "60"]
+    assert [row[1] for row in found["rows"][4:8]] == ["pseudo-f", "welch"] * 2
+    assert all(float(row[7]) < 1e-8 for row in found["rows"][4:] if row[1] == "pseudo-f")
 
 
 def test_storages_beside_plain_reads(tmp_path):
     found = scale.run(gigabytes=0.001, large=0.002, dim=8, repeats=1, only=("storages", "memory"), folder=tmp_path)
-    assert [row[0].partition(":")[0] for row in found["rows"][:6]] == [
-        ".npy, mapped and warm",
+    assert [row[0].partition(":")[0] for row in found["rows"][:7]] == [
+        *[".npy, mapped and warm"] * 2,
         "Parquet, vectors",
         *["Parquet, columns"] * 2,
         "HDF5, chunked",

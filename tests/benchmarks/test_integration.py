@@ -7,7 +7,7 @@ import pytest
 
 import crossfusion as cf
 from benchmarks import integration
-from benchmarks.integration import cells, peers, times, values
+from benchmarks.integration import cells, mixing, peers, times, values
 from tests.helpers import ROOT, waiting
 from tests.helpers.module_commands import fail_module
 
@@ -46,6 +46,15 @@ def test_the_table_of_values_has_both_sides():
     for row in rows:
         assert float(row[3]) == pytest.approx(float(row[4]), abs=1e-4)
         assert float(row[5]) == pytest.approx(float(row[6]), abs=1e-4)
+
+
+def test_mixing_is_ranked_against_the_scores_of_neighbors():
+    found = {"worst": [0.3, 0.9, 0.8, 0.1, 0.0], "half": [0.0, 0.4, 0.4, 0.5, 0.6], "best": [0.0, 0.1, 0.1, 0.9, 0.4]}
+    assert mixing.correlate(found) == pytest.approx((-1.0, -0.5))
+    rows, note = mixing.table(found)
+    assert [row[0] for row in rows] == ["best", "half", "worst"]
+    assert len(rows[0]) == len(mixing.HEADER)
+    assert "with iLISI -1.00, with kBET -0.50" in note
 
 
 def test_what_takes_too_long_is_ended_and_said(monkeypatch):

@@ -47,7 +47,7 @@ OWN_WORDS = [
     "--workers",
 ]  # of what, or for what: by command
 OWN_VALUES = ("--batch", "--data", "--label", "--normalizer", "--over", "--reference")
-ELSEWHERE = ("histopathology", "tiles", "embed", "demo")  # need minutes, slides or networks: tested by themselves
+ELSEWHERE = ("histopathology", "tiles", "embed", "demo", "mcp")  # need minutes, slides, networks or a client
 ROWS = 240
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option"),
@@ -139,6 +139,8 @@ def files(tmp_path_factory):
     for name in ("one", "two"):
         with h5py.File(folder / "features" / f"{name}.h5", "w") as file:
             file["features"] = rng.normal(size=(20, 4))
+    rule = '[[rule]]\nbetween = "scanner"\ngiven = "tissue"\nunits = "patient"\nmax = 0.5\n'
+    (folder / "policy.toml").write_text(rule)
     (folder / "slides.csv").write_text("file,scanner\none,S1\ntwo,S2\n")
     cf.summarize(table, by=[*factors]).write(folder / "summary.parquet")
     cf.lens.standardize(table, by="site", vectors="vector").write(folder / "lens.safetensors")

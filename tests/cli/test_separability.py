@@ -74,7 +74,7 @@ def test_bad_input_is_one_line(data, file, options, said):
 def test_fused_within_a_margin(data):
     near, far = (data / "a.npy", data / "b.npy"), (data / "a.npy", data / "c.npy")
     expected = cf.cfd(*map(np.load, near), level=0.9)
-    _, upper = expected.interval
+    _, upper = expected.interval or (0.0, 0.0)
     for margin, shown in ((2 * upper, True), (upper / 2, False)):
         found = run_json("compare", *near, "--fused-within", margin)
         assert (found["margin"], found["fused_within"], found["level"]) == (margin, shown, 0.9)

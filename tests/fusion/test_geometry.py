@@ -15,7 +15,7 @@ import crossfusion as cf
 from tests.hunt.routes import run_command
 
 DATA = Path(os.environ.get("CROSSFUSION_DATA", Path(__file__).parents[3] / "shared" / "data"))
-REMEDY = ": standardize the features"
+REMEDY = ': pass scale="features"'
 
 
 def dominated(rows=500, scale=60.0, shift=0.8, seed=0):
@@ -181,4 +181,29 @@ def test_no_alarm_on_real_embeddings_and_principal_components(name):
     for rows in (x, centered @ np.linalg.eigh(centered.T @ centered)[1][:, :-51:-1]):
         summary = cf.summarize(rows, by={"group": group, "label": label})
         for between, given in (("group", None), ("group", "label"), ("label", None), ("label", "group")):
-            assert "standardize" not in (summary.cfd(between, given=given).caution or "")
+            assert "scale=" not in (summary.cfd(between, given=given).caution or "")
+
+
+def test_the_geometry_counts_features_and_measures_rows():
+    x, labels = dominated(scale=1.0)
+    x = x * np.r_[np.ones(62), 2, 3] + 5
+    found = cf.summarize(x, by={"site": labels}).with_features([f"f{k}" for k in range(64)]).geometry("site")
+    within = sum(np.mean(labels == k) * x[labels == k].var(axis=0) for k in (0, 1))
+    assert found.within == pytest.approx(within.sum(), rel=1e-12)
+    assert found.dimension == pytest.approx(within.sum() ** 2 / np.sum(within**2), rel=1e-12)
+    assert found.features[:2] == ("f63", "f62")
+    assert found.share[0] == pytest.approx(within[63] / within.sum(), rel=1e-12)
+    assert found.norm == pytest.approx(np.sqrt(np.mean(np.sum(x**2, axis=1))), rel=1e-9)
+    assert found.center == pytest.approx(np.linalg.norm(x.mean(axis=0)) / found.norm, rel=1e-9)
+    assert found.caution is None
+    assert found.to_frame()["cumulative"].iloc[-1] == pytest.approx(1)
+    assert found.plot().axes[0].get_xlabel() == "share of the variance within groups"
+
+
+def test_the_geometry_proposes_the_scale():
+    x, labels = dominated()
+    found = cf.summarize(x, by={"site": labels}).geometry("site")
+    assert found.caution.endswith(REMEDY)
+    assert found.dimension < 1.1
+    assert "caution" in repr(found)
+    assert cf.summarize(np.eye(2), by={"site": [0, 1]}).geometry("site").dimension is None

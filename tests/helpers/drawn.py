@@ -54,6 +54,12 @@ def projection(groups=("A", "B", "C", "D"), size=60):
     return cf.summarize(x, by=by).project("site", rows=x, labels=by["site"])
 
 
+def mixing(groups=("A", "B", "C", "D"), **options):
+    x, by = rows(groups)
+    region = np.digitize(x[:, 0], [-1, -0.3, 0.3, 1]) * 3 + np.digitize(x[:, 1], [-0.5, 0.5])
+    return cf.summarize(x, by=by | {"region": region}).mixing("site", **options)
+
+
 def separability(groups=("A", "B", "C", "D")):
     x, by = rows(groups)
     return cf.separability(x, by["site"], given=by["tissue"], units=by["patient"])
@@ -85,6 +91,9 @@ DRAWINGS = {
     "projection": lambda: projection().plot(),
     "projection_many": lambda: projection(MANY, 20).plot(),
     "projection_means": lambda: made(("A", "B")).project("site").plot(),
+    "geometry": lambda: made().geometry("site").plot(),
+    "mixing": lambda: mixing().plot(),
+    "mixing_hostile": lambda: mixing(HOSTILE).plot(),
     "fusion": lambda: made().cfd("site", units="patient", level=0.95).plot(),
     "decomposition": lambda: cf.Decomposition(3.0, 1.0).plot(),
     "rdr": lambda: protocol("rdr").plot(),

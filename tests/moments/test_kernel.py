@@ -14,7 +14,7 @@ import pytest
 import crossfusion as cf
 from crossfusion._base.threads import thread_count
 from crossfusion.moments import kernel as kernels
-from crossfusion.moments import transpose
+from crossfusion.moments import sum_influences, transpose
 from tests.helpers import reference
 
 DIMS = [1, 3, 15, 16, 17, 63, 64, 65, 130]
@@ -204,6 +204,23 @@ def test_every_instruction_set_gives_the_same_numbers(dim, dtype, instructions):
     points = rows[:40].astype(np.float64)
     gap = points[:, None] - points
     np.testing.assert_allclose(kernels.squared_distances(points), (gap**2).sum(axis=2), rtol=1e-12)
+    member, sums = draw.random((60, len(rows))) < 0.5, np.zeros((60, dim))
+    kernels.add_members(member, rows, sums)
+    np.testing.assert_allclose(sums, member @ rows.astype(np.float64), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 7, 33, 1025])
+def test_every_instruction_set_gives_the_same_influences(dim, dtype, instructions, monkeypatch):
+    draw = np.random.default_rng(dim)
+    rows = draw.normal(3, 1, (300, dim)).astype(dtype)
+    codes, groups = some_codes("some left out", len(rows), draw)
+    table = draw.normal(size=(2, groups, dim))
+    arguments = rows, codes, *table, np.full(groups, float(dim)), 10.0
+    found = sum_influences(*arguments)
+    with monkeypatch.context() as patched:
+        patched.setattr(kernels, "compiled", None)
+        np.testing.assert_allclose(found, sum_influences(*arguments), rtol=1e-9, atol=1e-9)
 
 
 def test_the_kernel_is_the_compiled_one_and_has_a_name(route):

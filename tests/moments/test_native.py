@@ -126,6 +126,22 @@ def test_distances_between_any_points(draw, monkeypatch):
         assert assert_same(lambda: [kernels.squared_distances(points)], monkeypatch)  # noqa: B023
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_of_any_members(draw, monkeypatch):
+    for _ in range(DRAWS):
+        rows = some_rows(draw, ["f8"])
+        belongs = draw.random((int(draw.choice(NUMBERS)), len(rows))) < draw.random()
+        belongs = belongs[:, ::-1] if draw.random() < 0.3 else belongs
+        before = draw.normal(size=(len(belongs), rows.shape[1]))
+
+        def add(belongs=belongs, rows=rows, before=before):
+            sums = before.copy()
+            kernels.add_members(belongs, rows, sums)
+            return [sums]
+
+        assert assert_same(add, monkeypatch)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_from_any_columns(draw, monkeypatch):
     for _ in range(DRAWS):
@@ -208,11 +224,17 @@ def interleave_arguments(draw):
     return [addresses, number, start, np.zeros((number - start, dim), draw.choice(["f4", "f8"]))], {3}
 
 
+def member_arguments(draw):
+    sets, number, dim = int(draw.integers(1, 40)), int(draw.integers(1, 40)), int(draw.choice(DIMS[:-2]))
+    return [draw.random((sets, number)) < 0.5, draw.normal(size=(number, dim)), np.zeros((sets, dim))], {2}
+
+
 FUNCTIONS = {
     "accumulate": accumulate_arguments,
     "influence": influence_arguments,
     "squared_distances": distance_arguments,
     "interleave": interleave_arguments,
+    "add_members": member_arguments,
 }
 TRUSTED = {("interleave", 0)}  # addresses: only their number can be checked
 

@@ -54,11 +54,7 @@ def test_the_numbers_are_those_of_the_summary(whole):
     report, summary = whole
     found = report.to_dict()
     options: dict[str, Any] = {"units": "patient", "level": 0.95, "weights": "balanced"}
-    for name, (between, given) in {
-        "plain": ("site", None),
-        "adjusted": ("site", "label"),
-        "biology": ("label", "site"),
-    }.items():
+    for name, (between, given) in {"plain": ("site", None), "adjusted": ("site", "label")}.items():
         expected = summary.cfd(between, given=given, **options).to_dict()
         for field in ("distance", "unbiased", "interval", "stderr", "within", "between", "overlap"):
             assert found["distances"][name][field] == pytest.approx(expected[field], rel=1e-9)
@@ -80,10 +76,11 @@ def test_the_headline_says_what_the_numbers_say(whole):
     report, _ = whole
     found, said = report.to_dict(), repr(report)
     main = found["distances"]["adjusted"]
-    assert f"{main['unbiased']:.4f}" in said
-    assert f"{main['interval'][0]:.4f} to {main['interval'][1]:.4f}" in said
-    assert "Significant separation between the 3 site groups, adjusted for label: site explains" in said
-    assert "of the variance within each label (CFD" in said
+    share = (
+        f"Adjusted for label, sites explain {-100 * np.expm1(-main['unbiased']):.1f}% of the variance within a label"
+    )
+    limits = " to ".join(map(format_number, main["interval"]))
+    assert f"{share} (CFD {format_number(main['unbiased'])}, 95% interval {limits}; p = 0.001)." in said
     assert "Unlikely by chance (p = 0.001, 999 random permutations of patient)." in said
     assert "Intervals and tests count 24 patient units, not 1,500 rows." in said
     assert said == "\n".join(strip_marks(text) for text in found["headline"])
@@ -98,8 +95,8 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
     main = found["distances"]["adjusted"]
     assert main["distance"] > 0.08
     assert abs(main["unbiased"]) < 0.02
-    assert f"(CFD {format_number(main['unbiased'])})" in found["headline"][0]
-    assert all(tile["value"] != format_number(main["distance"]) for tile in found["tiles"])
+    assert f"is {format_number(main['unbiased'])};" in found["headline"][0]
+    assert all(card["value"] != format_number(main["distance"]) for card in found["cards"])
     assert None not in found["pairs"]["adjusted"]["unbiased"]
 
 
@@ -145,7 +142,7 @@ def test_a_test_that_sees_one_unit_only_decides_nothing():
     x, by = crossed(stray=1)
     found = cf.Report(x, by=by, between="site", units="patient").to_dict()
     said = [strip_marks(sentence) for sentence in found["headline"]]
-    assert found["verdict"] == "significant separation"
+    assert found["verdict"]["sentence"] == "\u2068A\u2069 and \u2068B\u2069 differ."
     assert any(entry.startswith("The test sees only the 1 of 24 patient units that occur in several") for entry in said)
     assert "Intervals and tests count 24 patient units, not 240 rows." in said
     assert found["warnings"][0]["kind"] == "crossed units"
@@ -178,11 +175,12 @@ def test_one_stratum_is_enough_for_a_page():
     assert list(found["distances"]) == ["plain", "adjusted"]
 
 
-def test_the_farthest_are_so_among_those_that_are_shown(monkeypatch):
+def test_pairs_are_shown_of_the_groups_that_are_farthest_from_the_others(monkeypatch):
     monkeypatch.setattr(sys.modules["crossfusion.report.contents"], "MAX_GROUPS", 3)
     x, by = study(sites=5)
-    said = strip_marks(" ".join(cf.Report(x, by=by, between="site").to_dict()["headline"]))
-    assert "Among the 3 groups with the most rows, the farthest pair is" in said
+    found = cf.Report(x, by=by, between="site").to_dict()
+    assert found["groups"]["names"] == ["S0", "S1", "S4"] or found["groups"]["names"] == ["S0", "S3", "S4"]
+    assert (found["groups"]["all"], len(found["ranks"]["names"])) == (5, 5)
 
 
 @pytest.mark.parametrize("weights", ["pooled", "balanced"])
@@ -219,7 +217,7 @@ def test_too_few_units_leave_open_whether_groups_are_apart():
     x = np.random.default_rng(0).normal(size=(120, 4)) + 3.0 * (unit >= 3)[:, None]
     report = cf.Report(x, by={"site": unit // 3, "patient": unit}, between="site", units="patient")
     said = repr(report)
-    assert report.to_dict()["verdict"] == "no significant separation"
+    assert report.to_dict()["verdict"]["kind"] == "none"
     assert (
         "Chance cannot be ruled out: p = 0.1 is the smallest p-value that all 20 permutations of patient can give."
         in said
@@ -229,13 +227,13 @@ def test_too_few_units_leave_open_whether_groups_are_apart():
 def test_nothing_is_said_where_nothing_can_be_told():
     x = np.random.default_rng(0).normal(size=(12, 3))
     single = cf.Report(x, by={"row": np.arange(12)}, between="row")
-    assert single.to_dict()["verdict"] == "cannot be determined"
+    assert single.to_dict()["verdict"]["kind"] == "untested"
     assert "cannot be determined: every group has one row" in repr(single)
     assert "100" not in repr(single)
     site = np.arange(12) % 4
-    alone = cf.Report(x, by={"site": site, "kind": site // 2}, between="site", given="kind").to_dict()
-    assert alone["tiles"][2]["value"] == "–"
-    assert alone["tiles"][2]["text"].startswith("nothing to compare between")
+    alone = cf.Report(x, by={"site": site, "kind": site}, between="site", given="kind").to_dict()
+    assert alone["cards"][1]["value"] == "–"
+    assert alone["cards"][1]["text"].startswith("nothing to compare")
     flat = cf.Report(np.ones((12, 3)), by={"site": np.arange(12) % 3}, between="site")
     assert "farthest" not in repr(flat)
 
@@ -248,10 +246,8 @@ def test_a_summary_is_enough_and_says_what_is_left_out(whole, tmp_path):
         rows = report.to_dict()
         assert found["distances"]["adjusted"]["interval"] == rows["distances"]["adjusted"]["interval"]
         assert found["pairs"] == rows["pairs"]
-        assert found["projection"]["points"] is None
-        assert found["projection"]["factors"][0]["means"] == pytest.approx(
-            np.array(found["projection"]["factors"][0]["means"])
-        )
+        assert found["projection"]["codes"] is None
+        assert all(view["at"] is None for view in found["projection"]["views"].values())
     alone = cf.Report(summary, between="site")
     assert "interval" in alone.to_dict()["missing"]
     assert alone.to_dict()["test"] is None
@@ -313,11 +309,14 @@ def test_without_such_a_version_the_reference_must_be_named():
 def test_a_quantity_has_one_value_on_the_page():
     """The unadjusted, the adjusted and the label's distance are the same wherever the page shows them."""
     x, by = study(600)
-    found = cf.Report(x, by=by, between="site", given="label", units="patient", permutations=99).to_dict()
+    asked: dict[str, Any] = {"between": "site", "given": "label", "units": "patient", "permutations": 99}
+    found = cf.Report(x, by=by, expect="fused", **asked).to_dict()
     distances, (batch,) = found["distances"], found["batches"]
-    for name, kind in (("plain", "plain"), ("batch", "adjusted"), ("biology", "biology")):
+    for name, kind in (("plain", "plain"), ("batch", "adjusted")):
         assert batch[name]["value"] == distances[kind]["unbiased"]
         assert batch[name]["interval"] == distances[kind]["interval"]
+    for card, kind in zip(found["cards"], ("plain", "adjusted"), strict=False):
+        assert card["value"] == format_number(distances[kind]["unbiased"])
     alone = cf.summarize(x, by=by).cfd("label", units="patient", weights="balanced")
     assert batch["labels"]["value"] == pytest.approx(alone.unbiased)
 
@@ -344,7 +343,9 @@ def test_the_plane_shows_a_share_of_the_same_variance():
     draw, rows = np.random.default_rng(0), [400, 20, 20, 20]
     site = np.repeat(range(4), rows)
     x = draw.normal(size=(460, 5)) + 2 * np.eye(4, 5)[site]
-    found = cf.Report(x, by={"site": site}, between="site", permutations=9).to_dict()["projection"]["shown"]
+    found = cf.Report(x, by={"site": site}, between="site", permutations=9).to_dict()["projection"]["views"]["plain"][
+        "shown"
+    ]
     means = np.array([x[site == k].mean(axis=0) for k in range(4)])
     variance = np.linalg.svd(means - means.mean(axis=0), compute_uv=False) ** 2
     assert found == pytest.approx(variance[:2].sum() / variance.sum())
@@ -364,7 +365,7 @@ def kinds(report):
 
 def test_what_could_mislead_is_named_with_what_to_do():
     x, by = study(rows=600)
-    assert kinds(cf.Report(x, by=by, between="site", units="patient")) == set()
+    assert kinds(cf.Report(x, by=by, between="site", units="patient")) == {"disclosure"}
     keep = (by["site"] != "S2") | (np.arange(600) % 12 == 0)
     few = {name: values[keep] for name, values in by.items()}
     pooled = cf.Report(x[keep], by=few, between="site", units="patient", weights="pooled")
@@ -400,27 +401,29 @@ def test_the_headline_names_groups_that_are_hardly_compared():
 
 def test_the_plane_shows_as_much_of_the_between_variance_as_it_says(whole):
     report, summary = whole
-    view = report.to_dict()["projection"]
+    projection = report.to_dict()["projection"]
+    view = projection["views"]["plain"]
     groups = summary.rollup("site").moments
     weight = groups.count / groups.count.sum()
     gap = groups.mean - weight @ groups.mean
     values = np.linalg.eigvalsh((gap * weight[:, None]).T @ gap)
     assert view["shown"] == pytest.approx(values[-2:].sum() / values.sum())
-    means = np.array(view["factors"][0]["means"], float)
+    means = np.array(view["means"][0], float)
     seen = np.sqrt(np.sum((means[0] - means[1]) ** 2) / np.sum((means[0] - means[2]) ** 2))
     true = np.linalg.norm(gap[0] - gap[1]) / np.linalg.norm(gap[0] - gap[2])
     assert seen == pytest.approx(true, rel=0.02)
-    points, codes = np.array(view["points"]["at"]), np.array(view["points"]["codes"]["site"])
+    points, codes = np.array(view["at"]), np.array(projection["codes"][0])
     assert points[codes == 2].mean(axis=0) == pytest.approx(means[2], abs=2)
 
 
 def test_the_plane_has_no_points_where_a_distance_is_undefined():
     x, by = study(300)
     alone = cf.summarize(x, by=by | {"label": by["site"]})
+    batches: dict[str, Any] = {"between": "site", "given": "label", "permutations": 9, "expect": "fused"}
     said = {
-        "confounded": cf.Report(alone, between="site", given="label", permutations=9),
+        "confounded": cf.Report(alone, **batches),
         "versions": cf.Report(cf.summarize(x, by=by), between="site", method="label", reference="L0", permutations=9),
-        "defined": cf.Report(cf.summarize(x, by=by), between="site", given="label", permutations=9),
+        "defined": cf.Report(cf.summarize(x, by=by), **batches),
     }
     texts = {name: report.to_html() for name, report in said.items()}
     assert "There is no picture, as a distance of each is undefined" in texts["confounded"]
@@ -437,14 +440,15 @@ def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
     assert any("groups without a finite row are left out (1): S1" in str(entry.message) for entry in said)
     concern = next(entry for entry in found["warnings"] if entry["kind"] == "lost groups")
     assert concern["serious"]
-    assert concern["text"] == "Groups without a finite row are gone (1): S1."
+    assert concern["text"] == "Groups without a finite row are left out (1): S1."
 
 
 def test_two_groups_get_a_second_direction():
     x, by = study(sites=2)
-    assert cf.Report(x, by=by, between="site").to_dict()["projection"]["second"] == "rows"
+    assert cf.Report(x, by=by, between="site").to_dict()["projection"]["views"]["plain"]["second"] == "rows"
     summary = cf.summarize(x, by=by)
-    assert cf.Report(summary, between="site", units="patient").to_dict()["projection"]["second"] == "cells"
+    found = cf.Report(summary, between="site", units="patient").to_dict()["projection"]["views"]["plain"]
+    assert found["second"] == "cells"
 
 
 def test_groups_that_lie_close_stand_side_by_side():
@@ -542,7 +546,7 @@ def test_a_name_without_a_letter_is_seen():
     names = np.array(["", " ", "B"])[[int(name[1]) for name in by["site"]]]
     report = cf.Report(x, by={"site": names}, between="site", permutations=9)
     assert report.to_dict()["groups"]["names"] == ["(empty)", "' '", "B"]
-    assert "(empty)" in repr(report)
+    assert report.to_dict()["ranks"]["names"] == ["(empty)", "' '", "B"]
 
 
 def test_features_have_their_names_in_the_drift_too(tmp_path):

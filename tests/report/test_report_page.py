@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import crossfusion as cf
+from crossfusion._base import pvalue_text
+from crossfusion.report.html.markup import format_number
 from tests.helpers.browser import HOSTILE, Seen
 
 WIDTHS = (1440, 390)
@@ -62,7 +64,7 @@ def pages(tmp_path_factory):
     weeks, late = np.array([f"week {k + 1}" for k in order]), x + 4.0 * (order >= 17)[:, None]
     many = {"site": np.array([f"site {k:02d}" for k in group]), "patient": owner}
     found = {
-        "plain": cf.Report(x, by=by, levels=["site", "scanner", "patient"], **asked),
+        "plain": cf.Report(x, by=by, levels=["site", "scanner", "patient"], expect="fused", **asked),
         "hostile": cf.Report(x, by=bad, between=FACTOR, given=HOSTILE[1], units=HOSTILE[0], title=HOSTILE[1]),
         "summary": cf.Report(cf.summarize(x, by=by), **asked),
         "versions": cf.Report(versions, by=twice, method="kind", reference="raw", **asked),
@@ -209,8 +211,8 @@ def test_pointing_and_keys_show_the_numbers_of_the_json(show, pages):
     expected = distance_of(found, "adjusted", "B", "E")
     tip = seen.locator(".tip").inner_text()
     for value in (expected["unbiased"], expected["lower"], expected["upper"]):
-        assert f"{value:.4f}" in tip
-    assert f"p {expected['pvalue']:.3g}, adjusted {expected['adjusted']:.3g}" in tip
+        assert format_number(value) in tip
+    assert f"p {pvalue_text(expected['pvalue'])}, adjusted {pvalue_text(expected['adjusted'])}" in tip
     seen.mouse.move(5, 5)
     assert seen.locator(".tip").is_hidden()
     seen.locator(".heat td[tabindex='0']").focus()
@@ -218,27 +220,30 @@ def test_pointing_and_keys_show_the_numbers_of_the_json(show, pages):
     seen.keyboard.press("End")
     label = seen.evaluate("document.activeElement.getAttribute('aria-label')")
     expected = distance_of(found, "adjusted", "B", "G")
-    assert f"{expected['unbiased']:.4f}" in label
-    assert f"{expected['lower']:.4f} to {expected['upper']:.4f}" in label
+    assert format_number(expected["unbiased"]) in label
+    assert f"{format_number(expected['lower'])} to {format_number(expected['upper'])}" in label
     assert seen.locator(".tip").is_visible()
     seen.keyboard.press("Enter")
     assert seen.locator("#pair-body h3").inner_text() == "B and G"
     assert seen.evaluate("document.activeElement.textContent") == "B and G"
     for value in (expected["distance"], expected["unbiased"], expected["lower"], expected["upper"]):
-        assert f"{value:.4f}" in seen.locator("#pair-body").inner_text()
+        assert format_number(value) in seen.locator("#pair-body").inner_text()
     assert seen.locator("#pair-body h3").bounding_box()["y"] < 900
+    seen.keyboard.press("Escape")
+    assert seen.locator("#pair").is_hidden()
+    assert seen.evaluate("document.activeElement.tagName") == "TD"
 
 
 def test_the_list_of_pairs_is_in_order_and_lines_lie_where_the_axis_says(show, pages):
     path, found = pages["plain"]
     seen = show(path).page
-    rows = seen.locator(".forest button.row")
+    rows = seen.locator("#forest button.row")
     assert rows.count() == 20
     seen.get_by_role("button", name="Show all 21 pairs").click()
     assert rows.count() == 21
     values = [float(text.replace("−", "-")) for text in rows.locator(".value b").all_inner_texts()]
     assert values == sorted(values, reverse=True)
-    ticks = seen.evaluate("""() => [...document.querySelectorAll('.forest .axis .track span')]
+    ticks = seen.evaluate("""() => [...document.querySelectorAll('#forest .axis .track span')]
       .map(tick => [parseFloat(tick.style.left), Number(tick.textContent.replace('−', '-'))])""")
     places, numbers = np.array(ticks).T
     slope, start = np.polyfit(places, numbers, 1)
@@ -247,7 +252,7 @@ def test_the_list_of_pairs_is_in_order_and_lines_lie_where_the_axis_says(show, p
         expected = distance_of(found, "adjusted", *names)
         at = rows.nth(k).evaluate("""row => ['.dot', '.whisker'].map(name => row.querySelector(name).style)
           .flatMap(style => [parseFloat(style.left), parseFloat(style.width)])""")
-        assert start + slope * at[0] == pytest.approx(expected["unbiased"], abs=2e-4)
+        assert start + slope * at[0] == pytest.approx(max(expected["unbiased"], numbers[0]), abs=2e-4)
         assert start + slope * at[2] == pytest.approx(expected["lower"], abs=2e-4)
         assert start + slope * (at[2] + at[3]) == pytest.approx(expected["upper"], abs=6e-4)
     seen.get_by_label("Pairs of").select_option(label="C")
@@ -304,7 +309,7 @@ def test_periods_and_alarms_are_those_of_the_summary(show, pages):
     seen.locator("svg.drift rect.point").first.hover()
     tip = seen.locator(".tip").inner_text()
     assert "week 18" in tip
-    assert f"{drift['distance'][11]:.4f}" in tip
+    assert format_number(drift["unbiased"][11]) in tip
     assert "3 of 14 periods are alarms against the first 6, from week 18 on" in seen.locator("header").inner_text()
 
 
@@ -316,8 +321,10 @@ def test_the_cloud_is_colored_by_any_factor(show, pages):
         return seen.evaluate("""() => Object.fromEntries([...document.querySelectorAll('.dots')]
           .map(path => [path.classList[1], path.getAttribute('d').split('M').length - 1]))""")
 
-    codes = found["projection"]["points"]["codes"]
-    assert dots() == {f"c{k}": count for k, count in enumerate(np.bincount(codes["site"]).tolist())}
+    codes = dict(
+        zip([entry["name"] for entry in found["projection"]["factors"]], found["projection"]["codes"], strict=True)
+    )
+    assert sorted(dots().values()) == sorted(np.bincount(codes["site"]).tolist())
     seen.get_by_label("Color by").select_option(label="label")
     assert dots() == {f"c{k}": count for k, count in enumerate(np.bincount(codes["label"]).tolist())}
     seen.locator(".keys button").nth(1).click()
@@ -420,18 +427,18 @@ def test_names_of_means_do_not_cover_other_means(show, tmp_path):
 def test_keys_reach_everything_in_order(show, pages):
     seen = show(pages["plain"][0]).page
     reached = []
-    for _ in range(40):
+    for _ in range(60):
         seen.keyboard.press("Tab")
         reached.append(
             seen.evaluate("""() => { const e = document.activeElement;
           return [e.id || e.tagName + '.' + e.className, getComputedStyle(e).outlineStyle]; }""")
         )
     names = [name for name, _ in reached]
-    assert names[0] == "theme"
-    assert names[1:4] == ["A."] * 3
+    assert names[:2] == ["copy", "theme"]
+    assert "A." in names[2:4]
     assert any("SELECT" in name for name in names)
     assert names.count("TD.self") + names.count("TD.") == 1
-    assert "BUTTON.row" in names
+    assert "BUTTON.row c0" in names
     assert {style for _, style in reached} == {"solid"}
 
 
@@ -524,3 +531,59 @@ def test_a_level_has_one_color(show, pages):
         mark => [mark.parentElement.textContent, mark.className])))""")
     assert [swatches[1][name] for name in swatches[0]] == [*swatches[0].values()]
     assert len({*swatches[1].values()}) == len(swatches[1])
+
+
+def test_the_first_screen_holds_the_story(show, pages):
+    path, found = pages["plain"]
+    seen = show(path).page
+    bottom = "name => document.querySelector(name).getBoundingClientRect().bottom"
+    for part in (".verdict", ".strip", ".cards", "#ranks", "#next", "#cloud svg"):
+        assert seen.evaluate(bottom, part) <= 900, part
+    assert seen.locator(".lead").inner_text() == re.sub("[\u2068\u2069]", "", found["verdict"]["sentence"])
+    values = seen.locator("#ranks .value b").all_inner_texts()
+    assert values == [format_number(found["ranks"]["unbiased"][k]) for k in found["ranks"]["order"]]
+    for chip, each in zip(seen.locator(".strip li").all(), found["warnings"], strict=True):
+        assert chip.get_attribute("class") == ("serious" if each["serious"] else "mild")
+    seen.locator(".strip a").first.click()
+    assert seen.locator("#warning-0").bounding_box()["y"] < 900
+
+
+def test_the_projection_switches_between_unadjusted_and_adjusted(show, pages):
+    path, _ = pages["plain"]
+    seen = show(path).page
+    places = "[...document.querySelectorAll('.cloud .mean')].map(mean => mean.getAttribute('cx'))"
+    buttons = seen.locator(".toggle button")
+    assert buttons.all_inner_texts() == ["adjusted for label", "unadjusted"]
+    adjusted = seen.evaluate(places)
+    buttons.nth(1).click()
+    assert buttons.nth(1).get_attribute("aria-pressed") == "true"
+    assert "unadjusted" in seen.locator(".cloud svg, svg.cloud").first.get_attribute("aria-label")
+    assert seen.evaluate(places) != adjusted
+
+
+def test_the_conclusion_is_copied_as_text(show, pages):
+    path, found = pages["hostile"]
+    seen = show(path).page
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    seen.get_by_role("button", name="Copy as text").click()
+    seen.get_by_role("button", name="Copied").wait_for()
+    copied = seen.evaluate("navigator.clipboard.readText()")
+    assert copied.splitlines()[0] == found["title"].splitlines()[0]
+    for sentence in found["headline"]:
+        assert re.sub("[\u2068\u2069]", "", sentence) in copied
+
+
+def test_groups_that_stand_out_are_colored_and_named_among_many(show, tmp_path):
+    x, site, _, owner = rows_of(3600, 30)
+    x[:, 0] -= 0.3 * site
+    x[:, 2] += 2.0 * (site == 7)
+    names = np.array([f"center_{k:02d}" for k in site])
+    cf.Report(x, by={"site": names, "patient": owner}, between="site", units="patient").write(tmp_path / "many.html")
+    seen = show(tmp_path / "many.html").page
+    assert seen.locator(".lead").inner_text().startswith("center_07 differs")
+    assert seen.locator("#ranks .stands .names").all_inner_texts() == ["07"]
+    assert seen.locator(".cloud .spot").all_text_contents() == ["07"]
+    assert seen.locator(".cloud .mean:not(.other)").count() == 1
+    assert seen.locator("#ranks li").count() == 8
+    seen.get_by_role("button", name="Show all 30 groups").click()
+    assert seen.locator("#ranks li").count() == 30

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="install the extra lightning")
 pytest.importorskip("crossfusion.torch.lightning", reason="install the extra lightning", exc_type=ImportError)
 
 import lightning.pytorch as pl  # noqa: E402
-from lightning.pytorch.loggers import CSVLogger  # noqa: E402
+from lightning.pytorch.loggers import CSVLogger, WandbLogger  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from crossfusion.torch import CrossFusionCallback  # noqa: E402
@@ -129,6 +129,18 @@ def test_every_epoch_is_in_the_log(tmp_path):
     with open(tmp_path / "run" / "metrics.csv") as file:
         values = [float(row["val_cfd/encoder"]) for row in csv.DictReader(file) if row["val_cfd/encoder"]]
     assert len(values) == len(set(values)) == 3  # none of the check before training, none added up over epochs
+
+
+@pytest.mark.filterwarnings("ignore")  # of the tracker
+def test_a_tracker_gets_what_is_logged(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    logger = WandbLogger(project="crossfusion", save_dir=tmp_path, offline=True)
+    callback = CrossFusionCallback("encoder", between=2, num_groups=2)
+    _, trainer = fitted(tmp_path, callback, logger=logger)
+    kept = dict(logger.experiment.summary)
+    logger.experiment.finish()
+    assert kept["val_cfd/encoder"] == pytest.approx(trainer.callback_metrics["val_cfd/encoder"].item(), rel=1e-6)
 
 
 def test_older_name_of_the_library_does_too(tmp_path):

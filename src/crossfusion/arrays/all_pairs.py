@@ -6,7 +6,7 @@ from crossfusion._base import align_index, as_rows, check_level, check_option, c
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.pair_inference import infer_pairs, leave_out_small_groups
 from crossfusion.arrays.permutation import make_keys
-from crossfusion.fusion import MIN_UNITS, Pairwise
+from crossfusion.fusion import MIN_UNITS, Pairwise, check_scale
 from crossfusion.inference import ADJUSTMENTS, check_test_options
 from crossfusion.io import summarize
 
@@ -24,6 +24,7 @@ def pairwise(
     statistic: str = "welch",
     adjust: str = "holm",
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> Pairwise:
     """Compute the Cross-Fusion Distance of each pair of groups, as `cfd` of the two groups alone.
 
@@ -54,6 +55,10 @@ def pairwise(
     min_units : int
         With `units`, the minimum number of units per group (and stratum), at least 2. Smaller groups are left out and
         named in `excluded`.
+    scale : {"features"}, optional
+        "features" divides each feature by its standard deviation within all compared groups (and strata), so that
+        features count the same in all pairs; a test divides by that within the strata of its pair. Features that do not
+        vary within groups are left out and named in `constant`.
 
     Returns
     -------
@@ -80,6 +85,7 @@ def pairwise(
     """
     check_level(level)
     check_option(adjust, ADJUSTMENTS, "adjust")
+    check_scale(scale)
     if permutations is not None:
         check_test_options(permutations, seed, statistic)
     x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
@@ -93,10 +99,11 @@ def pairwise(
     if units is not None or (level is None and permutations is None):
         counted = None if units is None else "units"
         asked: dict[str, Any] = {"given": adjusted, "units": counted, "weights": weights, "level": level}
+        asked |= {"scale": scale}
         return summary.pairwise("labels", **asked, **tests, min_units=min_units)
     group, _ = factors.encode(keys.select(["labels"]))
     stratum = None if given is None else factors.encode(keys.select(["given"]))[0]
-    result = summary.pairwise("labels", given=adjusted, weights=weights)
+    result, used = summary.pairwise("labels", given=adjusted, weights=weights, scale=scale), None
     if level is not None:
-        result, group = leave_out_small_groups(summary, "labels", adjusted, group, stratum, weights)
-    return infer_pairs(result, rows, group, stratum, weights=weights, level=level, **tests)
+        result, group, used = leave_out_small_groups(summary, "labels", adjusted, group, stratum, weights, scale)
+    return infer_pairs(result, rows, group, stratum, weights=weights, level=level, scale=used, **tests)

@@ -38,9 +38,12 @@ from crossfusion.fusion import (
     Codes,
     Design,
     Exclusion,
+    FeatureScale,
     Fusion,
+    ScaledRows,
     caution_about_shape,
     check_min_units,
+    check_scale,
     fuse,
     join_cautions,
     leave_out_cells,
@@ -70,6 +73,7 @@ def cfd(
     level: float | None = None,
     units: Any = None,
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
     lens: RowLens | None = None,
 ) -> Fusion:
     r"""Compute the Cross-Fusion Distance between two arrays, or between the labeled groups of one array.
@@ -103,6 +107,10 @@ def cfd(
         With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
         left out and named in `excluded`; all numbers describe the remaining groups. An interval from rows needs at
         least 3 rows per group.
+    scale : {"features"}, optional
+        "features" divides each feature by its standard deviation within the compared groups (and strata), at these
+        weights, so that features count the same: log(1 + mean_j B_j / W_j). Features that do not vary within groups
+        are left out and named in `constant`. By default, features keep their units.
     lens : crossfusion.lens.Lens, optional
         A map that is applied to the rows first. The mapped rows are held in memory; `summarize` needs only a chunk.
 
@@ -145,6 +153,13 @@ def cfd(
     check_option(nan, NAN_OPTIONS, "nan")
     check_level(level)
     check_min_units(min_units)
+    check_scale(scale)
+    if trim and scale is not None:
+        raise InputError(
+            "trim",
+            problem=f"does not go with {arg('scale')}: the farthest rows depend on the scale of the features",
+            remedy="divide the features by their standard deviations first, or leave it out",
+        )
     check_lens(lens, adds_factors=False)
     if trim and not (level is None and units is None):
         raise InputError(
@@ -161,7 +176,7 @@ def cfd(
         a, labels, given, units = take_columns(a, labels=labels, given=given, units=units)
         labels, given, units = align_index("x", a, labels=labels, given=given, units=units)
         rows, features = as_lens_rows(a, "x", lens)
-        return _compare_labels(rows, labels, given, units, weights, trim, nan, level, features, min_units)
+        return _compare_labels(rows, labels, given, units, weights, trim, nan, level, features, min_units, scale)
     if given is not None:
         raise InputError("given", problem="goes with labels", remedy="call cfd(x, labels=..., given=...)")
     if isinstance(units, tuple | list) and len(units) == 2:
@@ -185,13 +200,14 @@ def cfd(
     )
     every_dropped = sum(dropped for _, dropped in reduced)
     if level is None and units is None:
-        return fuse(design, weights=weights, dropped=every_dropped)
+        return fuse(rescale(design, weights, scale), weights=weights, dropped=every_dropped)
     chunks = [
         _label_group(values, cell, bool(dropped))
         for cell, (values, (_, dropped)) in enumerate(zip(rows.values(), reduced, strict=True))
     ]
     sample = Sample(design, chunks, _encode_units(units, rows))
-    return _compare_sample(sample, weights=weights, dropped=every_dropped, level=level, min_units=min_units)
+    asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
+    return _compare_sample(sample, weights=weights, dropped=every_dropped, **asked)
 
 
 def _compare_labels(
@@ -205,12 +221,34 @@ def _compare_labels(
     level: float | None,
     features: Sequence[str] | None,
     min_units: int,
+    scale: str | None,
 ) -> Fusion:
     """Compute the distance between the groups of one array."""
     sample, dropped = label_rows(rows, labels, given, units, trim, nan, features)
     if level is None and units is None:
-        return fuse(sample.design, weights=weights, dropped=dropped)
-    return _compare_sample(sample, weights=weights, dropped=dropped, level=level, min_units=min_units)
+        return fuse(rescale(sample.design, weights, scale), weights=weights, dropped=dropped)
+    asked: dict[str, Any] = {"level": level, "min_units": min_units, "scale": scale}
+    return _compare_sample(sample, weights=weights, dropped=dropped, **asked)
+
+
+def compare_in_scale(x: Any, labels: Any, given: Any, *, weights: str, level: float, scale: FeatureScale) -> Fusion:
+    """Compute the distance between groups with its interval, in the scale of a design with more groups."""
+    sample, _ = label_rows(x, labels, given, None, 0.0, "raise", None)
+    return _compare_sample(sample, weights=weights, dropped=0, level=level, min_units=MIN_UNITS, scale=scale)
+
+
+def rescale(design: Design, weights: str, scale: str | FeatureScale | None) -> Design:
+    """Standardize the features of a design, or put them in a given scale, if requested."""
+    if isinstance(scale, FeatureScale):
+        return design.rescale(scale.share_evenly(len(design.cells)))
+    return design if scale is None else design.standardize(design.weights(weights))
+
+
+def _rescale_rows(chunks: Sequence[LabeledRows], design: Design) -> list[LabeledRows]:
+    """Put rows in the scale of a design."""
+    if design.scale is None:
+        return list(chunks)
+    return [replace(chunk, rows=ScaledRows(chunk.rows, design.scale.factor)) for chunk in chunks]
 
 
 def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: str, min_units: int) -> str | None:
@@ -304,6 +342,14 @@ class KeptCells:
     units: UnitMoments | None
     excluded: tuple[Exclusion, ...]
 
+    def rescale(self, weights: str, scale: str | FeatureScale | None) -> "KeptCells":
+        """Standardize the features, if requested."""
+        if scale is None:
+            return self
+        design = rescale(self.design, weights, scale)
+        units = None if self.units is None else self.units.rescale(design)
+        return replace(self, design=design, chunks=_rescale_rows(self.chunks, design), units=units)
+
     def fuse(self, weights: str, dropped: int) -> Fusion:
         """Compute the distance between all groups."""
         return replace(fuse(self.design, weights=weights, dropped=dropped), excluded=self.excluded)
@@ -322,9 +368,11 @@ def keep_cells(sample: Sample, level: float | None, min_units: int) -> KeptCells
     return KeptCells(design.select(kept), firsts, unit_moments.select_cells(kept), excluded)
 
 
-def _compare_sample(sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int) -> Fusion:
+def _compare_sample(
+    sample: Sample, *, weights: str, dropped: int, level: float | None, min_units: int, scale: str | FeatureScale | None
+) -> Fusion:
     """Compute the distance with its interval, from independent rows or from units, and a caution about shape."""
-    cells = keep_cells(sample, level, min_units)
+    cells = keep_cells(sample, level, min_units).rescale(weights, scale)
     fusion, design = cells.fuse(weights, dropped), cells.design
     weight = design.weights(weights)
     if level is None:

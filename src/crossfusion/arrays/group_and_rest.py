@@ -8,8 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, align_index, as_rows, check_level, column_names
-from crossfusion.arrays.distance import KeptCells, keep_cells, label_rows
-from crossfusion.fusion import MIN_UNITS, Fusion, GroupAndRest, check_min_units, fuse, split_each_from_rest
+from crossfusion.arrays.distance import KeptCells, keep_cells, label_rows, rescale
+from crossfusion.fusion import (
+    MIN_UNITS,
+    Fusion,
+    GroupAndRest,
+    check_min_units,
+    check_scale,
+    compare_each_with_rest,
+    fuse,
+    split_each_from_rest,
+)
 from crossfusion.inference import (
     LabeledRows,
     add_interval,
@@ -31,6 +40,7 @@ def one_vs_rest(
     level: float | None = None,
     units: Any = None,
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> dict[Hashable, Fusion]:
     """Compute the Cross-Fusion Distance between each group of an array and all other groups together.
 
@@ -52,6 +62,9 @@ def one_vs_rest(
     min_units : int
         With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
         left out, also of the rest, and named in `excluded`. An interval from rows needs at least 3 rows per group.
+    scale : {"features"}, optional
+        "features" divides each feature by its standard deviation within the groups (and strata), so that features count
+        the same in each comparison. Features that do not vary within groups are left out and named in `constant`.
 
     Returns
     -------
@@ -79,13 +92,12 @@ def one_vs_rest(
     """
     check_level(level)
     check_min_units(min_units)
+    check_scale(scale)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", column_names(x) or None)
     if level is None and units is None:
-        return {
-            pair.merged.labels[0]: fuse(pair.merged, weights=weights) for pair in split_each_from_rest(sample.design)
-        }
-    cells = keep_cells(sample, level, min_units)
+        return compare_each_with_rest(rescale(sample.design, weights, scale), weights=weights)
+    cells = keep_cells(sample, level, min_units).rescale(weights, scale)
     if cells.units is not None:
         found = compare_each_with_rest_by_units(cells.units, cells.design, weights=weights, level=level)
     else:

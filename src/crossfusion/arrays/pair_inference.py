@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossfusion._base import CodeArray
-from crossfusion.arrays.distance import cfd
+from crossfusion.arrays.distance import cfd, compare_in_scale
 from crossfusion.arrays.permutation import permutation_test
-from crossfusion.fusion import Fusion, Pairwise, compare_pairs, leave_out_cells, restore_labels
+from crossfusion.fusion import FeatureScale, Fusion, Pairwise, compare_pairs, leave_out_cells, restore_labels
 from crossfusion.inference import MIN_CELL_ROWS, TestResult, add_pair_tests, ask_pairs, fill_matrix
 from crossfusion.summary import Factors, Summary
 
@@ -17,18 +17,28 @@ T = TypeVar("T")
 
 
 def leave_out_small_groups(
-    summary: Summary, between: Factors, given: Factors | None, group: CodeArray, stratum: CodeArray | None, weights: str
-) -> tuple[Pairwise, CodeArray]:
+    summary: Summary,
+    between: Factors,
+    given: Factors | None,
+    group: CodeArray,
+    stratum: CodeArray | None,
+    weights: str,
+    scale: str | None = None,
+) -> tuple[Pairwise, CodeArray, FeatureScale | None]:
     """Compute the distances of pairs without groups (in a stratum) of too few rows for an interval.
 
-    Returns them, and the codes of the rows' groups, -1 for rows that are left out.
+    Returns them, the codes of the rows' groups, -1 for rows that are left out, and the scale of the features.
     """
     design = summary._make_design(between, given)
     kept, excluded = leave_out_cells(design, design.cells.count, MIN_CELL_ROWS, of="rows")
-    result = replace(compare_pairs(design.select(kept), weights=weights), excluded=excluded)
+    compared = design.select(kept)
+    if scale is not None:
+        compared = compared.standardize(compared.weights(weights))
+    result = replace(compare_pairs(compared, weights=weights), excluded=excluded)
     cell = group if stratum is None else group.astype(np.int64) * (int(stratum.max()) + 1) + stratum
     _, place, count = np.unique(cell, return_inverse=True, return_counts=True)
-    return restore_labels(result, design.labels), np.where(count[place] < MIN_CELL_ROWS, -1, group)
+    codes = np.where(count[place] < MIN_CELL_ROWS, -1, group)
+    return restore_labels(result, design.labels), codes, compared.scale
 
 
 def infer_pairs(
@@ -44,10 +54,11 @@ def infer_pairs(
     statistic: str,
     adjust: str,
     progress: Callable[[int], None] | None = None,
+    scale: FeatureScale | None = None,
 ) -> Pairwise:
     """Add confidence limits and p-values of all pairs, from the rows and the codes of their groups.
 
-    `progress` is called after each interval and each test.
+    `progress` is called after each interval and each test. Limits are in the `scale` of all groups; a test has its own.
     """
 
     def select(a: int, b: int) -> tuple[Any, Any, Any]:
@@ -61,11 +72,14 @@ def infer_pairs(
 
     def measure(a: int, b: int) -> Fusion:
         x, labels, strata = select(a, b)
-        return report_done(cfd(x, labels=labels, given=strata, weights=weights, level=level))
+        if scale is None or level is None:
+            return report_done(cfd(x, labels=labels, given=strata, weights=weights, level=level))
+        return report_done(compare_in_scale(x, labels, strata, weights=weights, level=level, scale=scale))
 
     def test(a: int, b: int, number: int) -> TestResult:
         x, labels, strata = select(a, b)
-        tested = permutation_test(x, labels, given=strata, permutations=number, seed=seed, statistic=statistic)
+        options: dict[str, Any] = {"permutations": number, "seed": seed, "statistic": statistic}
+        tested = permutation_test(x, labels, given=strata, **options, scale=result.scale)
         return tested if number != permutations else report_done(tested)  # once per pair
 
     if level is not None:

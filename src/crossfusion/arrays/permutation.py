@@ -20,13 +20,23 @@ from crossfusion._base import (
     renamed,
 )
 from crossfusion.arrays.frame_columns import take_columns
-from crossfusion.fusion import MIN_UNITS, Codes, Design, Exclusion, check_min_units, leave_out_cells
+from crossfusion.fusion import (
+    MIN_UNITS,
+    Codes,
+    Design,
+    Exclusion,
+    ScaledRows,
+    check_min_units,
+    check_scale,
+    leave_out_cells,
+)
 from crossfusion.inference import (
     Entries,
     TestResult,
     add_cautions,
     check_test_options,
     find_exchangeable,
+    name_test_scale,
     run_moment_test,
     run_test,
 )
@@ -48,6 +58,7 @@ def permutation_test(
     seed: int = 0,
     statistic: str = "welch",
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
     lens: RowLens | None = None,
 ) -> TestResult:
     r"""Test whether groups are separated more than expected by chance.
@@ -86,6 +97,10 @@ def permutation_test(
     min_units : int
         With `units` or `pairs`, the minimum number of units per label (and stratum). Labels with fewer are left out and
         named in `excluded`, as in `cfd`. 1 keeps labels with a single unit, which have no interval.
+    scale : {"features"}, optional
+        "features" divides each feature by its standard deviation within strata, whatever the label, which is the same
+        for all permutations, so that features count the same and the test is exact. Features that do not vary are left
+        out and named in `constant`. `distance` is that of `cfd`.
     lens : crossfusion.lens.Lens, optional
         A map that is applied to the rows first.
 
@@ -120,11 +135,11 @@ def permutation_test(
     Rows of one patient or slide are not individually exchangeable: without `units` or `pairs`, the test rejects far too
     often. Pass independent units as `pairs`: the slide rather than positions on it, if its positions are dependent.
 
-    The cost is one matrix product of permutations × rows × dim × (groups − 1) multiplications, with units instead of
-    rows if units are given; "welch" takes two if units differ in their number of rows. With many groups, the rows are
-    reduced once per permutation instead, whatever the number of groups. Memory beyond the data is 64 MB,
-    or about 40 bytes per row and thread if that is more; no distances between rows are computed. Units take the memory
-    of their moments.
+    The cost is permutations × rows × dim × (groups − 1) / 4 additions, with units instead of rows if there are any, or
+    a matrix product where NumPy stands in for the kernel; "welch" takes two if units differ in their number of rows.
+    With many groups, the rows are reduced once per permutation instead, whatever the number of groups. Memory beyond
+    the data is 64 MB, or about 40 bytes per row and thread if that is more; no distances between rows are computed.
+    Units take the memory of their moments.
 
     References
     ----------
@@ -150,6 +165,7 @@ def permutation_test(
     """
     check_test_options(permutations, seed, statistic)
     check_min_units(min_units, least=1)
+    check_scale(scale)
     check_lens(lens, adds_factors=False)
     if units is not None and pairs is not None:
         raise InputError(
@@ -161,7 +177,7 @@ def permutation_test(
     labels, units, given, pairs = align_index("x", x, labels=labels, units=units, given=given, pairs=pairs)
     keys = make_keys(rows, labels=labels, given=given, units=units, pairs=pairs)
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-    options["features"] = features
+    options |= {"features": features, "scale": scale}
     if units is None and pairs is None:
         return run_row_test(rows, keys, None, **options)
     rows, keys, excluded = leave_out_units(rows, keys, min_units)
@@ -202,6 +218,7 @@ def run_row_test(
     seed: int,
     statistic: str,
     features: Sequence[str] | None,
+    scale: str | None = None,
 ) -> TestResult:
     """Test rows with the factors labels and, optionally, given and units; without `crossed`, rows are the units."""
     entry, entries = factors.encode(keys)
@@ -210,14 +227,19 @@ def run_row_test(
         entry, entries = factors.encode(drop_units(keys))
     moments = reduce_finite(rows, entry, entries.num_rows)
     cell, cells = factors.encode(drop_units(entries))
-    design = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells, features)
+    plain = make_design(moments.merge(cell, cells.num_rows) if reduced else moments, cells, features)
+    design = plain if scale is None else plain.standardize_in_total()
+    if design.scale is not None:
+        moments, rows = moments.multiply(design.scale.factor), ScaledRows(rows, design.scale.factor)
     label, stratum, unit = make_codes(entries if reduced else keys)
     if unit is not None and reduced:
         options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
-        return run_moment_test(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
+        found = run_moment_test(moments, label, stratum, unit, design, crossed=bool(crossed), **options)
+        return found if scale is None else name_test_scale(found, design, plain)
     items = find_exchangeable(label, stratum, unit, crossed=crossed)
     found = run_test(design, Entries(rows, stratum), items, permutations=permutations, seed=seed, statistic=statistic)
-    return add_cautions(found, design)
+    found = add_cautions(found, design)
+    return found if scale is None else name_test_scale(found, design, plain)
 
 
 def _pays_to_reduce(rows: int, entries: int, crossed: bool | None, statistic: str) -> bool:

@@ -7,7 +7,7 @@ import click
 from crossfusion._base import InputError, label_text, number_text, percent
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.fusion import Attribution
+from crossfusion.fusion import Attribution, Geometry
 
 
 @click.command()
@@ -23,6 +23,7 @@ from crossfusion.fusion import Attribution
 )
 @options.number_option("--top", 20, "Number of rows in the table; JSON has all of them.")
 @options.weights_option
+@options.scale_option
 @options.plot_option("the largest shares")
 @reading_options()
 @options.json_option
@@ -33,6 +34,7 @@ def attribution(
     over: str,
     top: int,
     weights: str,
+    scale: str | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -48,13 +50,23 @@ def attribution(
         raise InputError("top", top, "must be a whole number, 1 or more")
     needed = [*between, *given, *([] if over == "features" else [over])]
     summary = read.read_summary(file, needed)
-    result = summary.attribution(between, given=given, over=over, weights=weights)
+    result = summary.attribution(between, given=given, over=over, weights=weights, scale=scale)
     output.write_plot(plot, lambda: result.plot(top))
     if as_json:
         output.show_json(result.to_dict())
         return
     _show(result, top, result_tables.format_question(between, given), over)
-    result_tables.show_whole(summary, between, given, weights)
+    if over == "features":
+        _show_geometry(summary.geometry(between, given=given, weights=weights))
+    result_tables.show_scale(result)
+    result_tables.show_whole(summary, between, given, weights, scale=scale)
+
+
+def _show_geometry(found: Geometry) -> None:
+    """One line on how many features hold the variance within groups."""
+    largest = f"the largest is {label_text(found.features[0])} with {percent(found.share[0])}"
+    dimension = f"effective dimension {number_text(found.dimension)} of {len(found.features):,} features"
+    click.echo(f"variance within groups: {dimension}; {largest}")
 
 
 def _show(result: Attribution, top: int, asked: str, over: str) -> None:

@@ -22,8 +22,10 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("attribution", "attribution", "Attribute the variance between groups to features or units."),
         ("test", "test", "Test whether groups differ by more than chance."),
         ("separability", "separability", "Measure how well a classifier recognizes groups."),
+        ("mixing", "mixing", "Measure how groups mix in the regions of a codebook."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
         ("projection", "projection", "Project groups onto the plane that separates them most."),
+        ("check", "check", "Check data against a policy; exit with 1 if it is broken."),
         ("report", "report", "Write an HTML report on how far groups are separated."),
     ),
     "Summarize rows": (
@@ -47,6 +49,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     ),
     "Get started": (
         ("demo", "start", "Simulate a data set with a known answer and measure it."),
+        ("mcp", "mcp", "Answer questions on the files of a folder over MCP."),
         ("completion", "start", "Print a shell completion script."),
     ),
 }

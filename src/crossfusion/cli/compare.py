@@ -25,6 +25,7 @@ from crossfusion._base import (
 )
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Share of rows to drop from each group, farthest first.",
 )
+@options.scale_option
 @options.interval_option
 @options.test_option
 @click.option(
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     help="Also say whether CFD is shown to be below this margin: whether its upper 90% limit is.",
 )
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the variance within and between")
 @reading_options("vectors", "nan", "sql", "lens", "by_position")
 @options.json_option
@@ -67,10 +70,12 @@ def compare(
     options: dict[str, float],
     weights: str,
     trim: float,
+    scale: str | None,
     level: float | None,
     permutations: int | None,
     margin: float | None,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -90,11 +95,11 @@ def compare(
     """
     check_typed(["seed"], f"{arg('permutations')}, and is an {arg('options')} of distances", permutations is not None)
     if distance:
-        asked = (level, permutations, margin, plot)
-        if weights != "pooled" or trim or any(value is not None for value in asked):
+        asked = (level, permutations, margin, fail_above, plot)
+        if weights != "pooled" or trim or scale or any(value is not None for value in asked):
             raise InputError(
-                problem=f"{arg('weights')}, {arg('trim')}, {arg('level')}, {arg('permutations')}, {arg('margin')} and"
-                f" {arg('plot')} cannot be combined with {arg('distance')}",
+                problem=f"{arg('weights')}, {arg('trim')}, {arg('scale')}, {arg('level')}, {arg('permutations')},"
+                f" {arg('margin')}, {arg('fail_above')} and {arg('plot')} cannot be combined with {arg('distance')}",
                 remedy="leave out one or the other",
             )
         _compare_by(distance, options, read, _open_two(read, files), as_json)
@@ -107,17 +112,18 @@ def compare(
         check_positive(margin, "margin")
         level = MARGIN_LEVEL if level is None else level
     if trim or level is not None or permutations is not None:
-        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, lens)
+        fusion = _compare_rows(sources, weights, trim, read.nan, level, permutations, seed, lens, scale)
     else:
-        fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights)
+        fusion = read.summarize(keyed, lens=lens).cfd("group", weights=weights, scale=scale)
     output.write_plot(plot, fusion.plot)
-    if as_json:
-        asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
-        output.show_json(fusion.to_dict() | asked_margin)
-    else:
-        result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
-        if margin is not None:
-            click.echo(_describe_margin(fusion, margin))
+    with enforce(ask_fusion(fail_above, fusion, f"{sources[0].name} and {sources[1].name}")):
+        if as_json:
+            asked_margin = {} if margin is None else {"margin": margin, "fused_within": fusion.fused_within(margin)}
+            output.show_json(fusion.to_dict() | asked_margin)
+        else:
+            result_tables.show_fusion(f"a: {sources[0].name}   b: {sources[1].name}", fusion)
+            if margin is not None:
+                click.echo(_describe_margin(fusion, margin))
 
 
 def _describe_margin(fusion: Fusion, margin: float) -> str:
@@ -162,6 +168,7 @@ def _compare_rows(
     permutations: int | None,
     seed: int,
     lens: "Lens | None",
+    scale: str | None,
 ) -> Fusion:
     """Distance with what needs the rows themselves: trimming, an interval, a test."""
     check_option(nan, NAN_OPTIONS, "nan")
@@ -175,13 +182,13 @@ def _compare_rows(
     names = find_features(sources) or ()
     a, b = (read_rows(source) for source in sources)
     if permutations is None:
-        named = [NamedRows(rows, names) for rows in (a, b)]
-        return cfd(*named, weights=weights, trim=trim, nan=nan, level=level, lens=lens)
+        both = (NamedRows(a, names), NamedRows(b, names))
+        return cfd(*both, weights=weights, trim=trim, nan=nan, level=level, lens=lens, scale=scale)
     kept = [require_finite(rows, source.name, nan) for rows, source in zip((a, b), sources, strict=True)]
-    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level, lens=lens)
+    fusion = cfd(*(NamedRows(rows, names) for rows in kept), weights=weights, level=level, lens=lens, scale=scale)
     labels = np.repeat([0, 1], [rows.shape[0] for rows in kept])
     stacked = NamedRows(stack_rows(kept), names)
-    tested = permutation_test(stacked, labels, permutations=permutations, seed=seed, lens=lens)
+    tested = permutation_test(stacked, labels, permutations=permutations, seed=seed, lens=lens, scale=scale)
     dropped = a.shape[0] + b.shape[0] - len(labels)
     asked = {name: getattr(tested, name) for name in ("statistic", "statistic_name", "pvalue", "permutations")}
     return replace(fusion, dropped=dropped, caution=join_cautions(fusion.caution, tested.caution), **asked)

@@ -20,6 +20,7 @@ from crossfusion.summary import compare_corrections
 @options.min_units_option
 @options.reference_option("The correction")
 @options.weights_option
+@options.scale_option
 @options.level_option
 @options.plot_option("batch against biology")
 @reading_options("vectors", "nan", "manifest", "on", "only_matched", "engine", "lens", "by_position")
@@ -33,6 +34,7 @@ def corrections(
     reference: str | None,
     level: float,
     weights: str,
+    scale: str | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -52,6 +54,7 @@ def corrections(
     readings = {name: RowReader() if of_rows and read.is_summary(path) else read for name, path in paths.items()}
     named = {name: readings[name].read_summary(path, factors) for name, path in paths.items()}
     settings: dict[str, Any] = {"weights": weights, "level": level, "reference": reference, "min_units": min_units}
+    settings["scale"] = scale
     found = compare_corrections(named, between=between, given=given, units=units, **settings)
     output.write_plot(plot, found.plot)
     if as_json:

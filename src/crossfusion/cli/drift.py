@@ -50,6 +50,7 @@ EXIT_CODES = {"error": 2, "alarm": 1, "ignore": 0}  # of windows that cannot be 
     "--over", "Factors, besides features, to attribute the first alarm to, or the most unusual window if there is none."
 )
 @options.weights_option
+@options.scale_option
 @options.level_option
 @options.seed_option("the simulated series for the p-value of the change")
 @options.plot_option("the windows")
@@ -72,6 +73,7 @@ def drift(
     incomparable: str,
     plot: Path | None,
     weights: str,
+    scale: str | None,
     seed: int,
     read: RowReader,
     as_json: bool,
@@ -95,7 +97,7 @@ def drift(
     summary = read.read_summary(file, [time, *given, *units, *over])
     periods = list_periods(summary, time)[1]
     settings: dict[str, Any] = {"weights": weights, "level": level, "adjust": adjust, "seed": seed}
-    settings |= {"min_units": min_units}
+    settings |= {"min_units": min_units, "scale": scale}
     found = summary.drift(
         time,
         reference=parse_reference(reference, periods, time),

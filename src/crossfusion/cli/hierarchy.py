@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from crossfusion.cli import output
-from crossfusion.cli.options import json_option, names_option, plot_option, weights_option
+from crossfusion.cli.options import json_option, names_option, plot_option, scale_option, weights_option
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import HEADER
 
@@ -14,11 +14,18 @@ from crossfusion.fusion import HEADER
 @file_argument
 @names_option("--factors", "Factors from the outermost to the innermost.", required=True)
 @weights_option
+@scale_option
 @plot_option("the levels")
 @reading_options()
 @json_option
 def hierarchy(
-    file: str | None, factors: list[str], weights: str, plot: Path | None, read: RowReader, as_json: bool
+    file: str | None,
+    factors: list[str],
+    weights: str,
+    scale: str | None,
+    plot: Path | None,
+    read: RowReader,
+    as_json: bool,
 ) -> None:
     """Decompose the distance between nested groups by level.
 
@@ -27,7 +34,7 @@ def hierarchy(
       crossfusion hierarchy summary.parquet --factors site,scanner
       crossfusion hierarchy embeddings.parquet --factors site,scanner,patient --weights balanced --json
     """
-    result = read.read_summary(file, factors).hierarchy(factors, weights=weights)
+    result = read.read_summary(file, factors).hierarchy(factors, weights=weights, scale=scale)
     output.write_plot(plot, result.plot)
     if as_json:
         output.show_json(result.to_dict())

@@ -9,6 +9,7 @@ import click
 from crossfusion._base import InputError, arg, check_option, label_text, plain_value
 from crossfusion.arrays import infer_pairs, leave_out_small_groups
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -23,6 +24,7 @@ from crossfusion.summary import Summary
 @options.units_option("intervals and tests count these")
 @options.min_units_option
 @options.balanced_option
+@options.scale_option
 @options.interval_option
 @options.test_option
 @options.statistic_option
@@ -34,6 +36,7 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="Method that adjusts p-values for the number of pairs.",
 )
+@fail_above_option
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
 @options.plot_option("the matrix or, with --level, the pairs with their intervals")
 @reading_options()
@@ -46,11 +49,13 @@ def matrix(
     units: list[str],
     min_units: int,
     weights: str,
+    scale: str | None,
     level: float | None,
     permutations: int | None,
     statistic: str,
     seed: int,
     adjust: str,
+    fail_above: float | None,
     plug_in: bool,
     plot: Path | None,
     read: RowReader,
@@ -73,6 +78,7 @@ def matrix(
         raise InputError(problem=f"{arg('as_json')} and {arg('as_csv')} cannot be combined", remedy="choose one")
     check_option(adjust, ADJUSTMENTS, "adjust")
     check_option(statistic, STATISTICS, "statistic")
+    check_unscaled(fail_above, scale)
     check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)
     check_typed(["min_units"], f"{arg('units')}", bool(units))
     tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "adjust": adjust}
@@ -83,35 +89,37 @@ def matrix(
             remedy=f"name the units with {arg('units')}",
         )
     if inference and not units:
-        summary, result = _compare_rows(file, between, given, read, weights, level, tests)
+        summary, result = _compare_rows(file, between, given, read, weights, level, tests, scale)
     else:
         summary = read.read_summary(file, [*between, *given, *units])
-        tests |= {"units": units, "min_units": min_units, "level": level}
+        tests |= {"units": units, "min_units": min_units, "level": level, "scale": scale}
         result = summary.pairwise(between, given=given, weights=weights, **tests)
     output.write_plot(
         plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
-    if as_json:
-        output.show_json(result.to_dict())
-    elif as_csv:
-        names = [label_text(label) for label in result.labels]
-        columns = result.columns
-        rows = [
-            [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
-            for i, j in result_tables.list_pairs(len(names))
-        ]
-        output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
-    else:
-        asked = result_tables.format_question(between, given)
-        if inference:
-            result_tables.show_pairs(result, f"{asked} ({weights} weights)")
+    with enforce(ask_pairs(fail_above, summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(result.to_dict())
+        elif as_csv:
+            names = [label_text(label) for label in result.labels]
+            columns = result.columns
+            rows = [
+                [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
+                for i, j in result_tables.list_pairs(len(names))
+            ]
+            output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
         else:
-            values = result.distance if plug_in else result.unbiased
-            named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
-            result_tables.show_matrix(result.labels, values, named)
-        result_tables.show_whole(summary, between, given, weights, result, units, min_units)
-        result_tables.show_excluded(result.excluded)
-        result_tables.show_caution(result)
+            asked = result_tables.format_question(between, given)
+            if inference:
+                result_tables.show_pairs(result, f"{asked} ({weights} weights)")
+            else:
+                values = result.distance if plug_in else result.unbiased
+                named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+                result_tables.show_matrix(result.labels, values, named)
+            result_tables.show_whole(summary, between, given, weights, result, units, min_units, scale)
+            result_tables.show_scale(result)
+            result_tables.show_excluded(result.excluded)
+            result_tables.show_caution(result)
 
 
 def _compare_rows(
@@ -122,14 +130,15 @@ def _compare_rows(
     weights: str,
     level: float | None,
     tests: dict[str, Any],
+    scale: str | None,
 ) -> tuple[Summary, Pairwise]:
     """Distances of all pairs of groups of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.read_groups(file, between, given)
     if level is None:
-        result = summary.pairwise(between, given=given, weights=weights)
+        result, used = summary.pairwise(between, given=given, weights=weights, scale=scale), None
     else:
-        result, group = leave_out_small_groups(summary, between, given, group, stratum, weights)
+        result, group, used = leave_out_small_groups(summary, between, given, group, stratum, weights, scale)
     work = count_pairs(result) * ((level is not None) + (tests["permutations"] is not None))
     with output.show_progress("comparing", work, "pairs") as progress:
-        settings: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, **tests}
+        settings: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, "scale": used, **tests}
         return summary, infer_pairs(result, rows, group, stratum, **settings)

@@ -216,4 +216,9 @@ data_option = click.option(
     "--data", type=PATH, metavar="DIR", help="Folder of the data.  [default: $CROSSFUSION_DATA or ../shared/data]"
 )
 workers_option = number_option("--workers", None, "Number of processes.  [default: one per core]")
+scale_option = click.option(
+    "--scale",
+    metavar="features",
+    help="Divide each feature by its standard deviation within groups, so that all count the same.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -5,11 +5,20 @@ from pathlib import Path
 
 import click
 
-from crossfusion._base import arg, check_lens
+from crossfusion._base import InputError, arg, check_lens
 from crossfusion.cli import options, output
+from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.report import Question, Report, ReportData, check_page, make_question, summarize_and_sample
+from crossfusion.report import (
+    EXPECTATIONS,
+    Question,
+    Report,
+    ReportData,
+    check_page,
+    make_question,
+    summarize_and_sample,
+)
 
 
 @click.command()
@@ -26,6 +35,11 @@ from crossfusion.report import Question, Report, ReportData, check_page, make_qu
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
+@click.option(
+    "--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate."
+)
+@click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
+@fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)
 @reading_options()
@@ -43,6 +57,9 @@ def report(
     level: float,
     permutations: int,
     seed: int,
+    expect: str | None,
+    fused_within: float | None,
+    fail_above: float | None,
     title: str | None,
     target: Path,
     weights: str,
@@ -58,12 +75,29 @@ def report(
     \b
     Examples:
       crossfusion report embeddings.parquet --between scanner --given tissue --units patient -o report.html
-      crossfusion report summary.parquet --between site --units patient
+      crossfusion report summary.parquet --between site --units patient --expect fused --fused-within 0.01
       crossfusion report corrected.parquet --between scanner --given tissue --units patient --method normalizer
     """
     check_typed(["min_units"], f"{arg('units')}", bool(units))
+    if fail_above is not None and method is not None:
+        raise InputError(
+            "fail_above", problem=f"cannot be combined with {arg('method')}", remedy="pass the rows of one version"
+        )
     question = make_question(
-        between, given, units, time, method, reference, factors or None, weights, level, permutations, seed, min_units
+        between,
+        given,
+        units,
+        time,
+        method,
+        reference,
+        factors or None,
+        weights,
+        level,
+        permutations,
+        seed,
+        min_units,
+        expect,
+        fused_within,
     )
     written = not as_json or is_typed("target")
     if written:
@@ -73,10 +107,11 @@ def report(
         made = Report._from_data(data, title, find_typed_command())
     if written:
         made.write(target)
-    if as_json:
-        output.show_json(made.to_dict())
-    else:
-        click.echo(f"{made!r}\nwritten to {target}")
+    with enforce(ask_pairs(fail_above, data.summary, between, given, weights, units, min_units)):
+        if as_json:
+            output.show_json(made.to_dict())
+        else:
+            click.echo(f"{made!r}\nwritten to {target}")
 
 
 def _read(file: str | None, question: Question, read: RowReader) -> ReportData:

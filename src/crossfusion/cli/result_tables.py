@@ -22,12 +22,16 @@ from crossfusion._base import (
 )
 from crossfusion.cli import output
 from crossfusion.fusion import (
+    GEOMETRY_REMEDY,
     MIN_UNITS,
     STATISTIC_NAMES,
+    Attribution,
     Exclusion,
     Fusion,
     Pairwise,
+    Projection,
     describe_excluded,
+    describe_scale,
     join_cautions,
     split_cautions,
 )
@@ -35,6 +39,7 @@ from crossfusion.inference import TestResult
 from crossfusion.summary import Summary
 
 PAIRS_SHOWN = 20
+GEOMETRY_OPTION = "pass --scale features"
 
 
 def format_question(between: Sequence[str], given: Sequence[str]) -> str:
@@ -68,6 +73,7 @@ def show_fusion(title: str, fusion: Fusion) -> None:
     color = "" if fusion.distance is None else output.choose_color(fusion.distance)
     styles = [["bold", color if name in ("unbiased", "distance") else "", "dim"] for name, *_ in rows]
     output.show_table(title, ["", "value", ""], rows, styles, left=(0, 2))
+    show_scale(fusion)
     show_excluded(fusion.excluded)
     show_caution(fusion)
 
@@ -104,10 +110,16 @@ def show_excluded(excluded: Sequence[Exclusion]) -> None:
         click.echo(f"excluded: {describe_excluded(excluded)}")
 
 
+def show_scale(result: Fusion | Pairwise | TestResult | Attribution | Projection) -> None:
+    """What features were divided by, if anything."""
+    if result.scale:
+        click.echo(f"scale: {describe_scale(result.constant or ())}")
+
+
 def show_caution(result: Fusion | Pairwise | TestResult) -> None:
     """A word of caution, if there is one."""
     if result.caution:
-        click.echo(f"caution: {result.caution}")
+        click.echo(f"caution: {result.caution.replace(GEOMETRY_REMEDY, GEOMETRY_OPTION)}")
 
 
 def show_whole(
@@ -118,14 +130,15 @@ def show_whole(
     pairwise: Pairwise | None = None,
     units: Sequence[str] = (),
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> None:
     """One line on all groups taken together, and on how far strata are shared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossfusionWarning)  # said once already
         try:
-            fusion = summary.cfd(between, given=given, weights=weights, units=units, min_units=min_units)
+            fusion = summary.cfd(between, given=given, weights=weights, units=units, min_units=min_units, scale=scale)
         except InputError:  # units of which the pairs say more
-            fusion = summary.cfd(between, given=given, weights=weights)
+            fusion = summary.cfd(between, given=given, weights=weights, scale=scale)
     why = f" ({fusion.reason})" if fusion.reason else ""
     line = f"all groups: {number_text(fusion.unbiased)}{why}"
     line += "" if fusion.distance is None else f", plug-in {number_text(fusion.distance)}"

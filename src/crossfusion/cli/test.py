@@ -21,6 +21,7 @@ from crossfusion._base import (
 )
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
+from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
@@ -47,7 +48,9 @@ ESTIMATE_FIELDS = ("distance", "unbiased", "overlap", "level", "interval", "stde
 @options.level_option
 @options.permutations_option
 @options.statistic_option
+@options.scale_option
 @options.seed_option("the permutations")
+@fail_above_option
 @options.plot_option("the statistic and its distribution under permutation")
 @reading_options()
 @options.json_option
@@ -60,8 +63,10 @@ def test(
     min_units: int,
     permutations: int,
     statistic: str,
+    scale: str | None,
     level: float,
     seed: int,
+    fail_above: float | None,
     plot: Path | None,
     read: RowReader,
     as_json: bool,
@@ -84,25 +89,30 @@ def test(
         )
     check_typed(["min_units"], f"{arg('units')} or {arg('pairs')}", bool(units or pairs))
     check_option(statistic, STATISTICS, "statistic")
-    chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
+    check_unscaled(fail_above, scale)
+    chance: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "scale": scale}
     if units or pairs:
         summary = read.read_summary(file, [*between, *given, *units, *pairs])
         _check_pairs(summary, between, pairs)
         result, fusion, said = _test_units(summary, between, given, units or pairs, min_units, level, chance)
+        source: Summary | Rows = summary
     elif read.is_summary(file):
         raise InputError(
             problem=f"{file} is a summary, which has no rows to permute",
             remedy=f"name the units with {arg('units')} or {arg('pairs')}",
         )
     else:
-        result, fusion, said = _test_rows(read.read_rows(file, [*between, *given]), between, given, level, chance)
+        source = rows = read.read_rows(file, [*between, *given])
+        result, fusion, said = _test_rows(rows, between, given, level, chance)
     output.write_plot(plot, result.plot)
-    if as_json:
-        found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
-        found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
-        output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
-    else:
-        _show(result, fusion, between, given, said)
+    with enforce(ask_pairs(fail_above, source, between, given, "pooled", units or pairs, min_units)):
+        if as_json:
+            found = {name: plain_value(getattr(fusion, name)) for name in ESTIMATE_FIELDS}
+            found |= {name: plain_value(getattr(fusion, name)) for name in ("scale", "constant") if scale}
+            found |= {"exchanged": said, "caution": join_cautions(fusion.caution, result.caution)}
+            output.show_json(found | {name: plain_value(getattr(result, name)) for name in TEST_FIELDS})
+        else:
+            _show(result, fusion, between, given, said)
 
 
 def _test_units(
@@ -117,10 +127,13 @@ def _test_units(
     """A test that exchanges labels of units, the distance beside it, and what was exchanged."""
     result = summary.test(between, given=given, units=units, min_units=min_units, **chance)
     settings: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "level": level}
+    settings["scale"] = chance["scale"]
     if result.excluded:  # the distance of all groups would be another one than that of the test
         fusion = summary.cfd(between, **settings)
     else:
-        fusion = _choose_estimate(lambda: summary.cfd(between, **settings), lambda: summary.cfd(between, given=given))
+        fusion = _choose_estimate(
+            lambda: summary.cfd(between, **settings), lambda: summary.cfd(between, given=given, scale=chance["scale"])
+        )
     return result, fusion, describe_exchange(summary, between, units)
 
 
@@ -131,9 +144,8 @@ def _test_rows(
     labels, strata = (_get_values(rows.keys, names) for names in (between, given))
     x = NamedRows(rows.x, rows.features)
     result = permutation_test(x, labels, given=strata, **chance)
-    fusion = _choose_estimate(
-        lambda: cfd(x, labels=labels, given=strata, level=level), lambda: cfd(x, labels=labels, given=strata)
-    )
+    asked: dict[str, Any] = {"labels": labels, "given": strata, "scale": chance["scale"]}
+    fusion = _choose_estimate(lambda: cfd(x, **asked, level=level), lambda: cfd(x, **asked))
     return result, fusion, "single rows"
 
 
@@ -175,5 +187,6 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     ]
     title = f"Test of the separation of {asked}, permuting {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
+    result_tables.show_scale(fusion)
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

@@ -41,8 +41,20 @@ from crossfusion.fusion.exclusion import (
     list_excluded,
 )
 from crossfusion.fusion.geometry import GEOMETRY_REMEDY, caution_about_geometry
+from crossfusion.fusion.geometry_result import Geometry, measure_geometry
 from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
+from crossfusion.fusion.mixing import REGION, Mixing, Region, measure_entropy, measure_information
 from crossfusion.fusion.one_vs_rest import GroupAndRest, compare_each_with_rest, split_each_from_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels
-from crossfusion.fusion.projection import Projection, check_projectable, find_plane, project_groups
+from crossfusion.fusion.projection import Projection, center_strata, check_projectable, find_plane, project_groups
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns
+from crossfusion.fusion.scaling import (
+    SCALES,
+    FeatureScale,
+    ScaledRows,
+    caution_about_separating,
+    check_scale,
+    describe_scale,
+    measure_within_scale,
+    name_scale,
+)

@@ -14,6 +14,7 @@ from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import check_overlap, log_ratio, measure_overlap
 from crossfusion.fusion.one_vs_rest import leave_one_out
 from crossfusion.fusion.result import Result
+from crossfusion.fusion.scaling import describe_scale, name_scale
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class Attribution(Result):
         Plug-in CFD without this feature or unit; NaN if fewer than two groups remain, or if they share no stratum.
     overlap : float
         Share of the weight in strata with at least two groups; 1 without ``given``. If it is 0, nothing is compared.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within groups.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within groups; their contribution is 0.
 
     Notes
     -----
@@ -61,6 +66,11 @@ class Attribution(Result):
     share: FloatArray
     without: FloatArray
     overlap: float = 1.0
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._values().items() if value is not None}
 
     def _columns(self) -> dict[str, Any]:
         columns = {"contribution": self.contribution, "share": self.share, "without": self.without}
@@ -110,7 +120,8 @@ class Attribution(Result):
         ]
         table = TextTable([self.over, "share", "distance without"], rows, more=len(self.labels) - len(rows))
         overlap = [] if self.overlap == 1 else [f"overlap: {percent(self.overlap)} of the weight"]
-        return ["Share of the variance between groups, largest first", table, *overlap]
+        scale = [f"scale: {describe_scale(self.constant or ())}"] if self.scale else []
+        return ["Share of the variance between groups, largest first", table, *overlap, *scale]
 
 
 def _compute_share(contribution: FloatArray, between: float) -> FloatArray:
@@ -128,7 +139,8 @@ def attribute_to_features(design: Design, *, weights: str) -> Attribution:
     without = [log_ratio(b, w) + nothing for b, w in zip(_sum_others(between), _sum_others(within), strict=True)]
     whole = float(between.sum())
     labels = tuple(range(cells.dim)) if design.features is None else tuple(design.features)
-    return Attribution(FEATURES, labels, between, _compute_share(between, whole), np.array(without), overlap)
+    share = _compute_share(between, whole)
+    return Attribution(FEATURES, labels, between, share, np.array(without), overlap, **name_scale(design.scale))
 
 
 def _sum_others(values: FloatArray) -> FloatArray:
@@ -160,7 +172,7 @@ def attribute_to_units(
         own = np.flatnonzero(unit == code)
         without.append(_compute_distance_with(design, cell[own], others[own], weights))
     share = _compute_share(contribution, between)
-    return Attribution(over, tuple(units), contribution, share, np.array(without), overlap)
+    return Attribution(over, tuple(units), contribution, share, np.array(without), overlap, **name_scale(design.scale))
 
 
 def _compute_distance_with(design: Design, changed: Codes, replacement: Moments, weights: str) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, InputError, check_option
+from crossfusion.fusion.scaling import FeatureScale, measure_total_scale, measure_within_scale
 from crossfusion.moments import Moments
 
 Codes = NDArray[Any]
@@ -25,8 +26,9 @@ class Design:
     """Moments of the observed cells, the group and stratum of each, and the labels of the groups.
 
     `borrowed` is the variance within a cell that has one row: by default, the one pooled over all cells. `features`
-    holds the names of the features, `strata` those of the strata, if they have any. `side`, if there is one, numbers
-    the side of each cell: cells of one side (in a stratum) are compared together, as a mixture with fixed weights.
+    holds the names of the features, `strata` those of the strata, if they have any. `scale` says what the features were
+    divided by, if anything. `side`, if there is one, numbers the side of each cell: cells of one side (in a stratum)
+    are compared together, as a mixture with fixed weights.
     """
 
     cells: Moments
@@ -36,6 +38,7 @@ class Design:
     borrowed: float | None = None
     features: Sequence[str] | None = None
     strata: Sequence[Hashable] | None = None
+    scale: FeatureScale | None = None
     side: Codes | None = None
 
     def check_groups(self) -> None:
@@ -58,7 +61,36 @@ class Design:
         stratum = np.unique(self.stratum[kept], return_inverse=True)[1]
         group = (self.group[kept] == second).astype(int)
         labels = [self.labels[first], self.labels[second]]
-        return Design(self.cells[kept], group, stratum, labels, self.pooled_variance, self.features), kept
+        pair = replace(self, cells=self.cells[kept], group=group, stratum=stratum, labels=labels, strata=None)
+        return replace(pair, borrowed=self.pooled_variance, scale=self.scale and self.scale.select(kept)), kept
+
+    def standardize(self, weight: FloatArray) -> "Design":
+        """Divide each feature by its standard deviation within cells, at these weights."""
+        return self.rescale(measure_within_scale(self.cells, weight, self.features))
+
+    def rescale(self, scale: FeatureScale) -> "Design":
+        """Put features in a scale."""
+        return replace(self, cells=self.cells.multiply(scale.factor), scale=scale)
+
+    def standardize_in_total(self) -> "Design":
+        """Divide each feature by its standard deviation within whole strata, whatever the groups in them."""
+        strata = self.cells.merge(self.stratum, int(self.stratum.max()) + 1)
+        return self.rescale(measure_total_scale(strata, len(self.cells), self.features))
+
+    @property
+    def dim(self) -> int:
+        """Number of features, without those that `scale` leaves out."""
+        return self.cells.dim if self.scale is None else int(np.count_nonzero(self.scale.factor))
+
+    @property
+    def shrinkage(self) -> float:
+        """Factor of the variance between cells that removes the bias of `scale`; 1 without one."""
+        return 1.0 if self.scale is None else self.scale.shrinkage
+
+    def estimate_mean_errors(self) -> FloatArray:
+        """Estimate the squared error of each cell's mean, without the bias of `scale`."""
+        error = estimate_mean_errors(self.cells, self.borrowed)
+        return error if self.scale is None else error * self.scale.error_factor
 
     @property
     def pooled_variance(self) -> float:

@@ -47,6 +47,7 @@ from crossfusion.fusion.display import STATISTIC_NAMES, Content, Facts
 from crossfusion.fusion.exclusion import Exclusion, describe_excluded
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
+from crossfusion.fusion.scaling import TOO_FEW_ROWS, caution_about_separating, describe_scale, name_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +63,8 @@ OPTIONAL_FIELDS = (  # set only on request
     "statistic_name",
     "pvalue",
     "permutations",
+    "scale",
+    "constant",
 )
 
 
@@ -114,6 +117,11 @@ class Fusion(Result):
         Standard error of `unbiased`.
     statistic, statistic_name, pvalue, permutations : optional
         Statistic of a permutation test, its name, p-value and number of permutations, if requested.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within groups; `within` is then the number of
+        features that vary.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within groups.
     errors : optional
         The errors of the estimate, from which `limits` and `fused_within` are computed; set if `level` or `units` is
         given, and not part of `to_dict`.
@@ -153,6 +161,8 @@ class Fusion(Result):
     pvalue: float | None = None
     permutations: int | None = None
     statistic_name: str | None = None
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
     errors: Limits | None = field(default=None, compare=False)
 
     def __float__(self) -> float:
@@ -259,6 +269,8 @@ class Fusion(Result):
             yield "score", f"{number_text(self.score)} of the variance lies within the groups"
             within, between, total = map(quantity_text, (self.within, self.between, self.total))
             yield "variance", f"{within} within + {between} between = {total}"
+        if self.scale is not None:
+            yield "scale", describe_scale(self.constant or ())
         if self.interval is not None and self.level is not None:
             yield "interval", f"{level_text(self.level)} confidence, standard error {number_text(self.stderr)}"
         if self.pvalue is not None:
@@ -287,14 +299,16 @@ def estimate_unbiased(design: Design, weight: FloatArray, between: float) -> flo
     error = estimate_mean_errors(design.cells, design.borrowed)
     if np.isnan(error).any():
         return None
-    corrected = between - compute_bias(design, weight)
+    corrected = design.shrinkage * between - compute_bias(design, weight)
+    if np.isnan(corrected):
+        return None
     return log_ratio(corrected, float(np.sum(weight * error * design.cells.count)))
 
 
 def compute_bias(design: Design, weight: FloatArray) -> float:
     """Compute the variance between means that their sampling error alone adds."""
     share = weight / np.bincount(design.stratum, weights=weight)[design.stratum]
-    return float(np.sum(weight * (1 - share) * estimate_mean_errors(design.cells, design.borrowed)))
+    return float(np.sum(weight * (1 - share) * design.estimate_mean_errors()))
 
 
 def measure_overlap(weight: FloatArray, stratum: Codes) -> float:
@@ -327,6 +341,7 @@ def fuse(design: Design, *, weights: str, dropped: int = 0, tell: bool = True) -
         "weights": _sum_by_group(design, weight),
         "overlap": overlap,
         "dropped": dropped,
+        **name_scale(design.scale),
     }
     if overlap == 0:
         return Fusion(distance=None, unbiased=None, score=None, between=None, total=None, reason=CONFOUNDED, **found)
@@ -340,8 +355,8 @@ def fuse(design: Design, *, weights: str, dropped: int = 0, tell: bool = True) -
         score=math.exp(-distance),
         between=between,
         total=within + between,
-        reason=NO_VARIANCE if unbiased is None else None,
-        caution=join_cautions(caution_about_overlap(design), *cautions),
+        reason=None if unbiased is not None else NO_VARIANCE if design.scale is None else TOO_FEW_ROWS,
+        caution=join_cautions(caution_about_overlap(design), caution_about_separating(design.scale), *cautions),
         **found,
     )
 

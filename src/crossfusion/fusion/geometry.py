@@ -13,7 +13,7 @@ import numpy as np
 from crossfusion._base import FloatArray, number_text
 from crossfusion.fusion.design import Design, between_by_feature
 
-GEOMETRY_REMEDY = "standardize the features"
+GEOMETRY_REMEDY = 'pass scale="features"'
 FEW_FEATURES = (
     0.25  # effective dimension as a share of the features; real embeddings and principal components: 0.1 to 0.9
 )

@@ -1,7 +1,7 @@
 """Decomposition of the distance between nested groups by level."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.distance import log_ratio
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result, record_columns
+from crossfusion.fusion.scaling import describe_scale, name_scale
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ class Hierarchy(Result):
     distance, unbiased : float
         Plug-in and unbiased CFD between the finest groups: the sums over the levels. `unbiased` is None if each of the
         finest groups has one row.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within the finest groups.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within the finest groups.
     caution : str, optional
         Warning that a few features of large variance hide a difference in the others, with the level.
 
@@ -83,6 +88,12 @@ class Hierarchy(Result):
     distance: float
     unbiased: float | None
     caution: str | None = None
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        unscaled = () if self.scale else ("scale", "constant")
+        return {name: value for name, value in super()._values().items() if name not in unscaled}
 
     def _columns(self) -> dict[str, Any]:
         return record_columns(Level, self.levels)
@@ -102,7 +113,7 @@ class Hierarchy(Result):
         ]
 
     def remarks(self) -> list[str]:
-        """Return remarks on the table: levels that are compared in only part of the rows, and a caution.
+        """Return remarks on the table: levels that are compared in only part of the rows, the scale, and a caution.
 
         Returns
         -------
@@ -111,7 +122,8 @@ class Hierarchy(Result):
         """
         partial = [f"{entry.level} {percent(entry.overlap)}" for entry in self.levels if entry.overlap < 1]
         said = f"overlap, the share of the weight in groups that a level divides: {', '.join(partial)}"
-        return [*([said] if partial else []), *([f"caution: {self.caution}"] if self.caution else [])]
+        scale = [f"scale: {describe_scale(self.constant or ())}"] if self.scale else []
+        return [*([said] if partial else []), *scale, *([f"caution: {self.caution}"] if self.caution else [])]
 
     def _draw(self, axes: Any) -> "Figure":
         """Draw the levels, each from where the one above ends, and their sum."""
@@ -131,6 +143,7 @@ def split_levels(
     *,
     weights: str,
     balance: Codes | None = None,
+    scale: str | None = None,
     features: tuple[str, ...] | None = None,
 ) -> Hierarchy:
     """Split the distance between leaves over nested partitions.
@@ -138,15 +151,19 @@ def split_levels(
     `partitions` holds the codes of the leaves' groups at each level, from the coarsest to the leaves themselves; the
     trivial partition above the first is implied. All levels use one set of leaf weights and leaf-level corrections, so
     both columns add up exactly: each level contributes log(W above / W here). `balance` holds the codes of the groups
-    to which balanced weights give the same weight, by default the leaves.
+    to which balanced weights give the same weight, by default the leaves. With a `scale`, all levels are in units of
+    the standard deviations within the leaves, so that they still add up.
     """
-    design = Design(leaves, partitions[-1], np.zeros(len(leaves), int), range(len(leaves)))
+    design = Design(leaves, partitions[-1], np.zeros(len(leaves), int), range(len(leaves)), features=features)
     design.check_groups()
     weight = design.weights(weights)
     if weights == "balanced" and balance is not None:
         rows_of_group = np.bincount(balance, weights=leaves.count)
         weight = leaves.count / rows_of_group[balance] / len(rows_of_group)
-    error = estimate_mean_errors(leaves)
+    if scale is not None:
+        design = design.standardize(weight)
+        leaves = design.cells
+    error, noise = estimate_mean_errors(leaves), design.estimate_mean_errors()
     spread = leaves.sumsq * (weight / leaves.count)[:, None]
     here = Moments(weight, leaves.mean, spread)
     within = float(spread.sum())
@@ -158,13 +175,13 @@ def split_levels(
         groups = Design(leaves.merge(fine, len(here)), np.arange(len(here)), above, range(len(here)))
         cautions.append(caution_about_geometry(groups, here.count, names=features))
         between = float(between_by_feature(here.mean, here.count, above).sum())
-        corrected = between - _compute_correction(weight, error, fine, coarse)
+        corrected = design.shrinkage * between - _compute_correction(weight, noise, fine, coarse)
         overlap = float(here.count[np.bincount(above)[above] > 1].sum())  # the weights sum to 1
         found.append((log_ratio(between, within), log_ratio(corrected, within_unbiased), overlap))
         here = here.merge(above, int(above.max()) + 1)
         within += between
         within_unbiased += corrected
-    return _make_hierarchy(names, found[::-1], cautions[::-1])
+    return replace(_make_hierarchy(names, found[::-1], cautions[::-1]), **name_scale(design.scale))
 
 
 def _find_parents(fine: Codes, coarse: Codes) -> Codes:

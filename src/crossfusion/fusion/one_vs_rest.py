@@ -55,6 +55,8 @@ def split_each_from_rest(design: Design) -> Iterator[GroupAndRest]:
         kept = np.flatnonzero(both.count > 0)
         labels = [label, f"not {label_text(label)}"]
         merged = Design(both[kept], side[kept], where[kept], labels, borrowed, design.features)
+        if design.scale is not None:
+            merged = replace(merged, scale=design.scale.share_evenly(len(kept)))
         table = np.zeros((2, len(strata)), int)
         table[merged.group, merged.stratum] = np.arange(len(kept))
         place = table[(design.group != code).astype(int), stratum]

@@ -28,6 +28,7 @@ from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.exclusion import Exclusion, describe_excluded
 from crossfusion.fusion.geometry import caution_about_geometry
 from crossfusion.fusion.result import Result
+from crossfusion.fusion.scaling import caution_about_separating, describe_scale, name_scale
 from crossfusion.moments import kernel
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class Pairwise(Result):
     excluded : tuple of Exclusion
         Groups, or groups in single strata, that are left out because they have too few units for a standard error. All
         numbers in the result describe the remaining groups; a pair of which nothing remains is NaN.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within all compared groups.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within groups.
 
     Notes
     -----
@@ -113,6 +118,8 @@ class Pairwise(Result):
     weights: str | None = None
     excluded: tuple[Exclusion, ...] = ()
     statistic_name: str | None = None
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -174,7 +181,7 @@ class Pairwise(Result):
         return plots.forest(names, unbiased[order], *limits, what=what, title=some, axes=axes)
 
     def _values(self) -> dict[str, Any]:
-        names = ("level", "statistic_name", "permutations", "adjust", "caution", "weights")
+        names = ("level", "statistic_name", "permutations", "adjust", "caution", "weights", "scale", "constant")
         asked = {name: getattr(self, name) for name in names}
         found = {"labels": self.labels} | self.columns | asked
         found |= {"excluded": self.excluded}
@@ -199,7 +206,8 @@ class Pairwise(Result):
 
     def _describe_coverage(self) -> list[str]:
         """Say what is left out, and how far the groups share strata, unless they all do."""
-        excluded = [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
+        excluded = [f"scale: {describe_scale(self.constant or ())}"] if self.scale else []
+        excluded += [f"excluded: {describe_excluded(self.excluded)}"] if self.excluded else []
         overlap = self.overlap[np.triu_indices(len(self.labels), 1)]
         overlap = overlap[~np.isnan(overlap)]
         if (overlap == 1).all():
@@ -273,7 +281,7 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
             remedy="select or roll up first",
         )
     rows_of_group = np.bincount(group, weights=cells.count, minlength=number).astype(np.float64)
-    error = estimate_mean_errors(cells, design.borrowed)
+    error, noise = estimate_mean_errors(cells, design.borrowed), design.estimate_mean_errors()
     between, correction, within, within_unbiased, overlap = np.zeros((5, number, number))
     for members in split_by_stratum(design.stratum):
         own = group[members]
@@ -291,20 +299,22 @@ def compare_pairs(design: Design, *, weights: str) -> Pairwise:
             squared = kernel.squared_distances(np.ascontiguousarray(cells.mean[members]))
         check_range(squared.max())
         between[here] += np.multiply(harmonic, squared, out=squared)
-        errors = error[members][:, None] + error[members]
+        errors = noise[members][:, None] + noise[members]
         correction[here] += np.multiply(harmonic, errors, out=errors)
     overlap[overlap > 1 - 1e-12] = 1.0  # a sum of weights that is 1 but for rounding
     between[_fill_diagonal(overlap, 1.0) == 0] = np.nan  # nothing is compared
     result = Pairwise(
         labels=tuple(design.labels),
-        unbiased=_log_ratio(between - correction, within_unbiased + within_unbiased.T),
+        unbiased=_log_ratio(design.shrinkage * between - correction, within_unbiased + within_unbiased.T),
         distance=_log_ratio(between, within + within.T),
         overlap=overlap,
         caution=join_cautions(
             _caution_about_equal_means(between, correction),
             caution_about_geometry(design, design.weights(weights), names=design.features),
+            caution_about_separating(design.scale),
         ),
         weights=weights,
+        **name_scale(design.scale),
     )
     _warn_about_confounded(result)
     return result

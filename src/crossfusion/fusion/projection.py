@@ -29,9 +29,10 @@ from crossfusion._base import (
     quantity_text,
     require_finite,
 )
-from crossfusion.fusion.design import Design
+from crossfusion.fusion.design import Design, compute_stratum_means
 from crossfusion.fusion.display import Content, TextTable
 from crossfusion.fusion.result import Result
+from crossfusion.fusion.scaling import describe_scale
 from crossfusion.moments import Moments
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class Projection(Result):
     second : str
         Origin of the second direction: "between" if it separates groups. If only the first direction does, "rows" or
         "cells": the second direction then shows their largest remaining variance.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within groups, as `axes` then are.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary within groups.
     points : array of shape (rows, 2), optional
         Coordinates of the rows, if rows were passed.
     codes : array of int, optional
@@ -87,6 +92,12 @@ class Projection(Result):
     second: str
     points: FloatArray | None = None
     codes: CodeArray | None = None
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        unscaled = () if self.scale else ("scale", "constant")
+        return {name: value for name, value in super()._values().items() if name not in unscaled}
 
     def _columns(self) -> dict[str, Any]:
         first, second = self.means.T
@@ -105,7 +116,8 @@ class Projection(Result):
         ]
         said = f"the plane shows {percent(self.shown)} of the variance between them"
         table = TextTable(["", "first", "second"], rows, more=len(self.labels) - len(rows))
-        return [f"Projection of {count_text(len(self.labels), 'group')}: {said}", table]
+        scale = [f"scale: {describe_scale(self.constant or ())}"] if self.scale else []
+        return [f"Projection of {count_text(len(self.labels), 'group')}: {said}", table, *scale]
 
 
 def check_projectable(rows: Any, labels: Any, known: tuple[Hashable, ...], dim: int) -> tuple[Any, CodeArray]:
@@ -146,24 +158,32 @@ def project_groups(
     groups: Moments, labels: tuple[Hashable, ...], cells: FloatArray, rows: Any, codes: Any
 ) -> Projection:
     """Project groups, and rows if there are any; without rows, `cells` (means) give a second direction."""
-    Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels).check_groups()
-    center, axes, shown, second = find_plane(groups, cells, rows)
+    design = Design(groups, np.arange(len(labels)), np.zeros(len(labels), int), labels)
+    design.check_groups()
+    (center,) = center_strata(design)
+    axes, shown, second = find_plane(design, (cells if rows is None else rows[:MAX_BASIS_ROWS]) - center)
     points = None if rows is None else np.asarray(np.asarray(rows, np.float64) - center) @ axes.T
+    if second != "between":
+        second = "cells" if rows is None else "rows"
     return Projection(labels, (groups.mean - center) @ axes.T, axes, shown, second, points, codes)
 
 
-def find_plane(
-    groups: Moments, cells: FloatArray, rows: Any, *, weights: str = "pooled"
-) -> tuple[FloatArray, FloatArray, float | None, str]:
-    """Find the center, the two directions, the share of the variance between groups they show, and `second`."""
-    number = len(groups)
-    weight = Design(groups, np.arange(number), np.zeros(number, int), range(number)).weights(weights)
-    center = np.asarray(weight @ groups.mean)
-    axes, shown = _find_between_axes(groups.mean - center, weight)
+def center_strata(design: Design, *, weights: str = "pooled") -> FloatArray:
+    """Compute the center of each stratum, the weighted mean of its cells."""
+    return compute_stratum_means(design.cells.mean, design.weights(weights), design.stratum)
+
+
+def find_plane(design: Design, rest: FloatArray, *, weights: str = "pooled") -> tuple[FloatArray, float | None, str]:
+    """Find two directions, the share of the variance between groups (within strata) they show, and the second's origin.
+
+    `rest` holds rows or means around the centers of their strata. Where one direction separates the groups, the second
+    is that of the largest variance of `rest`, and its origin is "rest" instead of "between".
+    """
+    gap = design.cells.mean - center_strata(design, weights=weights)[design.stratum]
+    axes, shown = _find_between_axes(gap, design.weights(weights))
     if len(axes) == 2:
-        return center, axes, shown, "between"
-    rest = cells if rows is None else np.asarray(rows[:MAX_BASIS_ROWS], np.float64)
-    return center, _complete_basis(axes, rest - center), shown, "cells" if rows is None else "rows"
+        return axes, shown, "between"
+    return _complete_basis(axes, np.asarray(rest, np.float64)), shown, "rest"
 
 
 def _find_between_axes(gap: FloatArray, weight: FloatArray) -> tuple[FloatArray, float | None]:

@@ -1,6 +1,8 @@
 """The base class of all results: plain values, a pandas table, a figure, text and HTML."""
 
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +14,9 @@ from crossfusion.fusion.display import DisplayMixin
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+NOT_IN_NAMES = re.compile(r"[^\w \-]")  # of a label: MLflow refuses most signs, and "/" and "." have a meaning
 
 
 class Record:
@@ -47,6 +52,22 @@ class Result(Record, DisplayMixin):
         """
         return data_frame(self._columns())
 
+    def to_metrics(self, prefix: str = "") -> dict[str, float]:
+        """Return all finite numbers by name, for experiment trackers such as MLflow and Weights & Biases.
+
+        Parameters
+        ----------
+        prefix : str
+            Text before each name, such as "val/".
+
+        Returns
+        -------
+        dict
+            Numbers of `to_dict`, with flat names such as "interval.0" and "counts.A". Characters that trackers do not
+            allow become "_".
+        """
+        return flatten_numbers(self.to_dict(), prefix)
+
     def _columns(self) -> dict[str, Any]:
         """Return the columns of `to_frame`."""
         single = {name: value for name, value in self._values().items() if not isinstance(value, Mapping)}
@@ -72,6 +93,28 @@ class Result(Record, DisplayMixin):
     def _draw(self, axes: Any) -> "Figure":
         """Draw on these axes, or in a new figure if they are None."""
         raise NotImplementedError
+
+
+def flatten_numbers(value: Any, prefix: str) -> dict[str, float]:
+    """Return the finite numbers in nested values, each by the path to it; names that become equal are numbered."""
+    found: dict[str, float] = {}
+    for path, number in _walk_numbers(value, ()):
+        name = own = prefix + ".".join(NOT_IN_NAMES.sub("_", str(step)) for step in path)
+        copies = 1
+        while own in found:
+            copies += 1
+            own = f"{name}_{copies}"
+        found[own] = number
+    return found
+
+
+def _walk_numbers(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], float]]:
+    if isinstance(value, Mapping | list):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for step, entry in entries:
+            yield from _walk_numbers(entry, (*path, step))
+    elif isinstance(value, int | float) and math.isfinite(value):
+        yield path, float(value)
 
 
 def record_columns(kind: type[Any], records: Iterable[Any]) -> dict[str, list[Any]]:

@@ -22,6 +22,9 @@ def compute_replicates(units: UnitMoments, design: Design, weight: FloatArray, t
     """Compute the distance of each resample at the design's weights, corrected for bias."""
     cells, stratum = design.cells, design.stratum
     errors = estimate_unit_errors(units, design, weight).errors
+    shrinkage = 1.0
+    if design.scale is not None:  # what `estimate_unit_errors` left of the variance between
+        shrinkage = float(errors.between + errors.bias) / max(float(errors.total - 1), 1e-300)
     gap = units.moments.mean - cells.mean[units.cell]
     square = units.moments.sumsq.sum(axis=1) + units.moments.count * np.einsum("ij,ij->i", gap, gap)
     offset = cells.mean - compute_stratum_means(cells.mean, weight, stratum)[stratum]
@@ -44,4 +47,4 @@ def compute_replicates(units: UnitMoments, design: Design, weight: FloatArray, t
         weights += total
     scale = weights * float(np.sum(weight * cells.dispersion))
     bias, extra = 2 * errors.bias, 2 * (errors.within - 1)
-    return np.asarray(np.log1p((between / scale - bias) / (within / scale + extra)))
+    return np.asarray(np.log1p((shrinkage * between / scale - bias) / (within / scale + extra)))

@@ -7,7 +7,7 @@ their covariance, are all that is needed from the rows, apart from a sample of t
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import CodeArray, FloatArray, InputError, arg, map_threads, split_rows
-from crossfusion.fusion import Codes, Design, estimate_mean_errors, split_by_stratum
+from crossfusion.fusion import Codes, Design, ScaledRows, estimate_mean_errors, split_by_stratum
 from crossfusion.inference.intervals import Errors
-from crossfusion.moments import PRODUCTS, sum_influences
+from crossfusion.inference.scale_errors import ScaleErrors, weigh_features
+from crossfusion.moments import PRODUCTS, Moments, sum_influences
 
 MAX_SAMPLED_ROWS = 512  # in all cells together, to estimate traces of squared covariances
 MAX_SAMPLED_NUMBERS = 2**17  # in the sample of one cell
@@ -51,6 +52,7 @@ def estimate_row_errors(
     """
     cells, stratum = design.cells, design.stratum
     error = estimate_mean_errors(cells, design.borrowed)  # s²/n
+    noise = ScaleErrors() if design.scale is None else ScaleErrors(2 / design.scale.freedom)
     if cells.count.min() < MIN_CELL_ROWS:
         raise InputError(
             "level",
@@ -60,7 +62,7 @@ def estimate_row_errors(
     sides = design.compute_sides(weight)
     between, within = sides.between, sides.within
     share = weight / np.bincount(stratum, weights=weight)[stratum]
-    bias = float(np.sum(weight * (sides.share - share) * error))
+    bias = float(np.sum(weight * (sides.share - share) * design.estimate_mean_errors()))
     total = within + between
     if not (within > 0 and bias > 0):
         raise InputError(
@@ -68,10 +70,12 @@ def estimate_row_errors(
             problem="needs rows that differ within the groups, and strata that groups share",
             remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
-    direction, dispersion = sides.find_direction(cells.mean), design.cells.dispersion
+    direction, seen = sides.find_direction(cells.mean), cells
+    if design.scale is not None:
+        seen, direction, chunks = _stretch_features(design, weight, direction, chunks)
     scale = measure_spread(design) ** 2
     with ThreadPoolExecutor(1) as beside, map_threads(1):  # products meanwhile: reading all rows waits for memory
-        sums = beside.submit(_sum_chunks, chunks, cells.mean, direction, dispersion, within)
+        sums = beside.submit(_sum_chunks, chunks, seen.mean, direction, seen.dispersion, within)
         quadratic = (scale / within) ** 2 * _estimate_quadratic(sampled, design, weight, error * cells.count / scale)
     more = np.ones(len(cells)) if taken is None else cells.count / taken
     second, fourth = (values * more for values in _combine_sums(sums.result(), within / total - 1, 2 * within / total))
@@ -82,22 +86,32 @@ def estimate_row_errors(
     if of_linear.sum() > 0:  # fewer where single rows decide
         freedom = min(freedom, 2 * linear.sum() ** 2 / of_linear.sum())
     return Errors(
-        between=np.array((between - bias) / within),
+        between=np.array((design.shrinkage * between - bias) / within),
         within=np.array(1 + np.sum(weight * sides.share * error) / within),
         total=np.array(total / within),
         linear=np.array(linear.sum()),
         bias=np.array(bias / within),
-        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, cells.dim * design.rank)),
+        quadratic=np.maximum(quadratic, bound_quadratic(bias / within, design.dim * design.rank))
+        * noise.inflate(design.rank),
         freedom=np.array(freedom),
     )
+
+
+def _stretch_features(
+    design: Design, weight: FloatArray, direction: FloatArray, chunks: Sequence[LabeledRows]
+) -> tuple[Moments, FloatArray, list[LabeledRows]]:
+    """Stretch features so that squares count as `weigh_features` says, and products with `direction` as before."""
+    stretch = np.sqrt(weigh_features(design, weight))
+    back = np.divide(direction, stretch, out=np.zeros_like(direction), where=stretch > 0)
+    stretched = [replace(chunk, rows=ScaledRows(chunk.rows, stretch)) for chunk in chunks]
+    return design.cells.multiply(stretch), back, stretched
 
 
 def _sum_chunks(
     chunks: Sequence[LabeledRows], mean: FloatArray, direction: FloatArray, dispersion: FloatArray, unit: float
 ) -> FloatArray:
-    return np.sum(
-        [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks], axis=0
-    )
+    sums = [sum_influences(chunk.rows, chunk.codes, mean, direction, dispersion, unit) for chunk in chunks]
+    return np.asarray(np.sum(sums, axis=0))
 
 
 def bound_quadratic(bias: float, rank: int) -> float:
@@ -125,7 +139,7 @@ def _estimate_quadratic(
     cells, where pairs of different cells hardly matter, they are bounded by the traces of the cells themselves.
     """
     count = design.cells.count
-    own = np.array([_estimate_trace(sampled[c], count[c], variance[c]) for c in range(len(count))])
+    own = np.array([_estimate_trace(sampled[c], count[c], variance[c], design.dim) for c in range(len(count))])
     share, of_side = weight / np.bincount(design.stratum, weights=weight)[design.stratum], design.compute_share(weight)
     total = float(np.sum((weight * (of_side - share) / count) ** 2 * own))
     side = np.arange(len(count)) if design.side is None else design.side
@@ -154,9 +168,9 @@ def _bound_products(weight: FloatArray, side: Codes, size: FloatArray) -> float:
     return float(apart + np.sum((1 / whole - 1 / weight.sum()) ** 2 * (own**2 - squares)))
 
 
-def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float) -> float:
+def _estimate_trace(rows: NDArray[np.float32], count: float, variance: float, dim: int) -> float:
     """Estimate the trace of a cell's squared covariance from sampled centered rows; at least that of a sphere."""
-    number, dim = rows.shape
+    number = len(rows)
     products = rows @ rows.T
     different = float(np.sum(products * products) - np.sum(np.diagonal(products) ** 2)) / (number * (number - 1))
     centered = (variance / count) ** 2  # what centering adds to each

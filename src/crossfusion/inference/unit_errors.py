@@ -8,7 +8,7 @@ units (a slide on two scanners) have correlated errors. A design may have both.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from crossfusion.fusion import Codes, Design, split_by_stratum
 from crossfusion.inference.intervals import Errors
 from crossfusion.inference.permutation.exchangeable import encode_strata_sets
 from crossfusion.inference.row_errors import bound_quadratic
+from crossfusion.inference.scale_errors import ScaleErrors, estimate_scale_errors, weigh_features
 from crossfusion.inference.unit_pairs import StratumErrors, UnitPairs
 from crossfusion.moments import READ_BYTES, Moments
 
@@ -38,6 +39,10 @@ class UnitMoments:
     def count_units(self, cells: int) -> FloatArray:
         """Number of units in each cell."""
         return np.bincount(self.cell, minlength=cells).astype(np.float64)
+
+    def rescale(self, design: Design) -> "UnitMoments":
+        """The same units, in the scale of a design."""
+        return self if design.scale is None else replace(self, moments=self.moments.multiply(design.scale.factor))
 
     def select_cells(self, cells: Codes) -> "UnitMoments":
         """Units in these cells, with cells and units renumbered."""
@@ -101,7 +106,8 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
         _estimate_covariances(members, units, design, share, weight, own)
         for members in split_by_stratum(design.stratum)
     ]
-    bias = sum(float(np.sum(stratum.form * stratum.covariance)) for stratum in strata)
+    noise = _estimate_scale_errors(units, design, weight)
+    bias = sum(float(np.sum(stratum.form * stratum.covariance)) for stratum in strata) * noise.bias_factor
     mixed = sum(float(np.sum(stratum.mixture * stratum.covariance)) for stratum in strata)
     if not (within > 0 and bias > 0):
         raise InputError(
@@ -110,7 +116,9 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
             remedy=f"without them the standard error is undefined, so leave {arg('level')} out",
         )
     total = within + between
-    excess = scatter + moments.count * (square - cells.dispersion[cell])
+    excess = _measure_excess(units, design, weight)
+    if excess is None:
+        excess = scatter + moments.count * (square - cells.dispersion[cell])
     influence = (excess + 2 * moments.count * along) / total - excess / within
     influence = np.bincount(units.unit, weights=influence * (weight / cells.count)[cell]).astype(np.float64)
     influence -= 2 * sum(_compute_self_influence(stratum, units, share) for stratum in strata) / total
@@ -120,18 +128,37 @@ def estimate_unit_errors(units: UnitMoments, design: Design, weight: FloatArray)
         squares = pairs.sum_squares()
     return UnitErrors(
         errors=Errors(
-            between=np.array((between - bias) / within),
+            between=np.array((noise.shrinkage * between - bias) / within),
             within=np.array(1 + (np.sum(weight * own) - mixed) / within),
             total=np.array(total / within),
             linear=np.array(float(squared.sum())),
             bias=np.array(bias / within),
-            quadratic=np.array(max(2 * squares, bound_quadratic(bias / within, cells.dim * design.rank))),
+            quadratic=np.array(max(2 * squares, bound_quadratic(bias / within, design.dim * design.rank)))
+            * noise.inflate(design.rank),
             freedom=np.array(_estimate_freedom(units, design, squared)),
         ),
         influence=np.sign(influence) * np.sqrt(squared),
         pairs=pairs,
         ratio=within / total,
     )
+
+
+def _estimate_scale_errors(units: UnitMoments, design: Design, weight: FloatArray) -> ScaleErrors:
+    """Estimate the error of the scale of a design, if it has one."""
+    form = weight * (1 - weight / np.bincount(design.stratum, weights=weight)[design.stratum])
+    return estimate_scale_errors(units.moments, units.cell, design, weight, form)
+
+
+def _measure_excess(units: UnitMoments, design: Design, weight: FloatArray) -> FloatArray | None:
+    """Compute how far the scatter of each unit exceeds that of its cell, if features do not all count the same."""
+    if design.scale is None:
+        return None
+    counted = weigh_features(design, weight)
+    moments, cells, root = units.moments, design.cells, np.sqrt(counted)
+    stretched = replace(units, moments=moments.multiply(root)), cells.multiply(root)
+    square, _ = _measure_gaps(*stretched)
+    usual = np.asarray(cells.sumsq @ counted) / cells.count
+    return np.asarray(moments.sumsq @ counted + moments.count * (square - usual[units.cell]))
 
 
 def _measure_gaps(

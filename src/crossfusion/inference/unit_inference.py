@@ -15,6 +15,7 @@ from crossfusion.fusion import (
     caution_about_equal_means,
     caution_about_geometry,
     caution_about_overlap,
+    caution_about_separating,
     caution_about_spread,
     fuse,
     has_equal_means,
@@ -26,7 +27,7 @@ from crossfusion.inference.intervals import Errors, add_interval, stack_errors
 from crossfusion.inference.pairs import add_pair_tests, ask_pairs, fill_matrix
 from crossfusion.inference.permutation.exchangeable import is_crossed
 from crossfusion.inference.permutation.result import TestResult
-from crossfusion.inference.permutation.run import run_moment_test
+from crossfusion.inference.permutation.run import name_test_scale, run_moment_test
 from crossfusion.inference.unit_errors import UnitMoments, estimate_unit_bias, estimate_unit_errors
 
 
@@ -77,12 +78,19 @@ def _add_errors(
         caution_about_equal_means(*closeness)
         or caution_about_spread(*shown[:2], float(errors.between) * fusion.within, shown[2]),
         caution_about_geometry(*shown[:2], estimate_unit_bias(units, design, weight), design.features),
+        caution_about_separating(design.scale),
     )
     return replace(add_interval(fusion, errors, level), caution=caution)
 
 
-def run_unit_test(units: UnitMoments, design: Design, *, permutations: int, seed: int, statistic: str) -> TestResult:
+def run_unit_test(
+    units: UnitMoments, design: Design, *, permutations: int, seed: int, statistic: str, scale: str | None = None
+) -> TestResult:
     """Test the groups of a design by permuting labels between units, or within units with several labels."""
+    if scale is not None:
+        scaled = design.standardize_in_total()
+        found = run_unit_test(units.rescale(scaled), scaled, permutations=permutations, seed=seed, statistic=statistic)
+        return name_test_scale(found, scaled, design)
     label, stratum = design.group[units.cell], design.stratum[units.cell]
     options: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
     crossed = is_crossed(label, units.unit)
@@ -106,7 +114,11 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
     weight = design.weights(weights)
     geometry = caution_about_geometry(design, weight, estimate_unit_bias(units, design, weight), design.features)
     equal = filter(has_equal_means, split_cautions(result.caution))  # of rows, which err less than units
-    centered = replace(result, unbiased=fill(errors.estimate), caution=join_cautions(*equal, geometry))
+    centered = replace(
+        result,
+        unbiased=fill(errors.estimate),
+        caution=join_cautions(*equal, geometry, caution_about_separating(design.scale)),
+    )
     if level is None:
         return centered
     lower, upper = map(fill, errors.limits(level))
@@ -114,12 +126,21 @@ def add_limits(result: Pairwise, units: UnitMoments, design: Design, *, weights:
 
 
 def add_tests(
-    result: Pairwise, units: UnitMoments, design: Design, *, permutations: int, seed: int, statistic: str, adjust: str
+    result: Pairwise,
+    units: UnitMoments,
+    design: Design,
+    *,
+    permutations: int,
+    seed: int,
+    statistic: str,
+    adjust: str,
+    scale: str | None = None,
 ) -> Pairwise:
     """Add the p-values of permutation tests of all pairs."""
 
     def test(a: int, b: int, number: int) -> TestResult:
         pair, cells = design.pair(a, b)
-        return run_unit_test(units.select_cells(cells), pair, permutations=number, seed=seed, statistic=statistic)
+        options: dict[str, Any] = {"permutations": number, "seed": seed, "statistic": statistic, "scale": scale}
+        return run_unit_test(units.select_cells(cells), pair, **options)
 
     return add_pair_tests(result, test, permutations, adjust)

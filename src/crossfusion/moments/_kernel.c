@@ -1,4 +1,5 @@
-/* Loops over rows at the speed of memory: moments of groups, influence sums, squared distances, rows from columns.
+/* Loops over rows at the speed of memory: moments of groups, influence sums, squared distances, sums of members, rows
+ * from columns.
  *
  * The work is one read of the rows, so everything serves the memory bus. Within a tile of some thousand rows, rows are
  * visited group by group, so that the accumulators of a group stay in the first-level cache while its rows pass, four
@@ -23,6 +24,9 @@
 #define ABREAST 4     /* rows that share a visit to the accumulators */
 #define AHEAD 4096    /* bytes that are prefetched, in the order in which rows are visited */
 #define TOGETHER 16   /* rows whose features are read a part at a time where they are wide */
+#define SUBSETS 16    /* of the four rows that `add_members` takes together */
+#define STRIP 32      /* features whose sums of all subsets are in a table */
+#define TABLES 8      /* tables that fit in the first-level cache */
 #define PRODUCTS 8    /* sums per group in `influence` */
 
 struct moments {
@@ -70,6 +74,15 @@ static int64_t sort_tile(const int32_t *codes, int64_t size, int64_t groups, int
     return kept;
 }
 
+/* Number the subset of every four rows that belong to a set. */
+static void number_subsets(const uint8_t *belongs, int64_t number, uint8_t *subsets)
+{
+    for (int64_t q = 0; q < number / 4; q++, belongs += 4)
+        subsets[q] = (uint8_t)((belongs[0] & 1) | (belongs[1] & 1) << 1 | (belongs[2] & 1) << 2 | (belongs[3] & 1) << 3);
+    for (int64_t i = 0; i < number % 4; i++)
+        subsets[number / 4] |= (uint8_t)((belongs[i] & 1) << i);
+}
+
 /* ---- one set of loops per instruction set ---- */
 
 struct loops {
@@ -79,10 +92,12 @@ struct loops {
                          const double *, double, double *);
     void (*interleave[2])(const void *const *, int64_t, int64_t, int64_t, void *);
     void (*squared_distances)(const double *, int64_t, int64_t, int64_t, int64_t, double *);
+    void (*add_members)(const uint8_t *, const double *, int64_t, int64_t, int64_t, double *, double *);
 };
 #define LOOPS(set) \
     {#set, {accumulate_float_##set, accumulate_double_##set}, {influence_float_##set, influence_double_##set}, \
-     {interleave_float_##set, interleave_double_##set}, squared_distances_double_##set}
+     {interleave_float_##set, interleave_double_##set}, squared_distances_double_##set, \
+     add_members_double_##set}
 
 #define TARGET
 #define LANES 4
@@ -310,6 +325,39 @@ static PyObject *squared_distances(PyObject *self, PyObject *arguments)
     return finish(&arrays);
 }
 
+PyDoc_STRVAR(add_members_doc,
+             "add_members(belongs, rows, sums)\n--\n\n"
+             "Add the sum of the rows that belong to each set, one set per row of `belongs`, to its sums, in place.");
+
+static PyObject *add_members(PyObject *self, PyObject *arguments)
+{
+    PyObject *belongs, *rows, *sums;
+    struct arrays arrays = {.number = 0};
+    Py_buffer *members, *x, *out;
+    if (!PyArg_ParseTuple(arguments, "OOO", &belongs, &rows, &sums))
+        return NULL;
+    if (!(members = take(&arrays, belongs, 2, "?", 0)) || !(x = take(&arrays, rows, 2, "d", 0)) ||
+        !(out = take(&arrays, sums, 2, "d", 1)))
+        return finish(&arrays);
+    int64_t sets = members->shape[0], number = members->shape[1], dim = x->shape[1], quads = (number + 3) / 4;
+    int wrong = x->shape[0] != number || out->shape[0] != sets || out->shape[1] != dim || dim < 1;
+    if (refuse(wrong, "the shapes of members, rows and sums do not fit") || !sets || !number)
+        return finish(&arrays);
+    uint8_t *subsets = calloc(sets, quads);
+    double *tables = malloc(TABLES * SUBSETS * STRIP * sizeof *tables);
+    if (subsets && tables) {
+        Py_BEGIN_ALLOW_THREADS
+        for (int64_t p = 0; p < sets; p++)
+            number_subsets((const uint8_t *)members->buf + p * number, number, subsets + p * quads);
+        loops->add_members(subsets, x->buf, sets, number, dim, tables, out->buf);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_NoMemory();
+    free(subsets);
+    free(tables);
+    return finish(&arrays);
+}
+
 PyDoc_STRVAR(interleave_doc,
              "interleave(addresses, length, start, out)\n--\n\n"
              "Fill rows from columns of `length` numbers at these addresses, beginning at number `start`.");
@@ -357,6 +405,7 @@ static PyMethodDef functions[] = {
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"influence", influence, METH_VARARGS, influence_doc},
     {"squared_distances", squared_distances, METH_VARARGS, squared_distances_doc},
+    {"add_members", add_members, METH_VARARGS, add_members_doc},
     {"interleave", interleave, METH_VARARGS, interleave_doc},
     {"instructions", instructions, METH_VARARGS, instructions_doc},
     {NULL, NULL, 0, NULL}};

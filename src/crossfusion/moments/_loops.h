@@ -261,6 +261,52 @@ TARGET static void NAME(squared_distances)(const double *points, int64_t number,
             }
         }
 }
+
+/* ---- sums of members ---- */
+
+/* Fill a table with the sums of all subsets of a few rows, of some of their features; `left` rows are there. */
+INLINE void NAME(fill_subsets)(const double *rows, int64_t left, int64_t dim, int64_t width, double *table)
+{
+    for (int64_t j = 0; j < STRIP; j++)
+        table[j] = 0;
+    for (int subset = 1; subset < SUBSETS; subset++) {
+        int last = subset & 8 ? 3 : subset & 4 ? 2 : subset & 2 ? 1 : 0;
+        const double *others = table + (subset - (1 << last)) * STRIP, *row = rows + last * dim;
+        for (int64_t j = 0; j < STRIP; j++)
+            table[subset * STRIP + j] = others[j] + (j < width && last < left ? row[j] : 0);
+    }
+}
+
+/* Add the sum of the members of each set to its sums. A few rows at a time have few subsets, whose sums are computed
+ * once and looked up for each set (the method of four Russians); their tables stay in the first-level cache. */
+TARGET static void NAME(add_members)(const uint8_t *subsets, const double *rows, int64_t sets, int64_t number,
+                                     int64_t dim, double *tables, double *sums)
+{
+    int64_t quads = (number + 3) / 4;
+    for (int64_t first = 0; first < dim; first += STRIP) {
+        int64_t width = dim - first < STRIP ? dim - first : STRIP;
+        for (int64_t start = 0; start < quads; start += TABLES) {
+            int64_t some = quads - start < TABLES ? quads - start : TABLES;
+            for (int64_t q = 0; q < some; q++)
+                NAME(fill_subsets)(rows + 4 * (start + q) * dim + first, number - 4 * (start + q), dim, width,
+                                   tables + q * SUBSETS * STRIP);
+            for (int64_t p = 0; p < sets; p++) {
+                const uint8_t *subset = subsets + p * quads + start;
+                double *to = sums + p * dim + first;
+                V found[STRIP / LANES] = {{0}};
+                for (int64_t q = 0; q < some; q++)
+                    for (int k = 0; k < STRIP / LANES; k++)
+                        found[k] += AT(tables + (q * SUBSETS + subset[q]) * STRIP + k * LANES);
+                if (width == STRIP)
+                    for (int k = 0; k < STRIP / LANES; k++)
+                        AT(to + k * LANES) += found[k];
+                else
+                    for (int64_t j = 0; j < width; j++)
+                        to[j] += found[j / LANES][j % LANES];
+            }
+        }
+    }
+}
 #endif
 
 #undef V

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import CodeArray, FloatArray, thread_count
+from crossfusion._base import CodeArray, FloatArray, multiply_matrices, thread_count
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # count, mean, sumsq
 
@@ -336,6 +336,14 @@ def _reduce_sparse(rows: Any, codes: CodeArray | None, groups: int) -> Triple:
 def _replace_data(matrix: Any, data: FloatArray) -> Any:
     """Sparse matrix of the same structure with other values."""
     return type(matrix)((data, matrix.indices, matrix.indptr), matrix.shape)
+
+
+def add_members(belongs: NDArray[np.bool_], rows: FloatArray, sums: FloatArray) -> None:
+    """Add the sum of the rows that belong to each set to its sums, in place, inside `map_threads`."""
+    if compiled is None:
+        sums += multiply_matrices(belongs.astype(np.float64), rows)
+    else:
+        compiled.add_members(np.ascontiguousarray(belongs), np.require(rows, np.float64, ["C", "A"]), sums)
 
 
 def squared_distances(points: FloatArray) -> FloatArray:

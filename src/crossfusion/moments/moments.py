@@ -168,6 +168,24 @@ class Moments:
         _check_range(merged, "the sum")
         return merged
 
+    def multiply(self, factor: FloatArray) -> "Moments":
+        """Compute the moments of the same rows with each feature multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : array of shape (dim,)
+            The factor of each feature.
+
+        Returns
+        -------
+        Moments
+            Moments of the same groups.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = Moments(self.count, self.mean * factor, self.sumsq * factor**2)
+        _check_range(scaled, "the product")
+        return scaled
+
     def __getitem__(self, index: Any) -> "Moments":
         return Moments(self.count[index], self.mean[index], self.sumsq[index])
 

@@ -9,6 +9,7 @@ from crossfusion.plots.heatmap import matrix
 from crossfusion.plots.layer_depth import depth
 from crossfusion.plots.null_distribution import null
 from crossfusion.plots.projection import cloud
+from crossfusion.plots.region_map import region_map
 from crossfusion.plots.theme import DARK, LIGHT
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "panels",
     "parts",
     "plane",
+    "region_map",
     "series",
 ]

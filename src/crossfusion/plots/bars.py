@@ -62,9 +62,15 @@ def _annotate_bar(axes: Any, end: float, place: int, text: str) -> None:
 
 
 def contributions(
-    labels: Sequence[Hashable], shares: FloatArray, *, over: str, of: int | None = None, axes: Any = None
+    labels: Sequence[Hashable],
+    shares: FloatArray,
+    *,
+    over: str,
+    of: int | None = None,
+    what: str = "variance between groups",
+    axes: Any = None,
 ) -> "Figure":
-    """Draw contributions to the variance between groups, which may be negative.
+    """Draw contributions to a variance, which may be negative.
 
     Parameters
     ----------
@@ -76,6 +82,8 @@ def contributions(
         What the labels denote, such as "features".
     of : int, optional
         Total number, if only some are shown.
+    what : str
+        What they contribute to.
     axes : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -99,7 +107,7 @@ def contributions(
         style.draw_zero_line(own)
         style.label_rows(own, [*map(style.format_name, labels)])
         own.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}".rstrip() if value == 0 else f"{100 * value:.3g}%")
-        own.set_xlabel("share of the variance between groups")
+        own.set_xlabel(f"share of the {what}")
         own.set_ylabel(style.format_name(over))
         own.locator_params(axis="x", nbins=6)
         style.keep_label_inside(own)

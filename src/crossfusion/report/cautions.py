@@ -35,6 +35,7 @@ CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one a
 SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
+DISCLOSED_ROWS = 5  # rows of a group below which its mean and variance tell of single rows
 DUPLICATED_SHARE = 0.001  # of the rows
 HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry", "few rows")  # the distance misses what may differ
 
@@ -77,6 +78,7 @@ def find_concerns(
         *_find_flat_features(evidence.summary),
         *_find_dropped_rows(evidence.summary),
         *_find_lost_groups(lost),
+        *_find_disclosure(evidence),
     ]
     return sorted(found, key=lambda concern: not concern.serious)
 
@@ -114,7 +116,7 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
             False,
             f"The {between} groups hold a different mix of {given}",
             f"Cramér’s V of {between} and {given} is {association:.2f} (0 is the same mix, 1 is one {given} each).",
-            f"Trust the distance within one {given}, not the plain one.",
+            f"Trust the CFD adjusted for {given}, not the unadjusted one.",
         )
 
 
@@ -283,7 +285,7 @@ def _find_geometry(main: Fusion) -> Iterator[Concern]:
                 True,
                 "A few features of large variance decide the distance",
                 f"{said[0].upper()}{said[1:]}.",
-                "Standardize the features: divide each by its standard deviation before comparing groups.",
+                'Standardize the features: pass scale="features" to cfd and Summary.cfd, or --scale features.',
             )
 
 
@@ -291,12 +293,14 @@ def _find_weak_tests(tested: TestOutcome | None, pairs: Pairwise) -> Iterator[Co
     """Tests that cannot give a small p-value, however far apart the groups are."""
     said = [text for text in split_cautions(pairs.caution) if text.startswith(REACH_CAUTION)]
     weak = None if tested is None else caution_about_number(tested.result)
-    for text in [*filter(None, [weak]), *said]:
+    title = "has too few permutations to be significant"
+    found = [(f"The test {title}", weak)] if weak else []
+    for start, text in [*found, *((f"A test of a single pair {title}", text) for text in said)]:
         what, _, advice = text.partition(": ")
         yield Concern(
             "test",
             False,
-            "A test has too few permutations to be significant",
+            start,
             f"{what[0].upper()}{what[1:]}.",
             f"{advice[0].upper()}{advice[1:]}.",
         )
@@ -376,4 +380,20 @@ def _find_lost_groups(said: Sequence[str]) -> Iterator[Concern]:
             "Some groups are not on this page",
             f"{text[0].upper()}{text[1:]}.",
             "Find out why none of their rows is finite before saying anything about all groups.",
+        )
+
+
+def _find_disclosure(evidence: Evidence) -> Iterator[Concern]:
+    """Groups so small that the page tells of single rows, and names of units."""
+    asked, groups = evidence.question, evidence.summary.rollup(evidence.question.between)
+    small = int(np.sum(groups.moments.count < DISCLOSED_ROWS))
+    shown = [f"{small:,} groups of fewer than {DISCLOSED_ROWS} rows"] if small else []
+    shown += [f"the names of {format_factors(asked.units)} units"] if asked.units else []
+    if shown:
+        yield Concern(
+            "disclosure",
+            False,
+            f"The page holds {' and '.join(shown)}",
+            "Its data name them, and single rows are drawn where rows were read.",
+            "Check whether you may pass these on; replace names that identify people by codes.",
         )

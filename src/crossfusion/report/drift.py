@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import InputError, label_text
+from crossfusion._base import FloatArray, InputError, label_text, plain_value
 from crossfusion.report.evidence import Evidence
 from crossfusion.report.html.markup import format_number, isolate
 from crossfusion.summary import MIN_PERIODS, Drift, list_periods
@@ -45,12 +45,18 @@ def convert_drift(drift: Drift | None) -> dict[str, Any] | None:
         return None
     plain = drift.to_dict()
     return {name: plain[name] for name in DRIFT_FIELDS} | {
+        "limit": plain_value(_shift_limits(drift)),
         "time": drift.time,
         "periods": [drift.window(k) for k in range(len(drift.periods))],
         "reference": [label_text(period) for period in drift.reference],
         "change": plain["change"],
         "told": drift.describe(),
     }
+
+
+def _shift_limits(drift: Drift) -> FloatArray | None:
+    """The estimate above which a period is an alarm: the threshold of its plug-in distance, less the plug-in's bias."""
+    return None if drift.threshold is None else drift.threshold - (drift.distance - drift.unbiased)
 
 
 def describe_drift(drift: Drift | None) -> list[str]:
@@ -66,8 +72,8 @@ def describe_drift(drift: Drift | None) -> list[str]:
     if np.isnan(drift.distance).all():
         return lost
     if drift.rate is None:
-        far = int(np.nanargmax(drift.distance))
-        distance = format_number(float(drift.distance[far]))
+        far = int(np.nanargmax(np.where(np.isnan(drift.unbiased), -np.inf, drift.unbiased)))
+        distance = format_number(float(drift.unbiased[far]))
         most = f"{isolate(drift.window(far))} lies farthest from the {compared} ({distance})"
         return [f"Over {time}, {most}; there are too few periods for an alarm.", *lost]
     alarms = [k for k in range(judged) if drift.alarm[k]]

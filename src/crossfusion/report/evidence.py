@@ -1,13 +1,20 @@
 """Distances with their intervals and tests: by the units of a summary, by the rows at hand, or without either."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from crossfusion._base import InputError, factors
-from crossfusion.arrays import cfd, find_shape_caution, infer_pairs, leave_out_small_groups, permutation_test
+from crossfusion.arrays import (
+    cfd,
+    find_shape_caution,
+    infer_pairs,
+    leave_out_small_groups,
+    one_vs_rest,
+    permutation_test,
+)
 from crossfusion.fusion import (
     SPREAD_CAUTION,
     Exclusion,
@@ -31,11 +38,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-MAX_TESTED_PAIRS = 1000  # pairs up to which each is tested: of more, p-values adjusted for their number say little
-MAX_INTERVAL_PAIRS = {
-    "units": 8000,
-    "rows": 2000,
-}  # pairs up to which each has an interval, by units or by rows, which take longer
+MAX_JUDGED_PAIRS = 1000  # pairs up to which each has an interval and a test: they take milliseconds per pair
+MAX_INTERVAL_GROUPS = 300  # groups up to which each has an interval
 ADJUSTMENT = "holm"
 ESTIMATE_FIELDS = (
     "unbiased",
@@ -44,6 +48,7 @@ ESTIMATE_FIELDS = (
     "interval",
     "stderr",
     "caution",
+    "errors",
 )  # what units or rows say of a distance
 NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
 TOO_MANY_ROWS = "there are more rows than are held in memory: name in units what is independent, such as the patient"
@@ -96,6 +101,55 @@ class Evidence:
             kept = find_remaining(rows.keys, between, (), excluded)
             rows = Rows(rows.x[kept], rows.keys.take(kept))
         return replace(self, summary=drop_excluded(self.summary, between, (), excluded), rows=rows, excluded=excluded)
+
+    def select(self, labels: Collection[Any], *, drawn: bool = False) -> "Evidence":
+        """Evidence on some of the compared groups alone; what it cannot have is not missing on the page.
+
+        Where units judge, drawn rows would only cost time, and are kept if `drawn`.
+        """
+        chosen = set(labels)
+
+        def keep(keys: "pa.Table") -> Any:
+            return np.flatnonzero([label in chosen for label in factors.list_labels(self._select_groups(keys))])
+
+        return self._take(keep, drawn or not self.question.units)
+
+    def oppose(self, first: Collection[Any], second: Collection[Any], *, drawn: bool = False) -> "Evidence":
+        """Evidence on some groups, taken together, against others, taken together; `drawn` as in `select`."""
+        both = self.select([*first, *second], drawn=drawn)
+        name = " or ".join([*self.summary.factors, "others"])  # not the name of a factor
+        sides = set(first)
+
+        def append(keys: "pa.Table") -> "pa.Table":
+            own = [label in sides for label in factors.list_labels(self._select_groups(keys))]
+            return keys.append_column(name, factors.as_column(np.array(own), name))
+
+        summary = replace(both.summary, keys=append(both.summary.keys), batches=())
+        rows = both.rows and Rows(both.rows.x, append(both.rows.keys))
+        return replace(both, summary=summary, rows=rows, question=replace(self.question, between=(name,)))
+
+    def balance(self) -> "Evidence":
+        """The same with equal weights of the groups."""
+        return replace(self, question=replace(self.question, weights="balanced"))
+
+    def estimate(self, given: tuple[str, ...]) -> float | None:
+        """The distance by rows, which takes no time."""
+        asked = self.question
+        return self.summary.cfd(asked.between, given=given, weights=asked.weights).unbiased
+
+    def _select_groups(self, keys: "pa.Table") -> "pa.Table":
+        return keys.select(list(self.question.between))
+
+    def _take(self, keep: Callable[["pa.Table"], Any], drawn: bool) -> "Evidence":
+        """Evidence on some rows; `keep` gives their positions among keys."""
+        kept, rows = keep(self.summary.keys), self.rows
+        summary = replace(
+            self.summary, keys=self.summary.keys.take(kept), moments=self.summary.moments[kept], batches=()
+        )
+        if rows is not None:
+            places = keep(rows.keys) if drawn else ()
+            rows = Rows(rows.x[places], rows.keys.take(places)) if len(places) else None
+        return replace(self, summary=summary, rows=rows, missing={})
 
     @property
     def total(self) -> int:
@@ -159,22 +213,21 @@ class Evidence:
                 self.missing.setdefault(what, str(problem))
             return None
 
-    def pairs(self, summary: Summary, given: tuple[str, ...]) -> Pairwise:
-        """Distances of all pairs of a summary's groups, with limits and p-values where there can be some."""
+    def pairs(self, summary: Summary, given: tuple[str, ...], *, tested: bool = True) -> Pairwise:
+        """Distances of all pairs of a summary's groups, with limits and, if `tested`, p-values, where possible."""
         asked = self.question
         plain = summary.pairwise(asked.between, given=given, weights=asked.weights)
         number = count_pairs(plain)
         if not number or self.why_not is not None:
             return plain
-        if number > MAX_INTERVAL_PAIRS["units" if asked.units else "rows"]:
-            self.missing["intervals of pairs"] = (
-                f"there are {number:,} pairs, which would take long: select groups first"
+        if number > MAX_JUDGED_PAIRS:
+            self.missing["intervals and tests of pairs"] = (
+                f"there are {number:,} pairs, more than {MAX_JUDGED_PAIRS:,}: each group is compared with the others"
+                " together"
             )
             return plain
         tests: dict[str, Any] = {"level": asked.level, "seed": asked.seed, "adjust": ADJUSTMENT}
-        tests["permutations"] = asked.permutations if number <= MAX_TESTED_PAIRS else None
-        if number > MAX_TESTED_PAIRS:
-            self.missing["tests of pairs"] = f"there are {number:,} pairs, too many for tests to say anything"
+        tests["permutations"] = asked.permutations if tested else None
 
         def ask() -> Pairwise:
             if asked.units:
@@ -182,7 +235,7 @@ class Evidence:
                 return summary.pairwise(asked.between, given=given, weights=asked.weights, **options)
             group, stratum = self._encode_rows(summary, given)
             assert self.rows is not None
-            left, group = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
+            left, group, _ = leave_out_small_groups(summary, asked.between, given, group, stratum, asked.weights)
             return infer_pairs(left, self.rows.x, group, stratum, weights=asked.weights, statistic="welch", **tests)
 
         found = self._try("intervals of pairs", ask)
@@ -190,6 +243,24 @@ class Evidence:
             tests["permutations"] = None
             found = self._try(None, ask)
         return found or plain
+
+    def one_vs_rest(self, given: tuple[str, ...]) -> dict[Any, Fusion]:
+        """Distance of each group to all others together, with its interval where there can be one."""
+        asked = self.question
+        options: dict[str, Any] = {"given": given or None, "weights": asked.weights}
+        plain = self.summary.one_vs_rest(asked.between, **options)
+        if self.why_not is not None or len(plain) > MAX_INTERVAL_GROUPS:
+            return plain
+
+        def ask() -> dict[Any, Fusion]:
+            if asked.units:
+                by_units: dict[str, Any] = {"units": asked.units, "level": asked.level, "min_units": asked.min_units}
+                return self.summary.one_vs_rest(asked.between, **options, **by_units)
+            assert self.rows is not None
+            return one_vs_rest(self.rows.x, level=asked.level, **self._describe_rows(asked.between, given))
+
+        found = self._try("intervals of single groups", ask) or {}
+        return {label: found.get(label, fusion) for label, fusion in plain.items()}
 
     def _encode_rows(self, summary: Summary, given: tuple[str, ...]) -> tuple[Any, Any]:
         """Codes of the rows' groups as the summary numbers them (-1: not among them), and of their strata."""

@@ -1,5 +1,6 @@
 """The page: what can be said in words stands in it, and scripts draw the rest from the JSON inside."""
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -9,14 +10,28 @@ from crossfusion.report.html.document import make_document
 from crossfusion.report.html.markup import escape, escape_sentence, make_element
 from crossfusion.report.methods_text import render_methods
 from crossfusion.report.question import Question
-from crossfusion.report.sections import SECTIONS, Section
+from crossfusion.report.sections import SECTIONS, Section, explain_ranks
 
-SCRIPTS = ("base", "table", "axes", "theme", "matrix", "forest", "levels", "plane", "cloud", "bars", "null", "drift",
-           "download", "main")  # fmt: skip
+SCRIPTS = ("base", "table", "axes", "theme", "copy", "ranks", "matrix", "forest", "panel", "levels", "plane", "cloud",
+           "bars", "null", "drift", "download", "main")  # fmt: skip
 WEIGHTS = {
     "balanced": "On this page, all compared groups have equal weights (balanced).",
     "pooled": "On this page, groups are weighted by their number of rows (pooled).",
 }
+MEANING = (
+    "Cross-Fusion Distance (CFD) compares the whole variance with that inside the groups: 0 where the groups’"
+    " means agree, 0.69 where half of the variance lies between them."
+)
+STATUSES = {"good": "As expected", "bad": "Not as expected", "open": "Not decided"}
+PANEL = make_element(
+    "aside",
+    make_element("button", "Close", type="button", class_="switch", id="pair-close")
+    + make_element("div", id="pair-body"),
+    id="pair",
+    aria_label="The chosen pair",
+    hidden="",
+)
+OPTION = re.compile(r"(--[a-z-]+)")
 NO_SCRIPT = "Pictures and tables are drawn by a script inside this file, which this browser does not run."
 
 
@@ -28,6 +43,7 @@ def render_page(found: Mapping[str, Any], title: str, question: Question) -> str
         _render_contents(shown),
         make_element("noscript", make_element("p", NO_SCRIPT, class_="note")),
         *(_render_section(section, found, question) for section in shown),
+        PANEL,
     ]
     return make_document(
         title, parts, _render_footer(found), style=_read_file("report.css"), script=_join_scripts(), data=found
@@ -44,34 +60,81 @@ def _join_scripts() -> str:
 
 
 def _render_header(found: Mapping[str, Any], title: str, question: Question) -> str:
-    first, *others = found["headline"]
-    tiles = "".join(make_element("div", _render_tile(tile)) for tile in found["tiles"])
-    meaning = (
-        "Cross-Fusion Distance (CFD) compares the variance of the whole cloud with that inside its groups: 0 where the"
-        f" groups’ means agree, 0.69 where half of the variance lies between them. {WEIGHTS[question.weights]}"
-    )
-    switch = make_element("button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden="")
+    """The first screen: verdict, warnings, cards, ranked groups, projection, and what to do next."""
     return make_element(
         "header",
-        make_element(
-            "div", make_element("p", escape_sentence("Cross-Fusion report"), class_="kicker") + switch, class_="top"
+        _render_top(title)
+        + _render_verdict(found)
+        + _render_strip(found)
+        + make_element(
+            "dl", "".join(make_element("div", _render_card(card)) for card in found["cards"]), class_="cards"
         )
-        + make_element("h1", escape(title), dir="auto")
-        + make_element("p", escape_sentence(first), class_="lead")
-        + make_element("ul", "".join(make_element("li", escape_sentence(text)) for text in others), class_="findings")
-        + make_element("dl", tiles, class_="tiles")
-        + make_element("p", meaning, class_="note"),
+        + _render_panels(found, question)
+        + make_element("p", f"{MEANING} {WEIGHTS[question.weights]}", class_="note"),
     )
 
 
-def _render_tile(tile: Mapping[str, Any]) -> str:
-    interval = "" if tile["interval"] is None else make_element("small", escape_sentence(tile["interval"]))
+def _render_top(title: str) -> str:
+    buttons = make_element("button", "Copy as text", type="button", id="copy", class_="switch", hidden="")
+    buttons += make_element(
+        "button", "Dark", type="button", id="theme", class_="switch", aria_pressed="false", hidden=""
+    )
+    return make_element(
+        "div",
+        make_element("h1", escape(title), dir="auto") + make_element("div", buttons, class_="buttons"),
+        class_="top",
+    )
+
+
+def _render_verdict(found: Mapping[str, Any]) -> str:
+    """The verdict, with a mark where the user said what to expect, and the numbers behind it."""
+    verdict, (first, *others) = found["verdict"], found["headline"]
+    mark = STATUSES.get(verdict["status"])
+    said = make_element("p", escape_sentence(first), class_="lead")
+    if mark:
+        said = make_element("p", mark, class_="mark") + said
+    said += make_element("p", " ".join(escape_sentence(text) for text in others[: found["led"]]), class_="detail")
+    return make_element("div", said, class_=f"verdict {verdict['status']}")
+
+
+def _render_strip(found: Mapping[str, Any]) -> str:
+    """Warnings in a line each, which lead to what to do about them."""
+    chips = "".join(
+        make_element(
+            "li",
+            make_element(
+                "a",
+                make_element("b", "Serious: " if each["serious"] else "Note: ") + escape_sentence(each["title"]),
+                href=f"#warning-{k}",
+            ),
+            class_="serious" if each["serious"] else "mild",
+        )
+        for k, each in enumerate(found["warnings"])
+    )
+    return make_element("ul", chips, class_="strip", aria_label="Warnings") if chips else ""
+
+
+def _render_card(card: Mapping[str, Any]) -> str:
+    interval = "" if card["interval"] is None else make_element("small", escape_sentence(card["interval"]))
     value = (
-        make_element("b", escape_sentence(tile["value"]))
+        make_element("b", escape_sentence(card["value"]))
         + interval
-        + make_element("span", escape_sentence(tile["text"]))
+        + make_element("span", escape_sentence(card["text"]))
     )
-    return make_element("dt", escape_sentence(tile["name"])) + make_element("dd", value)
+    return make_element("dt", escape_sentence(card["name"])) + make_element("dd", value)
+
+
+def _render_panels(found: Mapping[str, Any], question: Question) -> str:
+    """Left the ranked groups and what to do next, right the projection."""
+    ranks = make_element("h2", explain_ranks(found, question), id="ranks-title") + make_element("div", id="ranks-body")
+    steps = "".join(make_element("li", OPTION.sub(r"<code>\1</code>", escape_sentence(step))) for step in found["next"])
+    following = make_element("h2", "What to do next", id="next-title") + make_element("ol", steps, class_="next")
+    left = make_element("section", ranks, id="ranks", aria_labelledby="ranks-title")
+    left += make_element("section", following, id="next", aria_labelledby="next-title")
+    cloud = make_element("h2", "The plane that separates the groups most", id="cloud-title")
+    cloud += make_element("div", id="cloud-body", class_="body")
+    right = make_element("section", cloud, id="cloud", aria_labelledby="cloud-title")
+    return make_element("div", make_element("div", left) + right, class_="panels")
 
 
 def _render_contents(shown: list[Section]) -> str:
@@ -80,9 +143,7 @@ def _render_contents(shown: list[Section]) -> str:
 
 
 def _render_section(section: Section, found: Mapping[str, Any], question: Question) -> str:
-    inner = make_element("h2", section.title, id=f"{section.id}-title") + make_element(
-        "p", section.text(found, question)
-    )
+    inner = make_element("p", section.text(found, question))
     if section.id == "warnings":
         inner += _render_warnings(found)
     elif section.id == "methods":
@@ -92,13 +153,18 @@ def _render_section(section: Section, found: Mapping[str, Any], question: Questi
         inner += make_element("pre", make_element("code", escape_sentence(found["made"]["bibtex"])), tabindex=0)
     else:
         inner += make_element("div", id=f"{section.id}-body", class_="body")
+    title = make_element("h2", section.title, id=f"{section.id}-title")
+    if section.folded:
+        inner = make_element("details", make_element("summary", title) + inner, class_="fold")
+    else:
+        inner = title + inner
     return make_element("section", inner, id=section.id, aria_labelledby=f"{section.id}-title")
 
 
 def _render_warnings(found: Mapping[str, Any]) -> str:
     """Each with its mark, and what to do."""
     entries = ""
-    for concern in found["warnings"]:
+    for k, concern in enumerate(found["warnings"]):
         mark = make_element("span", "Look first" if concern["serious"] else "Keep in mind", class_="mark")
         entries += make_element(
             "li",
@@ -106,6 +172,7 @@ def _render_warnings(found: Mapping[str, Any]) -> str:
             + make_element("p", escape_sentence(concern["text"]))
             + make_element("p", make_element("b", "What to do. ") + escape_sentence(concern["advice"])),
             class_="serious" if concern["serious"] else "mild",
+            id=f"warning-{k}",
         )
     for what, why in found["missing"].items():
         entries += make_element(

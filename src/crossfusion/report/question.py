@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import InputError, arg, as_names, check_level, check_option
+from crossfusion._base import InputError, arg, as_names, check_level, check_option, check_positive
 from crossfusion.fusion import MIN_UNITS, WEIGHTS, Record, check_min_units
 from crossfusion.inference import check_test_options
 from crossfusion.summary import Factors
 
 Names = tuple[str, ...]
+EXPECTATIONS = ("fused", "apart")  # groups that should agree, such as batches, and classes that should separate
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Question(Record):
     permutations: int
     seed: int
     min_units: int = MIN_UNITS
+    expect: str | None = None
+    fused_within: float | None = None
 
     @property
     def factors(self) -> Names:
@@ -49,8 +52,14 @@ def make_question(
     permutations: int,
     seed: int,
     min_units: int = MIN_UNITS,
+    expect: str | None = None,
+    fused_within: float | None = None,
 ) -> Question:
     """A question whose parts go together."""
+    if expect is not None:
+        check_option(expect, EXPECTATIONS, "expect")
+    if fused_within is not None:
+        check_positive(fused_within, "fused_within")
     check_level(level, needed=True)
     check_test_options(permutations, seed)
     check_min_units(min_units)
@@ -84,6 +93,8 @@ def make_question(
         permutations,
         seed,
         min_units,
+        expect,
+        fused_within,
     )
 
 

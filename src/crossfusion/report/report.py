@@ -11,7 +11,7 @@ from crossfusion.fusion import MIN_UNITS, Content, DisplayMixin
 from crossfusion.report.contents import build_contents
 from crossfusion.report.data import ReportData, read_data
 from crossfusion.report.methods_text import describe_environment
-from crossfusion.report.name_text import format_factors, strip_marks
+from crossfusion.report.name_text import format_plural, strip_marks
 from crossfusion.report.page import render_page
 from crossfusion.report.question import Question, make_question
 from crossfusion.summary import Factors
@@ -58,6 +58,11 @@ class Report(DisplayMixin):
     min_units : int
         Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, and the page names
         them.
+    expect : {"fused", "apart"}, optional
+        What the groups should do: "fused" if they should agree, such as batches, "apart" if they should separate, such
+        as classes. The verdict then says whether they do; by default it says only whether and which groups differ.
+    fused_within : float, optional
+        The largest CFD that does not matter. The verdict then says whether the groups were shown to agree within it.
     title : str, optional
         Title of the page.
     by : mapping, optional
@@ -82,12 +87,12 @@ class Report(DisplayMixin):
     >>> by = {"site": np.where(patient < 10, "A", "B"), "patient": patient}
     >>> report = cf.Report(x, by=by, between="site", units="patient")
     >>> report
-    Significant separation between the 2 site groups: site explains 18.5% of the variance (CFD 0.2047, 95% interval
-    0.1564 to 0.2652).
+    A and B differ.
+    Sites explain 18.5% of the variance (CFD 0.2047, 95% interval 0.1564 to 0.2652; p = 0.001).
     Unlikely by chance (p = 0.001, 999 random permutations of patient).
     Intervals and tests count 20 patient units, not 200 rows.
     >>> sorted(report.to_dict())[:4]
-    ['about', 'batches', 'distances', 'drift']
+    ['about', 'batches', 'cards', 'distances']
     """
 
     def __init__(
@@ -106,6 +111,8 @@ class Report(DisplayMixin):
         permutations: int = 999,
         seed: int = 0,
         min_units: int = MIN_UNITS,
+        expect: str | None = None,
+        fused_within: float | None = None,
         title: str | None = None,
         by: Mapping[str, Any] | None = None,
         vectors: str | Sequence[str] | None = None,
@@ -113,7 +120,20 @@ class Report(DisplayMixin):
         lens: RowLens | None = None,
     ) -> None:
         question = make_question(
-            between, given, units, time, method, reference, levels, weights, level, permutations, seed, min_units
+            between,
+            given,
+            units,
+            time,
+            method,
+            reference,
+            levels,
+            weights,
+            level,
+            permutations,
+            seed,
+            min_units,
+            expect,
+            fused_within,
         )
         data = read_data(source, question, by, vectors, nan, lens)
         self._finish(data, title, _format_call(question))
@@ -127,8 +147,8 @@ class Report(DisplayMixin):
 
     def _finish(self, data: ReportData, title: str | None, command: str) -> None:
         self._question = data.question
-        between = strip_marks(format_factors(data.question.between))
-        self._title = f"How far apart are the {between} groups?" if title is None else str(title)
+        between = strip_marks(format_plural(data.question.between))
+        self._title = f"How far apart are the {between}?" if title is None else str(title)
         self._found = build_contents(data) | {"title": self._title, "made": describe_environment(command)}
 
     def to_dict(self) -> dict[str, Any]:

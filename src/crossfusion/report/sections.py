@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfusion._base import count_text
-from crossfusion.report.html.markup import escape_sentence, format_percent
+from crossfusion.report.html.markup import escape_sentence
 from crossfusion.report.name_text import format_factors
 from crossfusion.report.question import Question
 
@@ -25,6 +25,7 @@ class Section:
     title: str
     text: Callable[[Found, Question], str]
     wanted: Callable[[Found], bool] = _is_always_wanted
+    folded: bool = False  # behind its title until it is opened
 
 
 def _explain_warnings(found: Found, _question: Question) -> str:
@@ -38,7 +39,7 @@ def _explain_warnings(found: Found, _question: Question) -> str:
 
 def _explain_matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
-    more = f" Shown are the {shown} of {groups:,} groups with the most rows." if shown < groups else ""
+    more = f" Shown are the {shown} of {groups:,} groups farthest from the others." if shown < groups else ""
     return (
         "Each cell is the unbiased distance of two groups; the stronger its color, the farther apart. Point at a cell,"
         f" or move with the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
@@ -49,7 +50,7 @@ def _explain_forest(found: Found, _question: Question) -> str:
     level = found["pairs"]["plain"]["level"]
     if level is None:
         return "The pairs, farthest first. There are no intervals: see “what could mislead”."
-    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}\u202f% interval."
+    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}% interval."
 
 
 def _explain_levels(_found: Found, question: Question) -> str:
@@ -65,14 +66,15 @@ def _explain_levels(_found: Found, question: Question) -> str:
 
 def _explain_plane(found: Found, question: Question) -> str:
     given = escape_sentence(format_factors(question.given))
-    what = "version of the rows" if found["methods"] else "batch factor"
+    what = "version of the rows" if found["methods"] else "factor"
     if not _has_points(found):
         why = "a distance of each is undefined" if given else "nothing is named that should stay"
         return f"Each line is a {what}. There is no picture, as {why}."
-    return (
+    said = (
         f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups"
-        " stay apart within one batch. The upper left corner is where one wants to be."
+        " stay apart."
     )
+    return f"{said} The upper left corner is where one wants to be." if question.expect == "fused" else said
 
 
 def _has_points(found: Found) -> bool:
@@ -84,20 +86,11 @@ def _has_points(found: Found) -> bool:
     return any(all(isinstance(end["value"], float) for end in pair) for pair in points)  # infinity is a text
 
 
-def _explain_cloud(found: Found, question: Question) -> str:
-    view = found["projection"]
-    if view["shown"] is None:
-        return "The groups’ means agree, so no plane separates them."
-    come = ", unadjusted" if question.given else ""
-    shown = format_percent(view["shown"])
-    text = f"This plane separates the groups most{come}: it shows {shown} of the variance between them."
-    if view["second"] != "between":
-        text += " One direction is enough for that; upwards is the direction of the largest variance of what is left."
-    if view["points"] is None:
-        return f"{text} Means of groups only: a summary has no rows."
-    number = len(view["points"]["at"])
-    drawn = f"all {number:,} rows" if number == found["about"]["rows"] else f"{number:,} rows drawn at random"
-    return f"{text} Dots are {drawn}, large ones the means of groups."
+def explain_ranks(found: Found, question: Question) -> str:
+    """What the ranked groups are compared with."""
+    given = "" if "adjusted" not in found["pairs"] else f", adjusted for {format_factors(question.given)}"
+    others = "all others together" if found["ranks"]["closest"] is None else "the closest other one"
+    return escape_sentence(f"CFD of each {format_factors(question.between)} to {others}{given}")
 
 
 def _explain_features(found: Found, question: Question) -> str:
@@ -125,12 +118,12 @@ def _explain_null(found: Found, question: Question) -> str:
 def _explain_drift(found: Found, question: Question) -> str:
     drift = found["drift"]
     fixed = f", within one {escape_sentence(format_factors(question.given))}" if question.given else ""
-    text = f"Distance (plug-in) of each period to the first {len(drift['reference'])} taken together{fixed}."
+    text = f"CFD of each period to the first {len(drift['reference'])} taken together{fixed}."
     if drift["lower"] is not None:
-        text += " Lines are intervals of the unbiased distance."
+        text += f" Bars are {100 * drift['level']:.4g}% intervals."
     if drift["rate"] is None:
         return f"{text} An alarm needs more periods."
-    rate = f"{100 * drift['rate']:g}\u202f%"
+    rate = f"{100 * drift['rate']:g}%"
     return (
         f"{text} Above the dashed line is an alarm (diamonds), meant for {rate} of periods at most if nothing drifts."
     )
@@ -144,20 +137,22 @@ SECTIONS = (
     Section("warnings", "Warnings", "What could mislead", _explain_warnings),
     Section("matrix", "Matrix", "Which groups lie apart", _explain_matrix),
     Section("forest", "Pairs", "Pairs with intervals", _explain_forest),
-    Section(
-        "pair", "One pair", "The chosen pair", _return_text("Choose another one in the matrix or in the list of pairs.")
-    ),
     Section("levels", "Levels", "Where the variance lies", _explain_levels),
-    Section("plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: bool(found["plane"])),
-    Section("cloud", "Cloud", "The fused cloud", _explain_cloud),
+    Section(
+        "plane", "Batch or biology", "Batch versus biology", _explain_plane, lambda found: found["plane"] == "batches"
+    ),
+    Section("versions", "Versions", "Versions of the rows", _explain_plane, lambda found: found["plane"] == "methods"),
     Section("drift", "Drift", "Over time", _explain_drift, lambda found: found["drift"] is not None),
-    Section("attribution", "Attribution", "What separates the groups", _explain_features),
-    Section("null", "Chance", "Could it be chance?", _explain_null, lambda found: found["test"] is not None),
+    Section("attribution", "Attribution", "What separates the groups", _explain_features, folded=True),
+    Section(
+        "null", "Chance", "Could it be chance?", _explain_null, lambda found: found["test"] is not None, folded=True
+    ),
     Section(
         "methods",
         "Methods",
         "How this was computed",
         _return_text("Moments of the groups from one pass over all rows."),
+        folded=True,
     ),
     Section(
         "download",
@@ -165,5 +160,5 @@ SECTIONS = (
         "Data of this page",
         _return_text("All numbers are inside this file. Save them to go on with."),
     ),
-    Section("citation", "Citation", "Citation", _return_text("The distance is due to")),
+    Section("citation", "Citation", "Citation", _return_text("The distance is due to"), folded=True),
 )

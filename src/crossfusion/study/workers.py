@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from crossfusion._base import CrossfusionError, arg, check_whole, thread_count
 
-SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 UNUSED = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")  # which POT would import for seconds, and is not asked to use
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from crossfusion._base import (
     label_text,
     warn,
 )
-from crossfusion.fusion import MIN_UNITS, Content, Fusion, TextTable, data_frame, has_equal_means
+from crossfusion.fusion import MIN_UNITS, Content, Fusion, TextTable, check_scale, data_frame, has_equal_means
 from crossfusion.summary.label_effects import (
     LabelEffect,
     LabelPairs,
@@ -65,6 +65,8 @@ class CorrectionComparison(VersionRanking):
         Confidence limits of `difference`. They account for the units that the corrections share.
     kept_lower, kept_upper : array, optional
         Confidence limits of `kept`.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within groups.
 
     Notes
     -----
@@ -114,6 +116,7 @@ class CorrectionComparison(VersionRanking):
     upper: FloatArray | None = None
     kept_lower: FloatArray | None = None
     kept_upper: FloatArray | None = None
+    scale: str | None = None
 
     _kind: ClassVar[str] = "correction"
 
@@ -156,7 +159,8 @@ class CorrectionComparison(VersionRanking):
         str
             One line.
         """
-        return f"Corrections against {label_text(self.reference)}, {self._order_text()}"
+        scaled = ", each feature in units of its standard deviation" if self.scale else ""
+        return f"Corrections against {label_text(self.reference)}, {self._order_text()}{scaled}"
 
     def _contents(self) -> list[Content]:
         return [self.title(), TextTable(*self.table()), *self.remarks()]
@@ -179,6 +183,7 @@ def compare_corrections(
     level: float = 0.95,
     reference: str | None = None,
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> CorrectionComparison:
     """Compare corrections of the same rows: how far they fuse groups, and how much of the biology they keep.
 
@@ -202,6 +207,10 @@ def compare_corrections(
     min_units : int
         Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
         `excluded`.
+    scale : {"features"}, optional
+        "features" divides each feature of a correction by its standard deviation within the groups (and strata) of that
+        correction, so that features count the same. Features that do not vary within groups are left out and named in
+        `constant` of each CFD.
 
     Returns
     -------
@@ -232,7 +241,7 @@ def compare_corrections(
     """
     names = _check_summaries(methods, reference)
     against = names[0] if reference is None else reference
-    asked: dict[str, Any] = {"weights": weights, "level": level, "min_units": min_units}
+    asked: dict[str, Any] = {"weights": weights, "level": level, "min_units": min_units, "scale": scale}
     return compare_summaries(methods, between, given, units, against, **asked)
 
 
@@ -246,12 +255,15 @@ def compare_summaries(
     weights: str,
     level: float,
     min_units: int = MIN_UNITS,
+    scale: str | None = None,
 ) -> CorrectionComparison:
     """Compare corrections, of which there may be one; `compare_corrections` documents the arguments."""
     check_level(level, needed=True)
+    check_scale(scale)
     strata, by_units = as_names(given, "given"), bool(as_names(units, "units"))
     fine = _check_same(methods, [*as_names(between, "between"), *strata, *as_names(units, "units")])
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level, "min_units": min_units}
+    options |= {"scale": scale}
     batch = measure_axis(methods, between, given, **options)
     asked = zip(methods.values(), batch.fusions, strict=True)
     cautions = [find_caution(summary, fusion, between, units) for summary, fusion in asked]
@@ -270,7 +282,7 @@ def compare_summaries(
         found |= {"biology": biology.fusions, "kept": biology.difference[:, own], "standing": standing} | effects
     if by_units:
         found |= {name: values[:, own] for name, values in limits.items()}
-    return CorrectionComparison(**found)
+    return CorrectionComparison(**found, scale=scale)
 
 
 def _measure_effects(
@@ -284,12 +296,13 @@ def _measure_effects(
     weights: str,
     level: float,
     min_units: int,
+    scale: str | None,
 ) -> tuple[dict[str, Any], list[tuple[Loss, ...]]]:
     """Measure labels and pairs of labels in each version, and find what each version lost."""
-    rest = [version.one_vs_rest(given, given=between, weights=weights) for version in versions.values()]
-    pairs = compare_label_pairs(versions, between, given, reference, weights)
+    rest = [version.one_vs_rest(given, given=between, weights=weights, scale=scale) for version in versions.values()]
+    pairs = compare_label_pairs(versions, between, given, reference, weights, scale)
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level if as_names(units, "units") else None}
-    options |= {"min_units": min_units}
+    options |= {"min_units": min_units, "scale": scale}
     labels = measure_labels(versions, between, given, reference, rest=rest, **options)
     lost = find_losses(versions, between, given, reference, all_labels=biology, rest=rest, pairs=pairs)
     return {"labels": labels, "pairs": pairs}, lost

@@ -86,12 +86,12 @@ class LabelPairs(Record):
 
 
 def compare_label_pairs(
-    versions: Mapping[str, Summary], between: Factors, given: Factors, reference: str, weights: str
+    versions: Mapping[str, Summary], between: Factors, given: Factors, reference: str, weights: str, scale: str | None
 ) -> LabelPairs | None:
     """Compare the distances of all pairs of labels with the reference; None if there are too many labels."""
     if len(next(iter(versions.values())).rollup(given)) > MAX_PAIRED_LABELS:
         return None
-    found = [version.pairwise(given, given=between, weights=weights) for version in versions.values()]
+    found = [version.pairwise(given, given=between, weights=weights, scale=scale) for version in versions.values()]
     upper = np.triu_indices(len(found[0].labels), 1)
     labels = tuple((found[0].labels[a], found[0].labels[b]) for a, b in zip(*upper, strict=True))
     plug_in, biology = (
@@ -186,9 +186,11 @@ def measure_labels(
     weights: str,
     level: float | None,
     min_units: int,
+    scale: str | None,
 ) -> tuple[LabelEffect, ...]:
     """Measure both distances of each label in each version, in the order of the labels."""
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level, "min_units": min_units}
+    options |= {"scale": scale}
     apart = dict(zip(versions, rest, strict=True))
     found = []
     for name, version in versions.items():
@@ -213,4 +215,4 @@ def _compare_groups(summary: Summary, between: Factors, options: Mapping[str, An
     try:
         return summary.cfd(between, **options)
     except InputError:
-        return replace(summary.cfd(between, weights=options["weights"]), unbiased=None)
+        return replace(summary.cfd(between, weights=options["weights"], scale=options["scale"]), unbiased=None)

@@ -32,6 +32,7 @@ from crossfusion.fusion import (
     Exclusion,
     TextTable,
     check_min_units,
+    check_scale,
     data_frame,
     leave_out_cells,
 )
@@ -168,6 +169,12 @@ class MomentTable(DisplayMixin):
         stratum, places = factors.encode(cells.keys.select(list(strata)))
         names = factors.list_labels(places)
         return Design(cells.moments, group, stratum, labels, features=self.features, strata=names)
+
+    def _make_scaled_design(self, between: Factors, given: Factors | None, weights: str, scale: str | None) -> Design:
+        """Make the design of a comparison, with its features standardized if requested."""
+        check_scale(scale)
+        design = self._make_design(between, given)
+        return design if scale is None else design.standardize(design.weights(weights))
 
     def _make_unit_design(
         self,

@@ -25,15 +25,21 @@ from crossfusion.fusion import (
     MIN_UNITS,
     Attribution,
     Fusion,
+    Geometry,
     Hierarchy,
+    Mixing,
     Pairwise,
     Projection,
+    ScaledRows,
     attribute_to_features,
     attribute_to_units,
     check_projectable,
+    check_scale,
     compare_each_with_rest,
     compare_pairs,
     fuse,
+    measure_geometry,
+    name_scale,
     project_groups,
     restore_labels,
     split_levels,
@@ -52,6 +58,7 @@ from crossfusion.inference import (
 )
 from crossfusion.summary.crossed_units import warn_about_few_crossed
 from crossfusion.summary.drift import Drift, compare_periods
+from crossfusion.summary.mixing import measure_mixing
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 
@@ -67,6 +74,7 @@ class Queries(MomentTable):
         weights: str = "pooled",
         level: float | None = None,
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> Fusion:
         """Compute the Cross-Fusion Distance between groups.
 
@@ -86,6 +94,10 @@ class Queries(MomentTable):
         min_units : int
             Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
             `excluded`; all numbers describe the remaining groups.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the compared groups (and strata), at these
+            weights, so that features count the same: log(1 + mean_j B_j / W_j). Features that do not vary within groups
+            are left out and named in `constant`. By default, features keep their units.
 
         Returns
         -------
@@ -97,9 +109,13 @@ class Queries(MomentTable):
         With pooled weights, the chain rule is exact: CFD(P×Q) = CFD(Q) + CFD(P | Q). CFD compares means, not shapes.
         """
         check_level(level)
+        check_scale(scale)
         if level is None and not as_names(units, "units"):
-            return fuse(self._make_design(between, given), weights=weights, dropped=self.dropped)
+            return fuse(self._make_scaled_design(between, given, weights, scale), weights=weights, dropped=self.dropped)
         design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        if scale is not None:
+            design = design.standardize(design.weights(weights))
+            unit_moments = unit_moments.rescale(design)
         fusion = replace(fuse(design, weights=weights, dropped=self.dropped), excluded=excluded)
         return add_unit_errors(fusion, unit_moments, design, design.weights(weights), level)
 
@@ -116,6 +132,7 @@ class Queries(MomentTable):
         statistic: str = "welch",
         adjust: str = "holm",
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> Pairwise:
         """Compute the Cross-Fusion Distance of each pair of groups, as `cfd` of the two groups alone.
 
@@ -146,6 +163,10 @@ class Queries(MomentTable):
         min_units : int
             Minimum number of units per group (and stratum), at least 2. Smaller groups are left out and named in
             `excluded`; all numbers describe the remaining groups, and a pair of which nothing remains is NaN.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within all compared groups (and strata), at these
+            weights, so that features count the same in all pairs. Features that do not vary within groups
+            are left out and named in `constant`. By default, features keep their units.
 
         Returns
         -------
@@ -160,18 +181,20 @@ class Queries(MomentTable):
         of groups, select some first. The limits hold for each CFD separately, not for all of them jointly.
         """
         check_level(level)
+        check_scale(scale)
         check_option(adjust, ADJUSTMENTS, "adjust")
         if permutations is not None:
             check_test_options(permutations, seed, statistic)
-        whole = self._make_design(between, given)
+        whole = self._make_scaled_design(between, given, weights, scale)
         if level is None and permutations is None and not as_names(units, "units"):
             return compare_pairs(whole, weights=weights)
         wanted = f"{arg('permutations' if level is None else 'level')}"
         design, unit_moments, excluded = self._make_unit_design(between, given, units, wanted, min_units)
-        result = replace(compare_pairs(design, weights=weights), excluded=excluded)
-        result = add_limits(result, unit_moments, design, weights=weights, level=level)
+        scaled = design if scale is None else design.standardize(design.weights(weights))
+        result = replace(compare_pairs(scaled, weights=weights), excluded=excluded)
+        result = add_limits(result, unit_moments.rescale(scaled), scaled, weights=weights, level=level)
         if permutations is not None:
-            tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic}
+            tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "scale": scale}
             result = add_tests(result, unit_moments, design, adjust=adjust, **tests)
         return restore_labels(result, whole.labels)
 
@@ -184,6 +207,7 @@ class Queries(MomentTable):
         weights: str = "pooled",
         level: float | None = None,
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> dict[Hashable, Fusion]:
         """Compute the Cross-Fusion Distance between each group and all other groups together.
 
@@ -203,6 +227,10 @@ class Queries(MomentTable):
         min_units : int
             Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, also of the rest,
             and named in `excluded`.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the groups (and strata), at these weights,
+            so that features count the same in each comparison. Features that do not vary within groups are left out and
+            named in `constant`. By default, features keep their units.
 
         Returns
         -------
@@ -216,16 +244,26 @@ class Queries(MomentTable):
         group separately, not for all of them jointly.
         """
         check_level(level)
+        check_scale(scale)
         if level is None and not as_names(units, "units"):
-            return compare_each_with_rest(self._make_design(between, given), weights=weights, dropped=self.dropped)
+            scaled = self._make_scaled_design(between, given, weights, scale)
+            return compare_each_with_rest(scaled, weights=weights, dropped=self.dropped)
         design, unit_moments, excluded = self._make_unit_design(between, given, units, f"{arg('level')}", min_units)
+        if scale is not None:
+            design = design.standardize(design.weights(weights))
+            unit_moments = unit_moments.rescale(design)
         options: dict[str, Any] = {"weights": weights, "level": level, "dropped": self.dropped}
         found = compare_each_with_rest_by_units(unit_moments, design, **options)
         return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
 
     @renamed(levels="factors")
     def hierarchy(
-        self, factors: Sequence[str], *, weights: str = "pooled", balance: Factors | None = None
+        self,
+        factors: Sequence[str],
+        *,
+        weights: str = "pooled",
+        balance: Factors | None = None,
+        scale: str | None = None,
     ) -> Hierarchy:
         """Decompose the Cross-Fusion Distance between nested groups by level.
 
@@ -240,22 +278,34 @@ class Queries(MomentTable):
             If `weights` is "balanced", the levels whose groups have equal weights, while rows within each of these
             groups have equal weights; by default all levels. With the outermost level alone, its CFD equals that of
             `cfd` with balanced weights.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the finest groups, so that features count
+            the same and the levels still add up. Features that do not vary within groups
+            are left out and named in `constant`. By default, features keep their units.
 
         Returns
         -------
         Hierarchy
             The CFD of each level, adjusted for the levels above; the sum is the CFD between the finest groups.
         """
+        check_scale(scale)
         names = self._check_names(factors, "factors")
         leaves = self.rollup(names)
         partitions = [_encode_groups(leaves, names[: depth + 1]) for depth in range(len(names))]
         chosen = self._check_names(names if balance is None else balance, "balance")
         check_known(chosen, names, "factor", f"{arg('factors')}")
         groups = _encode_groups(leaves, chosen)
-        return split_levels(leaves.moments, partitions, names, weights=weights, balance=groups, features=self.features)
+        options: dict[str, Any] = {"weights": weights, "balance": groups, "scale": scale, "features": self.features}
+        return split_levels(leaves.moments, partitions, names, **options)
 
     def attribution(
-        self, between: Factors, *, given: Factors | None = None, over: str = FEATURES, weights: str = "pooled"
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        over: str = FEATURES,
+        weights: str = "pooled",
+        scale: str | None = None,
     ) -> Attribution:
         """Attribute the variance between groups to features or units.
 
@@ -269,13 +319,17 @@ class Queries(MomentTable):
             "features", or the factor whose values are the units, such as the patient.
         weights : {"pooled", "balanced"}
             "pooled" weights groups by their number of rows, "balanced" equally.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the compared groups (and strata), at these
+            weights, so that features count the same: log(1 + mean_j B_j / W_j). Features that do not vary within groups
+            are left out and named in `constant`. By default, features keep their units.
 
         Returns
         -------
         Attribution
             Contribution, share, and the distance without each feature or unit.
         """
-        design = self._make_design(between, given)
+        design = self._make_scaled_design(between, given, weights, scale)
         if not isinstance(over, str):
             raise InputError("over", over, "must be the name of a factor, or 'features'")
         if over == FEATURES:
@@ -289,11 +343,78 @@ class Queries(MomentTable):
         fine = self.rollup([*compared, over])
         cell, _ = factors.encode(fine.keys.select(compared))
         unit, units = factors.encode(fine.keys.select([over]))
+        moments = fine.moments if design.scale is None else fine.moments.multiply(design.scale.factor)
         return attribute_to_units(
-            fine.moments, cell, unit, design, over=over, units=factors.list_labels(units), weights=weights
+            moments, cell, unit, design, over=over, units=factors.list_labels(units), weights=weights
         )
 
-    def project(self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None) -> Projection:
+    def geometry(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Geometry:
+        """Measure how many features hold the variance within groups, which a distance is relative to.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors that define the groups.
+        given : str or list of str, optional
+            The factors to adjust for: the variance is that within groups and strata.
+        weights : {"pooled", "balanced"}
+            "pooled" weights groups by their number of rows, "balanced" equally.
+
+        Returns
+        -------
+        Geometry
+            Effective dimension, share of each feature, length of the rows, and a caution with its remedy.
+        """
+        return measure_geometry(self._make_design(between, given), weights)
+
+    def mixing(
+        self,
+        between: Factors,
+        *,
+        given: Factors | None = None,
+        units: Factors | None = None,
+        level: float | None = None,
+        permutations: int = 199,
+        seed: int = 0,
+        min_units: int = MIN_UNITS,
+    ) -> Mixing:
+        """Measure how groups mix in the regions of a codebook, whatever their means.
+
+        Parameters
+        ----------
+        between : str or list of str
+            The factors that define the groups.
+        given : str or list of str, optional
+            The factors to adjust for: groups are compared within strata of these factors.
+        units : str or list of str, optional
+            The factors that identify independent units, such as the patient: the correction for chance, the test and
+            the interval then count units instead of rows.
+        level : float, optional
+            Confidence level of the interval, such as 0.95; requires `units`.
+        permutations : int
+            Number of random permutations of units (or rows), which tell the information expected by chance.
+        seed : int
+            Seed of the permutations.
+        min_units : int
+            With `units`, the minimum number of units per group (and stratum), at least 2. Smaller groups are left out
+            and named in `excluded`.
+
+        Returns
+        -------
+        Mixing
+            Normalized mutual information of group and region, with a table of the regions.
+
+        Notes
+        -----
+        The summary needs the integer factor "region", which a codebook adds: ``summarize(..., lens=cf.lens.codebook(
+        rows))``. Any other factor of this name serves as well, such as the clusters of another method.
+        """
+        options: dict[str, Any] = {"given": given, "units": units, "level": level, "min_units": min_units}
+        return measure_mixing(self, between, permutations=permutations, seed=seed, **options)
+
+    def project(
+        self, between: Factors, *, rows: Any = None, labels: Sequence[Any] | None = None, scale: str | None = None
+    ) -> Projection:
         """Project groups onto the plane that shows the most variance between them.
 
         Parameters
@@ -304,6 +425,10 @@ class Queries(MomentTable):
             Rows to project onto the same plane.
         labels : sequence, optional
             The group of each of these rows: a value of the factor, or a tuple of values of several factors.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within groups, so that features count the same.
+            Features that do not vary within groups are left out and named in `constant`. By default, features keep
+            their units.
 
         Returns
         -------
@@ -318,7 +443,13 @@ class Queries(MomentTable):
             rows, codes = check_projectable(rows, labels, found, self.dim)
             order = match_features(self.features, names, "the summary", "rows") if self.features and names else None
             rows = rows if order is None else rows[:, order]
-        return project_groups(groups.moments, found, self.moments.mean, rows, codes)
+        if scale is None:
+            return project_groups(groups.moments, found, self.moments.mean, rows, codes)
+        used = self._make_scaled_design(between, None, "pooled", scale).scale
+        assert used is not None
+        moments, rows = groups.moments.multiply(used.factor), None if rows is None else ScaledRows(rows, used.factor)[:]
+        seen = project_groups(moments, found, self.moments.mean * used.factor, rows, codes)
+        return replace(seen, **name_scale(used))
 
     def test(
         self,
@@ -330,6 +461,7 @@ class Queries(MomentTable):
         seed: int = 0,
         statistic: str = "welch",
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> TestResult:
         """Test whether groups are separated more than expected by chance, by permuting labels of units.
 
@@ -353,6 +485,10 @@ class Queries(MomentTable):
         min_units : int
             Minimum number of units per group (and stratum). Smaller groups are left out and named in `excluded`, as in
             `cfd`. 1 keeps groups with a single unit, which have no interval.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within strata, whatever the group, which is the
+            same for all permutations, so that features count the same and the test is exact. Features that do not vary
+            are left out and named in `constant`. `distance` is that of `cfd`. By default, features keep their units.
 
         Returns
         -------
@@ -364,9 +500,12 @@ class Queries(MomentTable):
         The result equals that of `permutation_test` on the rows with these units (or pairs) and strata.
         """
         check_test_options(permutations, seed, statistic)
+        check_scale(scale)
         design, unit_moments, excluded = self._make_unit_design(between, given, units, "a test", min_units, least=1)
         warn_about_few_crossed(self, as_names(between, "between"), as_names(given, "given"), as_names(units, "units"))
-        tested = run_unit_test(unit_moments, design, permutations=permutations, seed=seed, statistic=statistic)
+        tested = run_unit_test(
+            unit_moments, design, permutations=permutations, seed=seed, statistic=statistic, scale=scale
+        )
         return replace(tested, excluded=excluded)
 
     def bootstrap(
@@ -379,6 +518,7 @@ class Queries(MomentTable):
         draws: int = 999,
         seed: int = 0,
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> FloatArray:
         """Compute the CFD of resampled units, as an independent check of the interval.
 
@@ -399,6 +539,10 @@ class Queries(MomentTable):
         min_units : int
             Minimum number of units per group (and stratum), at least 2. Smaller groups are left out, with a warning
             that names them.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the compared groups (and strata), at these
+            weights, so that features count the same. The standard deviations are those of the full data, and features
+            that do not vary within groups are left out. By default, features keep their units.
 
         Returns
         -------
@@ -412,7 +556,11 @@ class Queries(MomentTable):
         """
         check_whole(draws, "draws")
         check_seed(seed)
+        check_scale(scale)
         design, unit_moments, _ = self._make_unit_design(between, given, units, "a bootstrap", min_units)
+        if scale is not None:
+            design = design.standardize(design.weights(weights))
+            unit_moments = unit_moments.rescale(design)
         times = draw_multiplicities(unit_moments, design, draws, seed)
         return compute_replicates(unit_moments, design, design.weights(weights), times)
 
@@ -432,6 +580,7 @@ class Queries(MomentTable):
         over: Factors = FEATURES,
         seed: int = 0,
         min_units: int = MIN_UNITS,
+        scale: str | None = None,
     ) -> Drift:
         """Compare each period with a reference, and raise alarms at a given false-alarm rate.
 
@@ -468,6 +617,10 @@ class Queries(MomentTable):
             With `units`, the minimum number of units per stratum, at least 2. Strata in which a window or the reference
             has fewer are left out of the CFD and interval of that window, and named in `excluded`. Alarms count periods
             and do not depend on it.
+        scale : {"features"}, optional
+            "features" divides each feature by its standard deviation within the reference periods (and strata), or
+            within all periods if `reference` is "previous", so that features count the same. Features that do not vary
+            there are left out and named in `constant`. By default, features keep their units.
 
         Returns
         -------
@@ -482,7 +635,7 @@ class Queries(MomentTable):
         strongly correlated (0.8 or more), false alarms may be more frequent than `alarm`.
         """
         options: dict[str, Any] = {"weights": weights, "level": level, "alarm": alarm, "adjust": adjust, "seed": seed}
-        options |= {"min_units": min_units}
+        options |= {"min_units": min_units, "scale": scale}
         return compare_periods(
             self, time, reference=reference, given=given, units=units, window=window, step=step, over=over, **options
         )

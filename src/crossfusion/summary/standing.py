@@ -157,6 +157,7 @@ def measure_axis(
     weights: str,
     level: float,
     min_units: int,
+    scale: str | None = None,
 ) -> Axis:
     """Measure the distance between groups in each version, and the differences between versions.
 
@@ -165,7 +166,7 @@ def measure_axis(
     """
     by_units = bool(as_names(units, "units"))
     options: dict[str, Any] = {"units": units, "weights": weights, "level": level if by_units else None}
-    options |= {"min_units": min_units}
+    options |= {"min_units": min_units, "scale": scale}
     fusions = tuple(version.cfd(between, given=given, **options) for version in versions.values())
     unbiased = read_distances(fusions, "unbiased")
     with np.errstate(invalid="ignore"):  # infinity less infinity
@@ -178,6 +179,9 @@ def measure_axis(
     asked = [
         version._make_unit_design(between, given, units, "an interval", min_units)[:2] for version in versions.values()
     ]
+    if scale is not None:
+        scaled = [design.standardize(design.weights(weights)) for design, _ in asked]
+        asked = [(design, moments.rescale(design)) for design, (_, moments) in zip(scaled, asked, strict=True)]
     below, above = zero_rounding(_compute_widths(asked, fusions, weights, level), unbiased)
     return Axis(fusions, difference, difference - below, difference + above)
 

@@ -1,5 +1,6 @@
 """The result of a permutation test."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, count_text, number_text, p_text, pvalue_text
-from crossfusion.fusion import STATISTIC_NAMES, Content, Exclusion, Facts, Result, describe_excluded
+from crossfusion.fusion import STATISTIC_NAMES, Content, Exclusion, Facts, Result, describe_excluded, describe_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +44,11 @@ class TestResult(Result):
         construction, or that a few features hide the others. `None` if there is nothing to warn about.
     excluded : tuple of Exclusion
         Groups left out of the test because they have too few units.
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation: within strata for the statistic, as the labels
+        must not matter, and within groups for `distance`.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary.
 
     Notes
     -----
@@ -70,6 +76,12 @@ class TestResult(Result):
     statistic_name: str = "welch"
     caution: str | None = None
     excluded: tuple[Exclusion, ...] = ()
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        unscaled = () if self.scale else ("scale", "constant")
+        return {name: value for name, value in super()._values().items() if name not in unscaled}
 
     @property
     def smallest_pvalue(self) -> float:
@@ -90,6 +102,7 @@ class TestResult(Result):
         facts = [
             ("statistic", f"{number_text(self.statistic)}, {name} ({by_chance})"),
             ("distance", number_text(self.distance)),
+            *([("scale", describe_scale(self.constant or ()))] if self.scale else []),
             *([("caution", self.caution)] if self.caution else []),
         ]
         if self.excluded:

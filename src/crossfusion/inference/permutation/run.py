@@ -11,12 +11,14 @@ from crossfusion._base import FloatArray, InputError, check_option, check_seed, 
 from crossfusion.fusion import (
     Codes,
     Design,
+    ScaledRows,
     bound_lower_tail,
     caution_about_close_means,
     caution_about_geometry,
     caution_about_overlap,
     fuse,
     join_cautions,
+    name_scale,
 )
 from crossfusion.inference.permutation.exchangeable import (
     ExchangeableItems,
@@ -87,6 +89,13 @@ def add_cautions(result: TestResult, design: Design, bias: FloatArray | None = N
     return replace(result, caution=join_cautions(result.caution, *cautions))
 
 
+def name_test_scale(result: TestResult, scaled: Design, design: Design) -> TestResult:
+    """Name the scale of a test, and set its distance to that of the `design` in the same scale as all distances."""
+    distance = fuse(design.standardize(design.weights("pooled")), weights="pooled").distance
+    assert distance is not None  # some stratum holds two groups
+    return replace(result, distance=distance, **name_scale(scaled.scale))
+
+
 def _bound_lower_tail(result: TestResult) -> float:
     """Bound the probability of a statistic as small as this one, from its permutations or, if few exist, its size."""
     reached = int(np.count_nonzero(result.null <= result.statistic))
@@ -117,16 +126,16 @@ def run_test(
         raise InputError(problem="the squares of the values leave the range of float64", remedy="scale the rows")
     reached, drawn = found.rank(TIE_TOLERANCE[statistic]), len(found.null)
     pvalue = reached / drawn if exact else (reached + 1) / (drawn + 1)
-    distance = fuse(design, weights="pooled").distance
-    assert distance is not None  # some stratum holds two groups
-    result = TestResult(found.statistic, pvalue, drawn, found.null, distance, exact, statistic)
+    assert found.distance is not None  # some stratum holds two groups
+    result = TestResult(found.statistic, pvalue, drawn, found.null, found.distance, exact, statistic)
     return replace(result, caution=caution_about_number(result) or found.caution)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The observed statistic and that of each permutation, both as they are and on a scale from 0 to 1."""
+    """The distance, and the statistics, observed and of each permutation, as they are and on a scale from 0 to 1."""
 
+    distance: float | None
     statistic: float
     null: FloatArray
     share: float
@@ -162,7 +171,7 @@ def _compute_welch(
     null, total = sums.welch(permute, number, scale), float(spread.items.sum())
     with np.errstate(divide="ignore"):
         share, shares = float(1 / (1 + total / np.float64(statistic))), 1 / (1 + total / null)
-    return Statistics(statistic, null, share, shares, total)
+    return Statistics(fuse(design, weights="pooled").distance, statistic, null, share, shares, total)
 
 
 def _compute_pseudo_f(
@@ -184,7 +193,8 @@ def _compute_pseudo_f(
     freedom = (rows - cells) / (cells - strata)
     statistic = float(freedom * divide(np.array(fusion.between), np.array(fusion.within)))
     null, share = freedom * divide(between, total - between), -math.expm1(-fusion.distance)
-    return Statistics(statistic, null, share, shares, rows, _caution_about_spread(design, entries, items))
+    caution = _caution_about_spread(design, entries, items)
+    return Statistics(fusion.distance, statistic, null, share, shares, rows, caution)
 
 
 def _choose_sums(
@@ -192,6 +202,8 @@ def _choose_sums(
 ) -> T | GroupedSums:
     """Sum groups by products with their members, or each permutation by itself if there are many groups."""
     route: Any = GroupedSums if GroupedSums.pays(entries, np.bincount(design.stratum)) else products
+    if route is GroupedSums and isinstance(entries.mean, ScaledRows):
+        entries = replace(entries, mean=entries.mean[:])
     sums: T | GroupedSums = route.make(entries, items.item, _find_centers(design), orders)
     return sums
 

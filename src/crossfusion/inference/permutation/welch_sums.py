@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, multiply_matrices
+from crossfusion._base import FloatArray
 from crossfusion.inference.permutation.orders import Codes
 from crossfusion.inference.permutation.sums import Index, PermutationSums, Stratum
 from crossfusion.inference.permutation.welch import (
@@ -20,6 +20,7 @@ from crossfusion.inference.permutation.welch import (
     raise_entries,
     square_rows,
 )
+from crossfusion.moments import kernel
 
 
 class WelchSums(PermutationSums):
@@ -65,14 +66,13 @@ class WelchSums(PermutationSums):
 
     def _sum_powers(self, stratum: Stratum, labels: Codes, label: int) -> Powers:
         """Sum the vectors and powers of a group's entries under each permutation."""
-        sums: Any = 0.0
-        powers: Any = 0.0
+        found: list[FloatArray] = []
         for tile, places in stratum.tiles:
-            belongs = (labels[:, places] == label).astype(np.float64)
-            vectors, scalars = self._raise_entries(tile, stratum.center, label)
-            sums = sums + multiply_matrices(belongs, vectors)
-            powers = powers + multiply_matrices(belongs, scalars)
-        return sums, powers
+            belongs, raised = labels[:, places] == label, self._raise_entries(tile, stratum.center, label)
+            found = found or [np.zeros((len(labels), columns.shape[1])) for columns in raised]
+            for columns, sums in zip(raised, found, strict=True):
+                kernel.add_members(belongs, columns, sums)
+        return found[0], found[1]
 
     def _raise_entries(self, tile: Index, center: FloatArray, label: int) -> Powers:
         """Raise the entries of a tile, which have one row each if their numbers are left out."""

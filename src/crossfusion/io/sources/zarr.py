@@ -149,7 +149,12 @@ def _open_chunks(array: Any, holder: str) -> Iterator[tuple[int, Read]]:
         start = 0 if codec.index_location.value == "start" else size - index - CHECKSUM_BYTES
         entries = np.frombuffer(read(start, index), "<u8").reshape(-1, 2) if start >= 0 else np.empty((0, 2), int)
         for offset, length in entries[entries[:, 0] != NOT_STORED].tolist():
-            yield length, lambda begin, count, read=read, offset=offset: read(offset + begin, count)
+            yield length, partial(_read_from, read, offset)
+
+
+def _read_from(read: Read, offset: int, start: int, size: int) -> bytes:
+    """Some bytes of a chunk, given where it begins."""
+    return read(offset + start, size)
 
 
 def _open_stored(array: Any) -> Iterator[tuple[int, Read]]:

@@ -1,13 +1,11 @@
 """HTML from text: everything that comes from data is escaped here."""
 
 import html
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfusion._base import label_text
-from crossfusion._base import percent as plain_percent
+from crossfusion._base import label_text, limits_text, number_text, p_text, percent
 
 ISOLATES = "\u2068{}\u2069"  # what is between these two keeps its direction to itself
 NAME_LENGTH = 32  # characters after which a name is cut in the middle, and carries its whole text as a title
@@ -58,16 +56,22 @@ def shorten(label: Any, length: int = NAME_LENGTH) -> str:
 
 def format_number(value: float | None) -> str:
     """A distance for people."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞"
-    return f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "−")
+    return number_text(value).replace("inf", "∞").replace("-", "−")
+
+
+def format_interval(lower: float, upper: float) -> str:
+    """The limits of an interval for people."""
+    return limits_text(lower, upper).replace("inf", "∞").replace("-", "−")
+
+
+def format_pvalue(probability: float) -> str:
+    """A p-value in a sentence."""
+    return p_text(probability)
 
 
 def format_percent(share: float | None) -> str:
     """A share for people."""
-    return plain_percent(share).replace("%", "\u202f%")
+    return percent(share).replace("-", "−")
 
 
 def make_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], class_: str | None = None) -> str:

@@ -7,7 +7,8 @@ function step(span, parts) {
 // From 0, or below where a value is, to the next tick above the largest.
 function scale(values, start, end, parts = 5) {
   const finite = values.filter(Number.isFinite);
-  const low = Math.min(0, ...finite), high = Math.max(...finite, low + 0.01);
+  const lowest = Math.min(0, ...finite), high = Math.max(...finite, lowest + 0.01);
+  const low = -lowest < 0.02 * high ? 0 : lowest; // an estimate a little below 0 is drawn at 0
   const size = step(1.02 * (high - low), parts);
   const from = size * Math.floor(low / size + 1e-9), to = size * Math.ceil(1.02 * high / size - 1e-9);
   const map = value => start + (Math.min(Math.max(value, from), to) - from) / (to - from) * (end - start);

@@ -21,17 +21,38 @@ const body = id => document.getElementById(`${id}-body`);
 // Numbers come as numbers, as null where undefined, and as the text "inf".
 const real = value => value === null || value === undefined ? NaN : value === 'inf' ? Infinity : Number(value);
 
+// Four significant digits in plain notation; below 0.0001 in size only the bound.
 function number(value) {
   const found = real(value);
   if (Number.isNaN(found)) return '–';
-  if (!Number.isFinite(found)) return '∞';
-  const text = found.toFixed(4);
-  return (Number(text) === 0 ? '0.0000' : text).replace('-', '−');
+  if (!Number.isFinite(found)) return found > 0 ? '∞' : '−∞';
+  const size = Math.abs(found);
+  if (size === 0) return '0';
+  if (size < 0.0001) return found > 0 ? '< 0.0001' : '> −0.0001';
+  const text = size >= 1e6 ? found.toExponential(3) : size >= 999.95 ? whole(found) : found.toPrecision(4);
+  return text.replaceAll('-', '−');
 }
 
-const percent = value => Number.isFinite(real(value)) ? `${(100 * value).toFixed(1).replace('-', '−')}\u202f%` : '–';
+const percent = value => {
+  const share = real(value);
+  if (!Number.isFinite(share)) return '–';
+  if (share === 0 || share === 1) return `${100 * share}%`;
+  if (Math.abs(share) < 0.001) return share > 0 ? '< 0.1%' : '> −0.1%';
+  if (share >= 0.9995 && share < 1) return '> 99.9%';
+  return `${(100 * share).toFixed(1).replace('-', '−')}%`;
+};
 const whole = value => Math.round(value).toLocaleString('en-GB');
-const probability = value => value === null || value === undefined ? '–' : String(Number(Number(value).toPrecision(3)));
+function probability(value) {
+  const text = number(value);
+  return text.includes('.') && !text.startsWith('<') ? text.replace(/0+$/, '').replace(/\.$/, '') : text;
+}
+
+// A variance: as a number, but never only a bound.
+function quantity(value) {
+  const size = Math.abs(real(value));
+  return size > 0 && size < 0.0001 ? real(value).toExponential(3).replaceAll('-', '−') : number(value);
+}
+
 const ofVariance = distance => percent(Math.max(0, -Math.expm1(-real(distance))));
 
 function short(text, length = LONG) {
@@ -45,6 +66,13 @@ function short(text, length = LONG) {
 function named(text, length = LONG) {
   const cut = short(text, length);
   return make('bdi', { title: cut === text ? null : text.slice(0, 2000) }, cut);
+}
+
+// A name without the start that all names share, which its title keeps.
+function bare(text, prefix, length = LONG) {
+  const found = named(text.slice(prefix.length), length);
+  if (prefix) found.title = text.slice(0, 2000);
+  return found;
 }
 
 const isolated = text => `\u2068${short(text)}\u2069`;

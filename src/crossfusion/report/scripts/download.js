@@ -48,6 +48,6 @@ function download() {
 function listOfGroups() {
   const header = ['group', 'rows', ...(groups.units ? ['units'] : []), 'variance', 'mean distance'];
   const rows = groups.names.map((name, k) => [fullName(name), whole(groups.rows[k]), ...(groups.units ? [whole(groups.units[k])] : []),
-    number(groups.dispersion[k]), number(groups.distance[k])]);
+    quantity(groups.dispersion[k]), number(groups.distance[k])]);
   return make('details', { class: 'list' }, make('summary', {}, `All ${groups.names.length} groups`), table('Groups', header, rows));
 }

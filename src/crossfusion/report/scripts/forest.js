@@ -1,4 +1,4 @@
-// Pairs with their intervals, farthest first, and all that is known of the pair that was chosen.
+// Pairs with their intervals, farthest first.
 const FIRST = 20; // pairs that are listed before more are asked for
 
 function listOfPairs() {
@@ -38,47 +38,9 @@ function rowsOf(listed, pairs) {
 
 function row([i, j, k, value], pairs, x) {
   const low = real(at(pairs, 'lower', k)), high = real(at(pairs, 'upper', k));
-  const marks = [];
-  if (Number.isFinite(low)) {
-    marks.push(make('i', { class: 'whisker', style: { left: `${x(low)}%`, width: `${Math.max(0.3, x(high) - x(low))}%` } }));
-  }
-  if (!Number.isNaN(value)) marks.push(make('i', { class: 'dot', style: { left: `${x(value)}%` } }));
   const interval = Number.isFinite(low) ? make('small', {}, `${number(low)} to ${number(high)}`) : null;
-  return make('button', { type: 'button', class: 'row', onclick: () => choosePair(i, j, true) },
-    make('span', { class: 'names' }, named(groups.names[i], 20), ' – ', named(groups.names[j], 20)),
-    make('div', { class: 'track', 'aria-hidden': 'true' }, ...marks),
+  return make('button', { type: 'button', class: 'row c0', onclick: () => choosePair(i, j) },
+    make('span', { class: 'names' }, bare(groups.names[i], groups.prefix, 20), ' – ', bare(groups.names[j], groups.prefix, 20)),
+    make('div', { class: 'track', 'aria-hidden': 'true' }, ...marksOf(value, low, high, x)),
     make('span', { class: 'value' }, make('b', {}, number(value)), interval));
-}
-
-function choosePair(i, j, go) {
-  const box = body('pair');
-  const title = make('h3', { tabindex: -1 }, named(groups.names[i]), ' and ', named(groups.names[j]));
-  const k = place(i, j);
-  const columns = [['distance', 'plug-in', number], ['unbiased', 'unbiased', number], ['lower', 'lower limit', number],
-    ['upper', 'upper limit', number], ['pvalue', 'p', probability], ['adjusted', 'p, adjusted', probability], ['overlap', 'overlap', percent]];
-  const kept = columns.filter(([name]) => VIEWS.some(([key]) => data.pairs[key][name]));
-  const rows = VIEWS.map(([key, words]) => [words, ...kept.map(([name, , write]) => write(at(data.pairs[key], name, k)))]);
-  const said = VIEWS.map(([key, words]) => {
-    const value = shown(data.pairs[key], k);
-    return Number.isNaN(value) ? `Nothing can be compared ${words}.` : `${ofVariance(value)} of the variance of these two lies between them, ${words}.`;
-  });
-  const sizes = [i, j].map(g => {
-    const units = groups.units ? `, ${whole(groups.units[g])} ${joined(question.units)} units` : '';
-    return make('li', {}, fullName(groups.names[g]), `: ${whole(groups.rows[g])} rows${units}, variance ${number(groups.dispersion[g])}`);
-  });
-  box.replaceChildren(title, make('p', {}, said.join(' ')), make('ul', {}, ...sizes),
-    table('This pair in numbers', ['groups compared', ...kept.map(([, words]) => words)], rows));
-  if (go) { title.scrollIntoView({ block: 'center' }); title.focus({ preventScroll: true }); }
-}
-
-// A name in full: behind a cut one that opens, where it is long.
-function fullName(name) {
-  if (short(name) === name) return make('bdi', {}, name);
-  return make('details', { class: 'full' }, make('summary', {}, make('bdi', {}, short(name))), make('bdi', {}, name));
-}
-
-function pair() {
-  const farthest = listOfPairs().map(([i, j, k]) => [i, j, shown(data.pairs[view], k)]).filter(entry => !Number.isNaN(entry[2]))
-    .reduce((a, b) => (a && a[2] >= b[2] ? a : b), null);
-  choosePair(...(farthest ? farthest.slice(0, 2) : [0, 1]), false);
 }

@@ -31,8 +31,8 @@ function matrix() {
 function heat(order, pairs, top) {
   const dense = order.length > NUMBERS, tiny = order.length > 40;
   const head = make('tr', {}, make('td', { 'aria-hidden': 'true' }),
-    ...order.map(i => make('th', { scope: 'col' }, named(groups.names[i], dense ? 14 : 24))));
-  const rows = order.map((i, r) => make('tr', {}, make('th', { scope: 'row' }, named(groups.names[i], dense ? 18 : 28)),
+    ...order.map(i => make('th', { scope: 'col' }, bare(groups.names[i], groups.prefix, dense ? 14 : 24))));
+  const rows = order.map((i, r) => make('tr', {}, make('th', { scope: 'row' }, bare(groups.names[i], groups.prefix, dense ? 18 : 28)),
     ...order.map((j, c) => cell(i, j, r, c, pairs, top))));
   const kind = `heat${dense ? ' dense' : ''}${tiny ? ' tiny' : ''}`;
   const found = make('table', { class: kind, role: 'grid', 'aria-label': `Distances between ${between} groups` },
@@ -76,7 +76,7 @@ function follow() {
 }
 
 function pick(target) {
-  if (target && target.dataset.i !== target.dataset.j) choosePair(Number(target.dataset.i), Number(target.dataset.j), true);
+  if (target && target.dataset.i !== target.dataset.j) choosePair(Number(target.dataset.i), Number(target.dataset.j));
 }
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

@@ -19,7 +19,7 @@ function plane() {
   const box = make('div', { class: 'figure' });
   const remarks = data.plane === 'methods' ? data.methods.remarks.map(remark => make('p', { class: 'note' }, `${remark}.`)) : [];
   const side = make('div', {}, inNumbers(all), ...remarks);
-  body('plane').append(shown.length ? make('div', { class: 'pair' }, box, side) : side);
+  body(data.plane === 'methods' ? 'versions' : 'plane').append(shown.length ? make('div', { class: 'pair' }, box, side) : side);
   if (shown.length) fitted(box, width => box.replaceChildren(paintPlane(shown, width)));
 }
 
@@ -30,7 +30,7 @@ function paintPlane(shown, width) {
   const x = scale(shown.flatMap(spot => span(spot, 'x', 0)), left, width - right);
   const y = scale(shown.flatMap(spot => span(spot, 'y', 1)), height - bottom, top);
   const said = shown.map(spot => `${short(spot.name)} at ${number(spot.x.value)}, ${number(spot.y.value)}`).join('; ');
-  const found = picture(width, height, 'Batch versus biology', said, 'plane');
+  const found = picture(width, height, data.plane === 'methods' ? 'Versions of the rows' : 'Batch versus biology', said, 'plane');
   for (const tick of x.ticks) found.append(line(x(tick), top, x(tick), height - bottom, 'grid'), text(x.text(tick), x(tick), height - bottom + 17));
   for (const tick of y.ticks) found.append(line(left, y(tick), width - right, y(tick), 'grid'), text(y.text(tick), left - 7, y(tick) + 4, 'end'));
   const batch = short(data.plane === 'methods' ? between : 'batch', 14), label = short(given, 14);

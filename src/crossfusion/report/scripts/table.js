@@ -33,7 +33,7 @@ function evidence(pairs, k) {
   if (pairs.overlap[k] === 0) return ['nothing to compare: no stratum holds both'];
   if (Number.isNaN(shown(pairs, k))) return ['no variance within groups is known'];
   if (pairs.lower && pairs.lower[k] !== null) {
-    lines.push(`${100 * pairs.level}\u202f% interval ${number(pairs.lower[k])} to ${number(pairs.upper[k])}`);
+    lines.push(`${100 * pairs.level}% interval ${number(pairs.lower[k])} to ${number(pairs.upper[k])}`);
   }
   if (pairs.pvalue && pairs.pvalue[k] !== null) {
     lines.push(`p ${probability(pairs.pvalue[k])}, adjusted ${probability(pairs.adjusted[k])}`);

@@ -32,11 +32,13 @@ from crossfusion.fusion import (
     attribute_to_features,
     attribute_to_units,
     check_min_units,
+    check_scale,
     count_shared_rows,
     fuse,
     join_cautions,
     leave_out_cells,
     list_excluded,
+    name_scale,
 )
 from crossfusion.inference import ADJUSTMENTS, add_unit_errors, adjusted_pvalues
 from crossfusion.summary.drift.cautions import caution_about_few_rows, list_cautions_of_means
@@ -85,12 +87,14 @@ def compare_periods(
     over: Factors,
     seed: int,
     min_units: int,
+    scale: str | None = None,
 ) -> Drift:
     """Compare the periods of a table with a reference; `Queries.drift` documents the arguments."""
     check_level(level)
     check_rate(alarm, "alarm")
     check_seed(seed)
     check_min_units(min_units)
+    check_scale(scale)
     if adjust is not None:
         check_option(adjust, ADJUSTMENTS, "adjust")
     chosen = as_names(over, "over")
@@ -101,9 +105,13 @@ def compare_periods(
                 "over", name, f"is the time, or in {arg('given')}", f"name another factor, or {FEATURES!r}"
             )
     given_names, own_level = as_names(given, "given"), level if units else None
-    request = Request(table, time, given_names, weights, own_level, alarm, adjust, chosen, seed, min_units)
     series = make_series(table, time, given, units)
     compared = choose_reference(reference, series.periods, time)
+    used = None if scale is None else series.measure_scale(compared)
+    if used is not None:
+        table = replace(table, moments=table.moments.multiply(used.factor))
+        series = make_series(table, time, given, units)
+    request = Request(table, time, given_names, weights, own_level, alarm, adjust, chosen, seed, min_units)
     if alarm is not None and compared is not None and len(compared) < MIN_PERIODS:
         raise InputError(
             "reference",
@@ -112,7 +120,8 @@ def compare_periods(
             " much periods vary without drift",
             f"name more, or pass {arg('alarm', None)} for distances alone",
         )
-    return _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)
+    found = _make_result(request, series, make_windows(len(series.periods), compared, window, step), compared)
+    return replace(found, **name_scale(used))
 
 
 def _make_result(request: Request, series: Series, windows: list[Window], reference: tuple[int, ...] | None) -> Drift:

@@ -20,7 +20,7 @@ from crossfusion._base import (
     percent,
     pvalue_text,
 )
-from crossfusion.fusion import Attribution, Content, Exclusion, Record, Result, TextTable, list_excluded
+from crossfusion.fusion import Attribution, Content, Exclusion, Record, Result, TextTable, describe_scale, list_excluded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,6 +113,10 @@ class Drift(Result):
     excluded : tuple of Exclusion
         Strata left out of the distance and interval of a window because the window, or the reference, has too few units
         in them; `group` is the label of the window, or "reference".
+    scale : str, optional
+        "features" if each feature is in units of its standard deviation within the reference periods.
+    constant : tuple, optional
+        With `scale`: the features left out because they do not vary there.
 
     Notes
     -----
@@ -158,6 +162,8 @@ class Drift(Result):
     jump: Hashable = None
     attributions: Mapping[str, Attribution] = field(default_factory=dict)
     excluded: tuple[Exclusion, ...] = ()
+    scale: str | None = None
+    constant: tuple[Hashable, ...] | None = None
 
     def _columns(self) -> dict[str, Any]:
         columns = {
@@ -241,14 +247,15 @@ class Drift(Result):
         return "".join(np.where(known, bars, NO_BAR).tolist())
 
     def describe(self) -> list[str]:
-        """Describe incomparable windows, the change and the attributions in words.
+        """Describe the scale, incomparable windows, the change and the attributions in words.
 
         Returns
         -------
         list of str
-            One line each for incomparable windows, excluded strata, a caution and the change, and one per attribution.
+            One line each for the scale, incomparable windows, excluded strata, a caution and the change, and one per
+            attribution.
         """
-        lines = []
+        lines = [f"scale: {describe_scale(self.constant or (), 'within the reference')}"] if self.scale else []
         if self.incomparable.any():
             lines.append(f"cannot be compared, for lack of common strata: {self.name_windows(self.incomparable)}")
         if self.excluded:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from crossfusion._base import FloatArray, InputError, arg, as_names, factors
-from crossfusion.fusion import Codes, Design, estimate_mean_errors
+from crossfusion.fusion import Codes, Design, FeatureScale, estimate_mean_errors, measure_within_scale
 from crossfusion.inference import UnitMoments, estimate_cell_errors
 from crossfusion.moments import Moments, concat
 from crossfusion.summary.drift.null_distribution import History, Target
@@ -99,6 +99,13 @@ class Series:
         code, present = factors.renumber(cell.astype(np.int64) * (int(unit.max()) + 1) + unit, 2**62)
         cell, unit = np.divmod(present, int(unit.max()) + 1)
         return UnitMoments(self.moments[here].merge(code, len(present)), cell, unit)
+
+    def measure_scale(self, reference: Numbers | None) -> FeatureScale:
+        """Measure the standard deviation of each feature within the periods and strata of the reference, or of all."""
+        periods = list(range(len(self.periods)) if reference is None else reference)
+        places = np.unique(self.place[periods])
+        cells = self.cells[places[places >= 0]]
+        return measure_within_scale(cells, cells.count / cells.count.sum(), self.features)
 
     def find_shared_strata(self, periods: Numbers, others: Numbers = ()) -> tuple[int, ...]:
         """Find the strata that each of `periods` has, and that `others` have together."""

@@ -69,7 +69,7 @@ def _multiply(rows: NDArray[np.float64], vectors: NDArray[np.float64]) -> Callab
 
 def _row(name: str, rows: Any, times: dict[str, float], aim: str) -> list[str]:
     share = times["alone"] / times["lens"]
-    return [name, f"{len(rows):,}", f"{rows.shape[1]:,}", f"{times['lens']:.3f}", f"{share:.2f}", aim]
+    return [name, f"{len(rows):,}", f"{rows.shape[1]:,}", f"{times['lens']:.3f}", f"{share:.2g}", aim]
 
 
 def _kernel(number: int, dim: int, repeats: int) -> list[str]:

@@ -97,7 +97,8 @@ def test_a_summary_keeps_its_lens_and_refuses_others(folder, tmp_path):
 def test_pictures_and_pages_show_mapped_rows(folder, tmp_path):
     asked = (folder / "rows.parquet", *WIDE, "--between", "site", "--lens", "standardize+kernel")
     page = run_json("report", *asked, "--permutations", "99")
-    assert (page["about"]["features"], page["verdict"]) == (1024, "significant separation")
+    assert page["about"]["features"] == 1024
+    assert page["distances"]["plain"]["interval"][0] > 0
     assert run_json("projection", *asked)["points"]
 
 

@@ -316,6 +316,8 @@ REFUSED = {
     "many features": (lambda: cf.lens.kernel(X, features=10**9), "features=1000000000 must be at most 65,536"),
     "no bandwidth": (lambda: cf.lens.kernel(X, bandwidth="mean"), "bandwidth='mean' is not known"),
     "bandwidth of 0": (lambda: cf.lens.kernel(X, bandwidth=0), "bandwidth=0 must be a finite number above 0"),
+    "narrow": (lambda: cf.lens.kernel(X, bandwidth=1e-6), "bandwidth=1e-06 is too far from the median distance of rows"),
+    "wide": (lambda: cf.lens.kernel(X, bandwidth=1e9), "pass a number near it, or 'median'"),
     "equal rows": (lambda: cf.lens.kernel(np.ones((9, 2))), "bandwidth cannot be the median distance, which is 0"),
     "one region": (lambda: cf.lens.codebook(X, regions=1), "regions=1 must be a whole number, 2 or more"),
     "few rows": (lambda: cf.lens.codebook(X[:4], regions=5), "regions=5 is more than there are different rows"),

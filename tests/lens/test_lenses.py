@@ -319,6 +319,14 @@ REFUSED = {
     "narrow": (lambda: cf.lens.kernel(X, bandwidth=1e-6), "bandwidth=1e-06 is too far from the median distance of rows"),
     "wide": (lambda: cf.lens.kernel(X, bandwidth=1e9), "pass a number near it, or 'median'"),
     "tiny rows": (lambda: cf.lens.codebook(X * 1e-300, regions=3), "has rows whose squared distances are 0 in float64"),
+    "lost directions": (
+        lambda: cf.lens.whiten(RNG.normal(size=(20, 50)), by={"half": np.arange(20) % 2}, rank=19, shrinkage=0.0),
+        "rank=19 is more than the 18 directions that rows vary along",
+    ),
+    "no rest": (
+        lambda: cf.lens.whiten(RNG.normal(size=(20, 50)), by={"half": np.arange(20) % 2}, rank=18, shrinkage=0.0),
+        "leaves a direction without variance",
+    ),
     "equal rows": (lambda: cf.lens.kernel(np.ones((9, 2))), "bandwidth cannot be the median distance, which is 0"),
     "one region": (lambda: cf.lens.codebook(X, regions=1), "regions=1 must be a whole number, 2 or more"),
     "few rows": (lambda: cf.lens.codebook(X[:4], regions=5), "regions=5 is more than there are different rows"),

@@ -190,14 +190,19 @@ def _find_all(
     share = _estimate_shrinkage(scatter, dim, fourth, freedom) if shrinkage is None else float(shrinkage)
     values, vectors = np.linalg.eigh(scatter)
     values = (1 - share) * values + share
-    if not values[0] > dim * np.finfo(np.float64).eps * values[-1]:
+    _check_varied(values[0], values[-1], dim, shrinkage)
+    return values, vectors, share
+
+
+def _check_varied(smallest: float, largest: float, dim: int, shrinkage: float | None) -> None:
+    """Reject directions whose variance is rounding, or less."""
+    if not smallest > dim * np.finfo(np.float64).eps * largest:
         raise InputError(
             "shrinkage",
             shrinkage,
             "leaves a direction without variance within groups, which cannot be whitened",
             "leave it out, or drop features that are sums of others",
         )
-    return values, vectors, share
 
 
 def _estimate_shrinkage(products: FloatArray, dim: int, fourth: float, number: float) -> float:
@@ -225,10 +230,21 @@ def _find_main(
     share = _estimate_shrinkage(products, dim, fourth, number) if shrinkage is None else float(shrinkage)
     values, vectors = _find_largest(products, rank, seed)
     if number < dim:
+        _check_rank(values, dim, rank)
         vectors = rows.T @ vectors / np.sqrt(number * values)
     rest = (float(np.trace(products)) - float(values.sum())) / (dim - rank)
     values, rest = (1 - share) * values + share, (1 - share) * rest + share
+    _check_varied(min(float(values[-1]), rest), float(values[0]), dim, shrinkage)
     return values, vectors, share, rest
+
+
+def _check_rank(values: FloatArray, dim: int, rank: int) -> None:
+    """Reject more directions than the sampled rows vary along within groups."""
+    varied = int(np.count_nonzero(values > dim * np.finfo(np.float64).eps * values[0]))
+    if varied < rank:
+        raise InputError(
+            "rank", rank, f"is more than the {count_text(varied, 'direction')} that rows vary along", "ask for fewer"
+        )
 
 
 def _find_largest(matrix: FloatArray, rank: int, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
@@ -284,6 +285,22 @@ def test_rows_with_other_features_are_refused(refuses):
     with refuses("x has the features of the lens in another order: select them in the order of lens.features"):
         cf.cfd(frame[list("bacdef")], labels=SITE, lens=lens)
     np.testing.assert_array_equal(lens(X), lens(frame))  # an array has no names
+
+
+def test_constant_features_that_tell_groups_apart_are_named_as_such():
+    x = np.column_stack([X, np.where(SITE == "A", 0.1, -0.1), np.ones(ROWS)])
+    with pytest.warns(cf.CrossfusionWarning) as warned:
+        cf.lens.standardize(x, by=BY)
+    said = [str(entry.message) for entry in warned]
+    assert said[0] == "constant features are left out: feature 7"
+    assert "differ between them, are left out: feature 6: compare without the lens, too" in said[1]
+
+
+def test_constant_features_whose_means_cancel_are_left_out():
+    moments = cf.Moments(np.array([3.0, 3.0]), np.array([[0.0, 0.1], [1.0, -0.1]]), np.array([[1.0, 1e-34]] * 2))
+    summary = cf.Summary(pa.table({"site": ["A", "B"]}), moments)
+    with pytest.warns(cf.CrossfusionWarning, match="differ between them, are left out: feature 1"):
+        assert cf.lens.standardize(summary).steps[0].left_out == (1,)
 
 
 @pytest.mark.parametrize("lens", ["unit", 3, cf.lens.unit])

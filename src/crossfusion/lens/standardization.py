@@ -91,7 +91,7 @@ def standardize(
     Returns
     -------
     Lens
-        The lens. Constant features are left out, with a warning that names them.
+        The lens. Features that are constant within groups are left out, with a warning that names them.
 
     Notes
     -----
@@ -135,13 +135,25 @@ def make_standardize(summary: Summary) -> Standardize:
         )
     center = moments.count @ moments.mean / moments.count.sum()
     scale = np.sqrt(moments.sumsq.sum(axis=0) / freedom)
-    constant = np.flatnonzero(scale <= ROUNDING * np.abs(center))
+    constant = np.flatnonzero(scale <= ROUNDING * np.abs(moments.mean).max(axis=0))
     if len(constant) == summary.dim:
         raise InputError("source", problem="has no feature that varies within groups", remedy="pass rows that differ")
-    if len(constant):
-        warn(f"constant features are left out: {name_some(constant.tolist(), summary.features)}")
+    _warn_of_constant(constant, moments.mean, summary.features)
     kept = np.delete(np.arange(summary.dim), constant)
     return Standardize(summary.dim, summary.features, center[kept], scale[kept], tuple(constant.tolist()))
+
+
+def _warn_of_constant(constant: CodeArray, mean: FloatArray, names: Names | None) -> None:
+    """Name the features that are left out, and say which of them tell groups apart."""
+    gap = np.ptp(mean, axis=0)[constant] > ROUNDING * np.abs(mean).max(axis=0)[constant]
+    apart, same = constant[gap].tolist(), constant[~gap].tolist()
+    if same:
+        warn(f"constant features are left out: {name_some(same, names)}")
+    if apart:
+        warn(
+            f"features that do not vary within groups, yet differ between them, are left out: {name_some(apart, names)}:"
+            " compare without the lens, too"
+        )
 
 
 def name_some(positions: Any, names: Names | None) -> str:

@@ -333,7 +333,10 @@ REFUSED = {
     "many features": (lambda: cf.lens.kernel(X, features=10**9), "features=1000000000 must be at most 65,536"),
     "no bandwidth": (lambda: cf.lens.kernel(X, bandwidth="mean"), "bandwidth='mean' is not known"),
     "bandwidth of 0": (lambda: cf.lens.kernel(X, bandwidth=0), "bandwidth=0 must be a finite number above 0"),
-    "narrow": (lambda: cf.lens.kernel(X, bandwidth=1e-6), "bandwidth=1e-06 is too far from the median distance of rows"),
+    "narrow": (
+        lambda: cf.lens.kernel(X, bandwidth=1e-6),
+        "bandwidth=1e-06 is too far from the median distance of rows",
+    ),
     "wide": (lambda: cf.lens.kernel(X, bandwidth=1e9), "pass a number near it, or 'median'"),
     "tiny rows": (lambda: cf.lens.codebook(X * 1e-300, regions=3), "has rows whose squared distances are 0 in float64"),
     "lost directions": (

@@ -150,10 +150,10 @@ def _warn_of_constant(constant: CodeArray, mean: FloatArray, names: Names | None
     if same:
         warn(f"constant features are left out: {name_some(same, names)}")
     if apart:
-        warn(
-            f"features that do not vary within groups, yet differ between them, are left out: {name_some(apart, names)}:"
-            " compare without the lens, too"
+        said = (
+            f"features that do not vary within groups, yet differ between them, are left out: {name_some(apart, names)}"
         )
+        warn(f"{said}: compare without the lens, too")
 
 
 def name_some(positions: Any, names: Names | None) -> str:

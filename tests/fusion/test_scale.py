@@ -235,7 +235,7 @@ def test_constant_features_are_left_out_by_name():
     assert after.constant == ("f6", "f13")
     assert (after.unbiased, *limits(after)) == pytest.approx((before.unbiased, *limits(before)), rel=1e-9)
     assert "left out as constant: 2 features (f6, f13)" in repr(after)
-    assert after.caution.startswith("feature f13 does not vary within groups, yet differ")
+    assert after.caution.startswith("feature f13 does not vary within groups, yet differs between them")
     assert after.to_dict()["constant"] == ["f6", "f13"]
     assert cf.cfd(more, labels=by["site"], scale="features").constant == (6, 13)
     assert named.pairwise("site", scale="features").constant == ("f6", "f13")

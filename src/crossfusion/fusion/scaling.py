@@ -133,10 +133,11 @@ def caution_about_separating(scale: FeatureScale | None) -> str | None:
     """Return a caution if features that are left out differ between groups."""
     if scale is None or not scale.separating:
         return None
-    said = "feature {} does" if len(scale.separating) == 1 else "features {} do"
+    one = len(scale.separating) == 1
+    said, differ = ("feature {} does", "differs") if one else ("features {} do", "differ")
     return (
-        f"{said.format(list_features(scale.separating))} not vary within groups, yet differ between them, and cannot be"
-        " put in units of a standard deviation: compare without scale, too"
+        f"{said.format(list_features(scale.separating))} not vary within groups, yet {differ} between them, and cannot"
+        " be put in units of a standard deviation: compare without scale, too"
     )
 
 

@@ -1,6 +1,7 @@
 """Lenses: what they map rows to, how they compose, what they refuse, and that moments of mapped rows still add up."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -74,6 +75,18 @@ def test_constant_features_are_left_out_by_name():
     assert repr(lens) == "Lens: standardize 6 features (feature c constant, left out)"
     np.testing.assert_allclose(lens(frame), LENSES["standardize"](X), rtol=1e-12)
     assert cf.summarize(frame, by=BY, lens=lens).features == tuple("abdefg")
+
+
+@pytest.mark.parametrize(("rows", "rank", "warns"), [(60, None, True), (600, None, False), (600, 15, False)])
+def test_whitening_by_few_rows_is_warned_of(rows, rank, warns):
+    x = np.random.default_rng(0).normal(size=(rows, 30))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cf.lens.whiten(x, by={"half": np.arange(rows) % 2}, rank=rank, shrinkage=0.05)
+    said = [str(entry.message) for entry in caught]
+    assert len(said) == warns
+    if warns:
+        assert said[0].startswith("whiten estimates 30 directions from 60 rows, so that groups of these rows look")
 
 
 def test_whitened_rows_have_the_identity_as_covariance_within_groups():

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from crossfusion._base import (
     FloatArray,
     InputError,
+    arg,
     check_seed,
     check_whole,
     count_text,
     is_real,
     multiply_matrices,
     number_text,
+    warn,
 )
 from crossfusion.lens.composition import Lens
 from crossfusion.lens.fitting import SAMPLE_ROWS, Training, open_training
@@ -25,6 +27,7 @@ MAX_FULL = 1024  # features up to which all directions are estimated unless a ra
 DEFAULT_RANK = 256  # beyond that
 POWER_ROUNDS = 8  # of the subspace iteration that finds the main directions
 SPARE_DIRECTIONS = 16  # that it carries along
+MAX_BIAS = 0.3  # of a distance, from the estimated variances, in units of its standard error between alike groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +174,8 @@ def fit_whiten(training: Training, rank: int | None = None, shrinkage: float | N
         if rank < dim
         else (*_find_all(training, first, freedom, shrinkage), 1.0)
     )
+    used = int(freedom) + len(training.summary)
+    _warn_of_few_rows(values, float(share), used if rank == dim else min(used, SAMPLE_ROWS), len(training.summary))
     names = first.name_features(training.summary.features)
     step = Whiten(dim, names, vectors, 1 / np.sqrt(values), float(1 / np.sqrt(rest)), float(share))
     return training.follow(first) | Lens((step,))
@@ -236,6 +241,21 @@ def _find_main(
     values, rest = (1 - share) * values + share, (1 - share) * rest + share
     _check_varied(min(float(values[-1]), rest), float(values[0]), dim, shrinkage)
     return values, vectors, share, rest
+
+
+def _warn_of_few_rows(values: FloatArray, share: float, rows: int, groups: int) -> None:
+    """Warn if fitted rows look separate because their own variances were divided by.
+
+    A variance that is estimated with ν degrees of freedom makes their squared distances larger by 1 / ν per direction
+    that counts, a shrunk one less. `values` are the variances after shrinkage by `share`.
+    """
+    counted = float(np.sum(1 - share / values))
+    if counted * np.sqrt(len(values) / 2) > MAX_BIAS * (rows - groups):
+        said = f"whiten estimates {count_text(len(values), 'direction')} from {count_text(rows, 'row')}"
+        warn(
+            f"{said}, so that groups of these rows look farther apart than they are: fit it on more rows or on others,"
+            f" or pass a smaller {arg('rank')}"
+        )
 
 
 def _check_rank(values: FloatArray, dim: int, rank: int) -> None:

@@ -40,7 +40,8 @@ class Standardize(Step):
         """Reject fields that do not belong together."""
         super().__post_init__()
         dim = self.dim or 0
-        if list(self.left_out) != sorted({*self.left_out} & {*range(dim)}) or len(self.left_out) >= dim:
+        inside = {place for place in self.left_out if type(place) is int and 0 <= place < dim}
+        if list(self.left_out) != sorted(inside) or len(inside) >= dim:
             raise ValueError("the constant features are not among the features")
         for values in (self.center, self.scale):
             check_shape(values, dim - len(self.left_out))

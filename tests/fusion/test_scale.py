@@ -316,6 +316,15 @@ def test_too_few_rows_leave_no_unbiased_estimate():
     assert found.distance > 0
 
 
+def test_a_test_says_what_it_divides_by(tmp_path):
+    x, labels = dominated()
+    np.savez(tmp_path / "rows.npz", x=x, group=labels)
+    said = "each feature in units of its standard deviation without regard to groups (of the distance: within groups)"
+    assert said in repr(cf.permutation_test(x, labels, scale="features", permutations=19))
+    asked = ("test", tmp_path / "rows.npz", "--between", "group", "--permutations", 19, "--scale", "features")
+    assert said in run(*asked).stdout
+
+
 def test_commands_take_the_scale(tmp_path):
     x, labels = dominated()
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]

@@ -316,6 +316,17 @@ def test_constant_features_whose_means_cancel_are_left_out():
         assert cf.lens.standardize(summary).steps[0].left_out == (1,)
 
 
+def test_a_summary_says_through_which_lens_rows_were_seen():
+    lens = LENSES["standardize"]
+    assert f"rows seen through the lens {lens.digest}" in repr(cf.summarize(X, by=BY, lens=lens))
+    assert "lens" not in repr(cf.summarize(X, by=BY))
+
+
+def test_a_lens_before_is_named_in_the_message(refuses):
+    with refuses("^after=3 is not a lens"):
+        cf.lens.kernel(X, after=3)
+
+
 @pytest.mark.parametrize("lens", ["unit", 3, cf.lens.unit])
 def test_what_is_not_a_lens_is_refused(lens, refuses):
     for ask in (

@@ -144,7 +144,7 @@ def make_standardize(summary: Summary) -> Standardize:
     return Standardize(summary.dim, summary.features, center[kept], scale[kept], tuple(constant.tolist()))
 
 
-def _warn_of_constant(constant: CodeArray, mean: FloatArray, names: Names | None) -> None:
+def _warn_of_constant(constant: NDArray[np.signedinteger[Any]], mean: FloatArray, names: Names | None) -> None:
     """Name the features that are left out, and say which of them tell groups apart."""
     gap = np.ptp(mean, axis=0)[constant] > ROUNDING * np.abs(mean).max(axis=0)[constant]
     apart, same = constant[gap].tolist(), constant[~gap].tolist()

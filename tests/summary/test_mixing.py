@@ -244,7 +244,7 @@ def test_real_cells_are_unmixed_after_centering_each_batch():
     ("call", "said"),
     [
         (lambda s, x: cf.summarize(x, by={"batch": np.arange(600) % 2}).mixing("batch"), "no factor 'region'"),
-        (lambda s, x: s.mixing("region"), "between='region' is what groups are compared over"),
+        (lambda s, x: s.mixing("region"), "between='region' is the factor over which mixing is measured"),
         (lambda s, x: s.mixing("batch", given=["label", "region"]), "given='region'"),
         (lambda s, x: s.mixing("batch", level=0.95), "needs units"),
         (lambda s, x: s.mixing("batch", units="donor", level=95), "level=95"),

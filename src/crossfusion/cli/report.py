@@ -35,10 +35,8 @@ from crossfusion.report import (
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
-@click.option(
-    "--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate."
-)
-@click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
+@click.option("--expect", type=click.Choice(EXPECTATIONS), help="Whether the groups should be fused or apart.")
+@click.option("--fused-within", type=float, metavar="CFD", help="Test agreement: the largest CFD that does not matter.")
 @fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)

@@ -35,7 +35,9 @@ from crossfusion.report import (
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
 @click.option("--expect", metavar="fused|apart", help="Whether the groups should be fused or apart.")
-@click.option("--fused-within", type=float, metavar="CFD", help="Test agreement: the largest CFD that does not matter.")
+@click.option(
+    "--fused-within", type=float, metavar="MARGIN", help="Largest CFD that does not matter: tests agreement within it."
+)
 @fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)

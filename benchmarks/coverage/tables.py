@@ -127,8 +127,8 @@ def _beyond(designs: Sequence[Design]) -> str:
 
 def _upper(designs: Sequence[Design]) -> str:
     note = (
-        "How often the upper limit lies below the true distance, in percent: that of the 90 % interval, on which"
-        " equivalence at 5 % depends, and in brackets that of the 95 % interval, of which 2.5 is nominal."
+        "Percentage of studies in which the upper limit is below the true distance: for the 90% interval, on which"
+        " equivalence at 5% relies, and in parentheses for the 95% interval, whose nominal rate is 2.5."
     )
     header = ["noise", "rows", "features", "", *DISTANCES[1:]]
     cells = [[*_population(design)[:3], _count_patients(design), *_misses(design)] for design in designs]

@@ -39,8 +39,8 @@ def assert_fused(
     units : array of shape (rows,), or str, optional
         The unit of each row, or the factor that identifies units, such as the patient.
     on : {"estimate", "lower", "upper"}
-        What must be at most `max`: the unbiased CFD, or a confidence limit. The lower limit fails only if groups are
-        shown to be farther apart, the upper limit passes only if they are shown to be closer.
+        The number that must be at most `max`: the unbiased CFD, or a confidence limit. With "lower", the assertion
+        fails only if groups are shown to be farther apart; with "upper", it passes only if they are shown to be closer.
     level : float
         Confidence level of the interval.
     weights : {"pooled", "balanced"}
@@ -110,8 +110,8 @@ def assert_apart(
     units : array of shape (rows,), or str, optional
         The unit of each row, or the factor that identifies units, such as the patient.
     on : {"estimate", "lower", "upper"}
-        What must be at least `min`: the unbiased CFD, or a confidence limit. The lower limit passes only if groups are
-        shown to be farther apart, the upper limit fails only if they are shown to be closer.
+        The number that must be at least `min`: the unbiased CFD, or a confidence limit. With "lower", the assertion
+        passes only if groups are shown to be farther apart; with "upper", it fails only if they are shown to be closer.
     level : float
         Confidence level of the interval.
     weights : {"pooled", "balanced"}

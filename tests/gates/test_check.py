@@ -168,7 +168,7 @@ class TestWhatCannotBeAnswered:
         for rule in ({"max": 9, "on": "upper"}, {"fused_within": 9}):
             found = only(summary, between="scanner", **rule)
             assert found.message.startswith(
-                "cannot be answered: the rule needs rows, and a summary has none: name in units"
+                "cannot be answered: the rule needs rows, and a summary has none: name the independent units"
             )
 
     def test_infinite_distances_break_a_maximum(self):
@@ -247,5 +247,5 @@ def test_a_summary_file_is_read(summary, tmp_path):
     summary.write(tmp_path / "summary.parquet")
     rule = {"between": "scanner", "given": "tissue", "units": "patient", "max": 0.02, "on": "upper"}
     assert run(tmp_path / "summary.parquet", rule) == run(summary, rule)
-    with pytest.raises(cf.InputError, match="by and vectors go with rows"):
+    with pytest.raises(cf.InputError, match="by and vectors apply only to rows"):
         cf.check({"rule": [rule]}, summary, vectors="x")

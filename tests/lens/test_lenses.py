@@ -344,7 +344,7 @@ def test_what_is_not_a_lens_is_refused(lens, refuses):
 def test_a_factor_that_is_added_needs_a_summary(refuses):
     lens = LENSES["codebook"]
     for ask in (lambda: cf.cfd(X, labels=SITE, lens=lens), lambda: cf.permutation_test(X, SITE, lens=lens)):
-        with refuses("lens adds the factor 'region', which is of use in a summary only: pass it to summarize"):
+        with refuses("lens adds the factor 'region', which only a summary can use: pass it to summarize"):
             ask()
     with refuses("the lens adds the factor 'region', which the rows have already: rename theirs"):
         cf.summarize(X, by={"region": SITE}, lens=lens)
@@ -373,7 +373,7 @@ REFUSED = {
     ),
     "equal rows": (lambda: cf.lens.kernel(np.ones((9, 2))), "bandwidth cannot be the median distance, which is 0"),
     "one region": (lambda: cf.lens.codebook(X, regions=1), "regions=1 must be a whole number, 2 or more"),
-    "few rows": (lambda: cf.lens.codebook(X[:4], regions=5), "regions=5 is more than there are different rows"),
+    "few rows": (lambda: cf.lens.codebook(X[:4], regions=5), "regions=5 exceeds the number of distinct rows"),
     "high rank": (lambda: cf.lens.whiten(X, rank=7), "rank=7 is more than the 6 features that vary"),
     "shrinkage": (lambda: cf.lens.whiten(X, shrinkage=2), "shrinkage=2 must be a number from 0 to 1"),
     "sums": (lambda: cf.lens.whiten(X[:, [0, 1, 1]], shrinkage=0.0), "leaves a direction without variance"),

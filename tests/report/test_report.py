@@ -103,8 +103,8 @@ def test_one_rare_row_does_not_switch_the_headline_to_the_plug_in():
 def test_what_was_not_judged_is_not_said_to_be_counted():
     x, by = study()
     bare = repr(cf.Report(cf.summarize(x, by=by), between="site"))
-    assert "Neither an interval nor a test could be computed, so chance is not ruled out" in bare
-    assert "count as independent" not in bare
+    assert "Neither an interval nor a test could be computed, so chance cannot be ruled out" in bare
+    assert "treated as independent" not in bare
     patient = [None if k % 9 == 0 else name for k, name in enumerate(by["patient"])]
     assert "Intervals and tests count" not in repr(
         cf.Report(x, by=by | {"patient": patient}, between="site", units="patient")
@@ -143,7 +143,7 @@ def test_a_test_that_sees_one_unit_only_decides_nothing():
     found = cf.Report(x, by=by, between="site", units="patient").to_dict()
     said = [strip_marks(sentence) for sentence in found["headline"]]
     assert found["verdict"]["sentence"] == "\u2068A\u2069 and \u2068B\u2069 differ."
-    assert any(entry.startswith("The test sees only the 1 of 24 patient units that occur in several") for entry in said)
+    assert any(entry.startswith("The test uses only the 1 of 24 patient units that occur in several") for entry in said)
     assert "Intervals and tests count 24 patient units, not 240 rows." in said
     assert found["warnings"][0]["kind"] == "crossed units"
     x, by = crossed()
@@ -426,10 +426,10 @@ def test_the_plane_has_no_points_where_a_distance_is_undefined():
         "defined": cf.Report(cf.summarize(x, by=by), **batches),
     }
     texts = {name: report.to_html() for name, report in said.items()}
-    assert "There is no picture, as a distance of each is undefined" in texts["confounded"]
-    assert "There is no picture, as nothing is named that should stay" in texts["versions"]
+    assert "There is no picture because one of its two CFDs is undefined" in texts["confounded"]
+    assert "There is no picture because no factor to preserve is named" in texts["versions"]
     assert "There is no picture" not in texts["defined"]
-    assert "The upper left corner is where one wants to be" in texts["defined"]
+    assert "The upper left corner is best" in texts["defined"]
 
 
 def test_groups_without_a_finite_row_are_missed_on_the_page(tmp_path):
@@ -512,7 +512,7 @@ def test_the_same_source_and_seed_give_the_same_page(whole):
     [
         ({"between": []}, "between is empty"),
         ({"between": "nowhere"}, "nowhere"),
-        ({"between": "site", "given": "site"}, "one part in a report"),
+        ({"between": "site", "given": "site"}, "each factor for one purpose"),
         ({"between": "site", "level": 95}, "level"),
         ({"between": "site", "reference": "raw"}, "method"),
         ({"between": "site", "method": "patient", "reference": "raw"}, "raw"),

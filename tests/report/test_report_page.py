@@ -310,7 +310,7 @@ def test_periods_and_alarms_are_those_of_the_summary(show, pages):
     tip = seen.locator(".tip").inner_text()
     assert "week 18" in tip
     assert format_number(drift["unbiased"][11]) in tip
-    assert "3 of 14 periods are alarms against the first 6, from week 18 on" in seen.locator("header").inner_text()
+    assert "3 of 14 periods raise alarms against the first 6, from week 18 on" in seen.locator("header").inner_text()
 
 
 def test_the_cloud_is_colored_by_any_factor(show, pages):

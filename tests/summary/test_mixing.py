@@ -253,7 +253,7 @@ U, R = np.arange(600) % 20, np.arange(600) % 7  # units and regions
     ("call", "said"),
     [
         (lambda s, x: cf.summarize(x, by={"batch": np.arange(600) % 2}).mixing("batch"), "no factor 'region'"),
-        (lambda s, x: s.mixing("region"), "between='region' is what groups are compared over"),
+        (lambda s, x: s.mixing("region"), "between='region' is the factor over which mixing is measured"),
         (lambda s, x: s.mixing("batch", given=["label", "region"]), "given='region'"),
         (lambda s, x: s.mixing("batch", level=0.95), "needs units"),
         (lambda s, x: s.mixing("batch", units="donor", level=95), "level=95"),

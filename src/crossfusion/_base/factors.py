@@ -182,8 +182,8 @@ def _check_whole_floats(array: "pa.Array", name: str) -> None:
     sizes = pc.abs(array.cast(pa.float64()))
     if pc.any(pc.and_(pc.greater_equal(sizes, float(limit)), pc.is_finite(sizes))).as_py():
         raise InputError(
-            problem=f"{name} holds float{bits} numbers of {limit:,} or more, which different whole numbers share",
-            remedy="make them integers or text before they become floats",
+            problem=f"{name} holds float{bits} numbers of {limit:,} or more, where different integers share a float",
+            remedy="pass them as integers or text instead of floats",
         )
 
 

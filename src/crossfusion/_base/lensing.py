@@ -68,7 +68,7 @@ def check_lens(lens: Any, *, adds_factors: bool = True, name: str = "lens") -> N
     if lens.factors and not adds_factors:
         raise InputError(
             "lens",
-            problem=f"adds the factor {lens.factors[0]!r}, which is of use in a summary only",
+            problem=f"adds the factor {lens.factors[0]!r}, which only a summary can use",
             remedy="pass it to summarize",
         )
 

@@ -33,8 +33,8 @@ def pairwise(
     x : array of shape (rows, dim), or table
         The rows.
     labels : array of shape (rows,)
-        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
-        `given` and `units`. Named columns are not features.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same applies
+        to `given` and `units`. Named columns are not used as features.
     given : array of shape (rows,), optional
         The stratum of each row, to adjust for: groups are compared within strata.
     units : array of shape (rows,), optional
@@ -57,8 +57,8 @@ def pairwise(
         named in `excluded`.
     scale : {"features"}, optional
         "features" divides each feature by its standard deviation within all compared groups (and strata), so that
-        features count the same in all pairs; a test divides by that within the strata of its pair. Features that do not
-        vary within groups are left out and named in `constant`.
+        features count the same in all pairs; a test divides by the one within the strata of its pair. Features that do
+        not vary within groups are left out and named in `constant`.
 
     Returns
     -------

@@ -45,8 +45,8 @@ def separability(
 ) -> Separability:
     """Measure how well a linear classifier recognizes groups of rows from units that it was not fitted to.
 
-    CFD says how far groups are apart; separability says how recognizable they are. Many small differences between
-    means, which hardly add to CFD, can make groups easy to recognize.
+    CFD measures how far groups are apart; separability measures how recognizable they are. Many small differences
+    between means, which hardly increase CFD, can make groups easy to recognize.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def separability(
     -----
     The classifier is a linear discriminant analysis with equal prior probabilities: features are standardized and the
     covariance is shrunk [1]_, both estimated from the rows it is fitted to. It is cross-validated on five parts that
-    are stratified by group and hold whole units. All units of a group have the same weight.
+    are stratified by group and consist of whole units. All units of a group have the same weight.
 
     At most 20,000 rows are used (fewer with more than 650 features), sampled evenly from groups, strata and units.
     Adjusted for `given`, groups are classified with their own means in each stratum and one covariance, and strata are
     weighted as in CFD with balanced weights.
 
-    Intervals are Wilson's, for the variance between units, and describe classifiers fitted to about as many units as
-    there are here. More units make a better classifier, so the accuracy grows with the size of the data.
+    Intervals are Wilson intervals for the variance between units, and describe classifiers fitted to about as many
+    units as here. More units make a better classifier, so the accuracy increases with the size of the data.
 
     References
     ----------

@@ -61,7 +61,7 @@ def one_vs_rest(
         then count units instead of rows.
     min_units : int
         With `units` or `level`, the minimum number of units per group (and stratum), at least 2. Smaller groups are
-        left out, also of the rest, and named in `excluded`. An interval from rows needs at least 3 rows per group.
+        left out, also from the rest, and named in `excluded`. An interval from rows needs at least 3 rows per group.
     scale : {"features"}, optional
         "features" divides each feature by its standard deviation within the groups (and strata), so that features count
         the same in each comparison. Features that do not vary within groups are left out and named in `constant`.
@@ -73,9 +73,9 @@ def one_vs_rest(
 
     Notes
     -----
-    The rest is a mixture of the other groups in proportion to their rows. Intervals hold for this mixture: they count
-    the errors of each group's mean, and not that other groups might have been observed. They hold for each group
-    separately, not for all of them jointly.
+    The rest is a mixture of the other groups in proportion to their rows. Intervals describe this mixture: they include
+    the error of each group's mean, but not the variation from having observed these groups rather than others. They
+    hold for each group separately, not for all of them jointly.
 
     Without `units`, each interval takes one pass over the rows, or over a sample of them if there are many groups: all
     other numbers come from all rows.

@@ -44,10 +44,10 @@ def log_wilks(x: Any, labels: Any, *, given: Any = None, lens: RowLens | None = 
     Notes
     -----
     The chain rule holds, as for the plug-in CFD: for labels a and b, −log Λ of both together is that of a plus that of
-    b given a. Any invertible linear map of the rows leaves it as it is. Like the plug-in CFD, it is positive for
+    b given a. Invertible linear maps of the rows do not change it. Like the plug-in CFD, it is positive for
     samples of the same population, by about dim × (groups - 1) / rows, so it needs many more rows than features.
 
-    Memory for two matrices of dim × dim, time linear in rows × dim².
+    It needs memory for two matrices of dim × dim, and time proportional to rows × dim².
 
     References
     ----------

@@ -24,10 +24,10 @@ COLORS = {"holds": "green", "broken": "red", "unanswered": "yellow"}
     "--multiqc",
     type=options.PATH,
     metavar="FILE",
-    help=f"Also write a section of MultiQC; the name ends in {MULTIQC_ENDING}.",
+    help=f"Also write a MultiQC section; the name must end in {MULTIQC_ENDING}.",
 )
 @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
-@options.plot_option("the estimates that decided")
+@options.plot_option("the estimate that decided each rule")
 @reading_options("vectors", "nan", "sql", "manifest", "on", "only_matched", "engine", "by_position")
 @options.json_option
 def check(
@@ -40,7 +40,7 @@ def check(
     read: RowReader,
     as_json: bool,
 ) -> None:
-    """Check data against a policy; exit with 1 if it is broken.
+    """Check data against the rules of a policy.
 
     POLICY is a TOML file with rules. The command exits with 0 if all rules hold, with 1 if a rule is broken, and with 2
     if a rule cannot be answered, or if the policy or the data cannot be read.

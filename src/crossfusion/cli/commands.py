@@ -25,13 +25,13 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
         ("mixing", "mixing", "Measure how groups mix in the regions of a codebook."),
         ("drift", "drift", "Compare periods with a reference; exit with 1 on an alarm."),
         ("projection", "projection", "Project groups onto the plane that separates them most."),
-        ("check", "check", "Check data against a policy; exit with 1 if it is broken."),
+        ("check", "check", "Check data against the rules of a policy."),
         ("report", "report", "Write an HTML report on how far groups are separated."),
     ),
     "Summarize rows": (
         ("summarize", "summarize", "Reduce rows to the moments of their groups, in one pass."),
         ("merge", "summarize", "Add up summaries of different rows or sites."),
-        ("lens", "lens", "Fit a map of rows, and show what is in its file."),
+        ("lens", "lens", "Fit a lens, a map of rows, and show lens files."),
     ),
     "Compare corrections and embeddings": (
         ("corrections", "corrections", "Compare corrections of the same rows by batch and biology."),
@@ -49,7 +49,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {  # command, its module
     ),
     "Get started": (
         ("demo", "start", "Simulate a data set with a known answer and measure it."),
-        ("mcp", "mcp", "Answer questions on the files of a folder over MCP."),
+        ("mcp", "mcp", "Answer questions about the files in a folder over MCP."),
         ("completion", "start", "Print a shell completion script."),
     ),
 }

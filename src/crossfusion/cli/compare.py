@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     "margin",
     type=float,
     metavar="MARGIN",
-    help="Also say whether CFD is shown to be below this margin: whether its upper 90% limit is.",
+    help="Largest CFD that does not matter: tests whether the upper 90% limit is below it.",
 )
 @options.seed_option("the permutations")
 @fail_above_option

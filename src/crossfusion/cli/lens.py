@@ -17,7 +17,7 @@ OPTIONS = ("features", "bandwidth", "regions", "rank", "shrinkage", "seed")  # t
 
 @click.group()
 def lens() -> None:
-    """Fit a map of rows, and show what is in its file.
+    """Fit a lens, a map of rows, and show lens files.
 
     A lens maps each row before it is reduced, so that distances see more than the means of raw features: unit length,
     features in units of their standard deviation, whitened features, a kernel, or regions. Give its file to any command
@@ -73,7 +73,7 @@ def fit(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fit a lens on rows, and write its file.
+    """Fit a lens on rows and write it to a file.
 
     Several lenses are joined by +, such as standardize+kernel: each is fitted on rows seen through those before it.
 
@@ -106,7 +106,7 @@ def _check_target(target: Path, files: tuple[str, ...]) -> None:
 @click.argument("file", type=PATH, metavar="FILE")
 @json_option
 def show(file: Path, as_json: bool) -> None:
-    """Show what is in the file of a lens.
+    """Show the contents of a lens file.
 
     \b
     Examples:

@@ -8,9 +8,9 @@ from crossfusion.cli import options
 @click.command()
 @click.argument("folder", type=options.PATH, metavar="FOLDER")
 def mcp(folder: str) -> None:
-    """Answer questions on the files of a folder over MCP.
+    """Answer questions about the files in a folder over MCP.
 
-    The server speaks the Model Context Protocol over standard input and output. Its tools read files in FOLDER only,
+    The server speaks the Model Context Protocol over standard input and output. Its tools read only files in FOLDER,
     and write nothing.
 
     \b

@@ -24,7 +24,7 @@ DEFAULT_LENS = "codebook"
 @options.interval_option
 @options.permutations_option
 @options.seed_option("the permutations")
-@options.number_option("--top", 20, "Number of regions in the table; JSON has all of them.")
+@options.number_option("--top", 20, "Number of rows in the table; JSON has all regions.")
 @options.plot_option("a map of the regions")
 @reading_options()
 @options.json_option

@@ -34,8 +34,10 @@ from crossfusion.report import (
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
-@click.option("--expect", metavar="fused|apart", help="What groups should do: batches fuse, classes separate.")
-@click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
+@click.option("--expect", metavar="fused|apart", help="Whether the groups should be fused or apart.")
+@click.option(
+    "--fused-within", type=float, metavar="MARGIN", help="Largest CFD that does not matter: tests agreement within it."
+)
 @fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")
 @options.file_option("The page", default=Path("report.html"), show_default=True)

@@ -28,7 +28,7 @@ class Geometry(Result):
     share : array
         Share of each feature in the variance within groups, in that order.
     dimension : float
-        Effective dimension ``1 / Σ share²``: the number of features of equal variance that would be as uneven. None if
+        Effective dimension ``1 / Σ share²``: the number of features of equal variance with the same sum. None if
         rows do not vary within groups.
     within : float
         Variance within groups, summed over features.

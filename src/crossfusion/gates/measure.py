@@ -25,7 +25,7 @@ from crossfusion.gates.rule import Rule
 from crossfusion.io import Rows, hold_in_memory, reduce_sources
 from crossfusion.summary import Summary
 
-UNITS_REMEDY = "name in units what is independent, such as the patient, or check the rows"
+UNITS_REMEDY = "name the independent units, such as the patient, in units, or check the rows"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def measure_pairs(rule: Rule, data: Data) -> Findings:
             None if matrix is None else as_known(matrix[i, j])
             for matrix in (result.unbiased, result.lower, result.upper)
         )
-        reason = "no stratum holds both, or too few units do" if estimate is None else ""
+        reason = "no stratum contains both groups with enough units" if estimate is None else ""
         where = f"{label_text(result.labels[i])} and {label_text(result.labels[j])}"
         found.append(Measurement(where, estimate, lower, upper, reason))
     return Findings(tuple(found), notes=join_notes(result.excluded, result.caution))

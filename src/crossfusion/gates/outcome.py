@@ -15,14 +15,14 @@ MAX_NAMED = 5  # groups or pairs
 
 @dataclass(frozen=True)
 class RuleOutcome(Record):
-    """What became of one rule.
+    """The outcome of one rule of a policy.
 
     Parameters
     ----------
     rule : str
         Name of the rule.
     status : {"holds", "broken", "unanswered"}
-        Whether the rule holds; "unanswered" if the data cannot say.
+        Whether the rule holds; "unanswered" if the data cannot answer it.
     question, requirement : str
         What is compared, and what must hold.
     limit : float
@@ -34,7 +34,7 @@ class RuleOutcome(Record):
     estimate, lower, upper : float, optional
         The estimate there, and its confidence limits.
     caution : str, optional
-        What makes the numbers easy to misread, and what is left out.
+        Warning that the numbers are easy to misread, and the groups that are left out.
     line : int, optional
         Line of the rule in the policy's file.
 

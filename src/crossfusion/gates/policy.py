@@ -105,7 +105,7 @@ def _make_rule(table: Mapping[str, Any], defaults: Mapping[str, Any], holder: st
     kind = _find_kind(table, holder)
     for key in table:
         if key not in ("name", kind, *SETTINGS[kind]):
-            raise InputError(problem=f"{holder} has {key}, which means nothing beside {kind}", remedy="leave it out")
+            raise InputError(problem=f"{holder} has {key}, which does not apply to {kind}", remedy="leave it out")
     settings = {key: value for key, value in defaults.items() if key in SETTINGS[kind]} | dict(table)
     try:
         return make_rule(kind, settings, line)

@@ -31,7 +31,7 @@ class CheckResult(Result):
 
     Notes
     -----
-    `to_frame` returns one row per rule. `plot` draws the estimates that decided, with their intervals.
+    `to_frame` returns one row per rule. `plot` draws the estimate that decided each rule, with its interval.
 
     Examples
     --------

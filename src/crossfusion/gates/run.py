@@ -60,8 +60,8 @@ def check(
     if isinstance(source, Summary):
         if by is not None or vectors is not None:
             raise InputError(
-                problem=f"{arg('by')} and {arg('vectors')} go with rows",
-                remedy="leave them out where source is a summary",
+                problem=f"{arg('by')} and {arg('vectors')} apply only to rows",
+                remedy="leave them out if source is a summary",
             )
         return check_summary(read, source)
 

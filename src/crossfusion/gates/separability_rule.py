@@ -8,7 +8,7 @@ from crossfusion.gates.measure import Data, Findings, Measurement, find_missing,
 from crossfusion.gates.rule import Rule
 
 TOO_MANY = "there are too many groups for pairs"
-NO_PAIR = "no stratum holds both, or too few units do"
+NO_PAIR = "no stratum contains both groups with enough units"
 
 
 def measure_separability(rule: Rule, data: Data) -> Findings:

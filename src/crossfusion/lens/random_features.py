@@ -154,7 +154,7 @@ def _check_options(features: int, bandwidth: float | str, seed: int) -> None:
     if features > MAX_FEATURES:
         raise InputError("features", features, f"must be at most {MAX_FEATURES:,}", "ask for fewer")
     if features % 2:
-        raise InputError("features", features, "must be even, a cosine and a sine each", f"pass {features + 1}")
+        raise InputError("features", features, "must be even, for pairs of cosine and sine", f"pass {features + 1}")
     if isinstance(bandwidth, str) and bandwidth != MEDIAN:
         raise InputError("bandwidth", bandwidth, "is not known", f"pass a number, or {MEDIAN!r}")
     if not isinstance(bandwidth, str):

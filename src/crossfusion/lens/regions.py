@@ -135,7 +135,7 @@ def fit_codebook(training: Training, regions: int = 64, seed: int = 0) -> Lens:
     values = sample - center
     scale = float(np.sqrt(np.mean(np.einsum("ij,ij->i", values, values))))
     if len(np.unique(values, axis=0)) < regions:
-        raise InputError("regions", regions, "is more than there are different rows", "ask for fewer")
+        raise InputError("regions", regions, "exceeds the number of distinct rows", "ask for fewer")
     if scale == 0:
         raise InputError("source", problem="has rows whose squared distances are 0 in float64", remedy="scale it up")
     points = round_to_grid(_find_centers(values / scale, regions, seed).T, VECTOR_BITS)

@@ -79,7 +79,7 @@ def read_steps(path: str | os.PathLike[str], kinds: "Iterable[type[Step]]") -> "
         )
         used = sum(len(step.arrays()) for step in steps)
         if not steps or used != len(arrays) or compute_digest(steps) != about["digest"]:
-            raise ValueError("its content is not what was written, by its digest")
+            raise ValueError("its contents do not match its digest")
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FileError(path, f"is a damaged lens ({first_line(problem)})", "write it again") from problem
     return steps

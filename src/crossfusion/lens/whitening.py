@@ -94,7 +94,7 @@ def whiten(
     nan: str = "raise",
     after: Lens | None = None,
 ) -> Lens:
-    r"""Fit a lens that gives the rows of each group, pooled, the identity as covariance.
+    r"""Fit a lens that makes the pooled within-group covariance the identity.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ MAX_VALUES = 20  # values of a column that are named
 FileName = Annotated[str, Field(description="Relative path of a file of rows or of a summary, as list_files shows it.")]
 Between = Annotated[list[str], Field(description="Columns that define the groups to compare.")]
 Given = Annotated[list[str], Field(description="Columns to adjust for: groups are compared within their values.")]
-Units = Annotated[list[str], Field(description="Columns that identify what is independent, such as the patient.")]
+Units = Annotated[list[str], Field(description="Columns that identify independent units, such as the patient.")]
 Vectors = Annotated[
-    str | None, Field(description="Column of the embeddings, or a pattern such as dim_*; usually found.")
+    str | None, Field(description="Column of the embeddings, or a pattern such as dim_*; usually detected.")
 ]
 Level = Annotated[float | None, Field(description="Confidence level of intervals, such as 0.95; needs units.")]
 Answer = dict[str, Any]
@@ -47,7 +47,7 @@ class Questions:
         return {"files": files, "number": number}
 
     def describe(self, path: FileName, vectors: Vectors = None) -> Answer:
-        """Name the columns of a file; of a summary, also the values of its factors."""
+        """Name the columns of a file and, for a summary, the values of its factors."""
         found = self._folder.find(path)
         if found.is_file() and storage.is_summary(found):
             summary = read_summary(found)
@@ -173,7 +173,7 @@ class Questions:
         units: Units = [],  # noqa: B006
         vectors: Vectors = None,
     ) -> Answer:
-        """State the conclusions of a report on how far groups are separated: what differs, by how much, is it real."""
+        """State the conclusions of a report on how far groups are separated."""
         report = Report(self._folder.find(path), between=between, given=given, units=units, vectors=vectors)
         return self._answer(repr(report), None)
 

@@ -25,7 +25,7 @@ def _follow_verdict(found: Findings, verdict: Verdict, versions: bool) -> list[s
     asked = found.question
     if verdict.kind == "untested":
         return [
-            "Name what was sampled independently, such as the patient, in units: then there are intervals and tests."
+            "Name what was sampled independently, such as the patient, to get intervals and tests (units, --units)."
         ]
     if asked.expect == "apart":
         return _separate(found, verdict)
@@ -34,7 +34,7 @@ def _follow_verdict(found: Findings, verdict: Verdict, versions: bool) -> list[s
     if verdict.agreed:
         return [f"Keep the margin of {verdict.margin:g} and repeat this comparison when new data arrive."]
     if asked.fused_within is not None:
-        return ["Collect more units: the interval is too wide to show agreement, and nothing shows a difference."]
+        return ["Collect more units: no difference was found, but the interval is too wide to show agreement."]
     return [
         "No difference was found, which does not show that there is none: choose the largest CFD that would not matter"
         " and pass it as fused_within (--fused-within)."
@@ -65,8 +65,8 @@ def _act_on_separation(found: Findings) -> list[str]:
     if found.question.expect == "fused":
         return [f"Correct for {between}, and compare the versions with each other (method, --method)."]
     return [
-        f"Say what you expect of {between}: “fused” for batches, which should agree, “apart” for classes (expect,"
-        " --expect)."
+        f"State what you expect of {between}: “fused” if the groups should agree, as batches should, or “apart” if they"
+        " should separate, as classes should (expect, --expect)."
     ]
 
 
@@ -75,6 +75,6 @@ def _separate(found: Findings, verdict: Verdict) -> list[str]:
     if verdict.status == "good":
         return ["Repeat this comparison on data that were not used for training."]
     return [
-        "Look at rows of the pairs that are not separated: are their labels right, and does the encoder see what tells"
-        f" these {format_plural(found.question.between)} apart?"
+        "Look at rows of the pairs that are not separated: are their labels correct, and does the encoder capture the"
+        f" differences between these {format_plural(found.question.between)}?"
     ]

@@ -95,9 +95,9 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
             "few rows",
             True,
             f"{few[0].upper()}{few[1:]}",
-            f"All other rows of these groups are in {given} groups without another {between} group, and are compared"
-            " with nothing.",
-            f"Collect {given} groups that {between} groups share, or leave these {between} groups out.",
+            f"All other rows of these groups are in {given} groups that contain no other {between} group, so they are"
+            " not compared.",
+            f"Collect {given} groups that {between} groups share, or leave out these {between} groups.",
         )
     if main.overlap < SHARED_WEIGHT:
         share = format_percent(main.overlap)
@@ -105,17 +105,17 @@ def _find_confounding(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
             "overlap",
             main.overlap < SHARED_WEIGHT / 2,
             f"{given} and {between} are {'fully' if main.overlap == 0 else 'partly'} confounded",
-            f"{share} of the weight lies in {given} groups that hold several {between} groups; the rest compares"
-            " nothing.",
-            f"Collect {given} groups that {between} groups share, or say nothing about the rest.",
+            f"{share} of the weight lies in {given} groups that contain several {between} groups; the rest cannot be"
+            " compared.",
+            f"Collect {given} groups that {between} groups share, or draw no conclusions about the rest.",
         )
     association = _measure_association(evidence.summary, asked.between, asked.given)
     if association >= CONFOUNDED_ASSOCIATION and main.overlap > 0:
         yield Concern(
             "mix",
             False,
-            f"The {between} groups hold a different mix of {given}",
-            f"Cramér’s V of {between} and {given} is {association:.2f} (0 is the same mix, 1 is one {given} each).",
+            f"The {between} groups differ in their mix of {given}",
+            f"Cramér’s V of {between} and {given} is {association:.2f} (0: the same mix; 1: one {given} each).",
             f"Trust the CFD adjusted for {given}, not the unadjusted one.",
         )
 
@@ -137,10 +137,10 @@ def _find_missing_units(evidence: Evidence) -> Iterator[Concern]:
         yield Concern(
             "units",
             True,
-            "Rows are counted as if they were independent",
-            "No units are named. If rows of one patient, slide or file resemble each other, intervals by rows are too"
-            " narrow and p-values too small.",
-            "Name what is independent, such as the patient, in units.",
+            "Rows are treated as independent",
+            "No units are named. If rows of the same patient, slide or file resemble each other, the intervals are too"
+            " narrow and the p-values too small.",
+            "Name the independent units, such as the patient, in units.",
         )
 
 
@@ -160,8 +160,8 @@ def _find_excluded(evidence: Evidence, excluded: Sequence[Exclusion]) -> Iterato
             "excluded",
             True,
             f"Some groups have too few {what} and are left out",
-            f"{format_excluded(excluded)}. The numbers of this page are about the remaining groups.",
-            f"Collect more {what} of these, or say nothing about them.",
+            f"{format_excluded(excluded)}. The numbers on this page describe the remaining groups.",
+            f"Collect more {what} of these groups, or draw no conclusions about them.",
         )
 
 
@@ -173,10 +173,11 @@ def _find_crossed_units(evidence: Evidence, tested: TestOutcome | None) -> Itera
     yield Concern(
         "crossed units",
         True,
-        f"{tested.number:,} of {tested.total:,} {units} units have several {between} groups",
-        f"Labels can be exchanged within these only, so that the test says nothing of the other {units} units. The"
+        f"{tested.number:,} of {tested.total:,} {units} units occur in several {between} groups",
+        f"The test can permute labels only within these, so it says nothing about the other {units} units. The"
         " interval counts all of them.",
-        f"Correct or leave out rows that give a {units} another {between} by accident; else trust the interval.",
+        f"If a unit of {units} is in several {between} groups by mistake, correct or leave out those rows; otherwise"
+        " rely on the interval.",
     )
 
 
@@ -191,7 +192,7 @@ def _find_missing_values(evidence: Evidence) -> Iterator[Concern]:
                 True,
                 f"{count:,.0f} of {evidence.total:,} rows have no {isolate(name)}",
                 f"They count as a group of their own, {label_text(None)}, and are compared like any other.",
-                f"Find out where they belong, or leave rows without {isolate(name)} out.",
+                f"Find out where they belong, or leave out rows without {isolate(name)}.",
             )
 
 
@@ -228,8 +229,8 @@ def _find_small_groups(evidence: Evidence) -> Iterator[Concern]:
                 f"small {what}",
                 what == "units",
                 f"{len(few):,} of {len(labels):,} groups have fewer than {least} {what}",
-                f"{said}. Their means are known poorly, and so are their distances.",
-                "Read the unbiased distances with their intervals, collect more, or leave these groups out.",
+                f"{said}. Their means are imprecise, and so are the CFDs that involve them.",
+                f"Read the unbiased CFD with its interval, collect more {what}, or leave out these groups.",
             )
 
 
@@ -242,9 +243,9 @@ def _find_imbalance(evidence: Evidence, main: Fusion) -> Iterator[Concern]:
             "imbalance",
             False,
             f"The largest group has {ratio:,.0f} times as many rows as the smallest",
-            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. Groups"
-            " count by their rows on this page, so the sizes of two groups also decide how far apart they seem.",
-            "Use balanced weights where the sizes of the groups are an accident of sampling.",
+            f"{isolate(largest)} has {count[largest]:,.0f} rows, {isolate(smallest)} {count[smallest]:,.0f}. On"
+            " this page, groups are weighted by their number of rows, so the CFD also depends on their sizes.",
+            "Use balanced weights if the sizes of the groups are an accident of sampling.",
         )
 
 
@@ -260,8 +261,8 @@ def _find_shape(main: Fusion) -> Iterator[Concern]:
                 "equal means",
                 True,
                 "The group means agree far more closely than sampling error allows",
-                "They do so by construction if each group was centered, or if groups hold the same rows. The distance"
-                " is then about 0, whatever the groups are like.",
+                "This happens by construction if each group was centered, or if groups contain the same rows. The CFD"
+                " is then about 0, however different the groups are.",
                 "Compare rows that were not used to fit the correction, or use distance('energy').",
             )
         what = "spread" if text.startswith(SPREAD_CAUTION) else "shape" if text.startswith(SHAPE_CAUTION) else None
@@ -270,9 +271,9 @@ def _find_shape(main: Fusion) -> Iterator[Concern]:
                 what,
                 True,
                 f"The groups differ in {what} more than in position",
-                "Cross-Fusion Distance compares means: groups of equal means are at distance 0, however different they"
+                "Cross-Fusion Distance compares means: groups with equal means have a CFD of 0, however different they"
                 " are otherwise.",
-                "Compare with dispersion_test and distance('energy') before calling them alike.",
+                "Use dispersion_test and distance('energy') before you conclude that the groups agree.",
             )
 
 
@@ -283,7 +284,7 @@ def _find_geometry(main: Fusion) -> Iterator[Concern]:
             yield Concern(
                 "geometry",
                 True,
-                "A few features of large variance decide the distance",
+                "A few features with large variance dominate the CFD",
                 f"{said[0].upper()}{said[1:]}.",
                 'Standardize the features: pass scale="features" to cfd and Summary.cfd, or --scale features.',
             )
@@ -314,27 +315,27 @@ def _find_dominant_unit(units: Attribution | None, main: Fusion) -> Iterator[Con
         yield Concern(
             "one unit",
             False,
-            f"One {isolate(units.over)} makes up {format_percent(units.share[top])} of the variance between the groups",
-            f"Without {isolate(units.labels[top])} the distance is {format_number(units.without[top])}.",
-            "Look at this one: is it mislabeled, or of another kind?",
+            f"One {isolate(units.over)} accounts for {format_percent(units.share[top])} of the variance between groups",
+            f"Without {isolate(units.labels[top])}, the plug-in CFD is {format_number(units.without[top])}.",
+            "Check this one: is it mislabeled, or different in kind?",
         )
 
 
 def _find_duplicates(evidence: Evidence) -> Iterator[Concern]:
-    """Rows that are there twice, among those that were looked at."""
+    """Rows that occur more than once, among those that were checked."""
     if evidence.rows is None:
         return
     repeated, looked_at, total = _count_repeated(evidence.rows), len(evidence.rows.x), evidence.total
     if (
         repeated and repeated >= DUPLICATED_SHARE * looked_at * looked_at / total
     ):  # a copy is seen if both are looked at
-        more = "" if evidence.whole else f" Of all {total:,} rows it is a larger share: copies of these were not seen."
+        more = "" if evidence.whole else f" Among all {total:,} rows, the share is larger."
         yield Concern(
             "duplicates",
             repeated >= 10 * DUPLICATED_SHARE * looked_at * looked_at / total,
-            "Some rows are there more than once",
-            f"Of {looked_at:,} rows looked at, {repeated:,} repeat another one exactly.{more}",
-            "Remove copies: they make groups look better known than they are.",
+            "Some rows occur more than once",
+            f"Of {looked_at:,} rows that were checked, {repeated:,} are exact copies of another one.{more}",
+            "Remove copies: they make intervals too narrow.",
         )
 
 
@@ -356,8 +357,8 @@ def _find_flat_features(summary: Summary) -> Iterator[Concern]:
             "variance",
             False,
             f"{len(flat):,} of {len(variance):,} features hardly vary",
-            f"Features {format_list(names)} have no variance to speak of, so they add nothing to any distance.",
-            "Check that the encoder and the file are whole; leave these features out if they are known to be empty.",
+            f"The variance of features {format_list(names)} is close to 0, so they hardly contribute to any CFD.",
+            "Check that the encoder and the file are intact; leave out features that are meant to be constant.",
         )
 
 
@@ -367,8 +368,8 @@ def _find_dropped_rows(summary: Summary) -> Iterator[Concern]:
             "dropped",
             False,
             f"{summary.dropped:,} rows are left out",
-            "They hold NaN or infinite values.",
-            "Find out why: rows that fail in one group only bias its mean.",
+            "They contain NaN or infinite values.",
+            "Find out why: if rows fail in only one group, its mean is biased.",
         )
 
 
@@ -379,7 +380,7 @@ def _find_lost_groups(said: Sequence[str]) -> Iterator[Concern]:
             True,
             "Some groups are not on this page",
             f"{text[0].upper()}{text[1:]}.",
-            "Find out why none of their rows is finite before saying anything about all groups.",
+            "Find out why none of their rows is finite before you draw conclusions about all groups.",
         )
 
 
@@ -393,7 +394,7 @@ def _find_disclosure(evidence: Evidence) -> Iterator[Concern]:
         yield Concern(
             "disclosure",
             False,
-            f"The page holds {' and '.join(shown)}",
-            "Its data name them, and single rows are drawn where rows were read.",
-            "Check whether you may pass these on; replace names that identify people by codes.",
+            f"The page contains {' and '.join(shown)}",
+            "They are part of its data. If rows were read, single rows are drawn as well.",
+            "Check whether you may share them; replace names that identify people with codes.",
         )

@@ -1,4 +1,4 @@
-"""All that a report says, computed once and ready for JSON."""
+"""The contents of a report, computed once and ready for JSON."""
 
 import warnings
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ def _measure_distances(evidence: Evidence) -> dict[str, Fusion]:
     asked = evidence.question
     found = {"plain": evidence.distance(asked.between, (), "interval")}
     if asked.given:
-        fixed = f"interval within one {format_factors(asked.given)}"
+        fixed = f"interval adjusted for {format_factors(asked.given)}"
         found["adjusted"] = evidence.distance(asked.between, asked.given, fixed)
     return found
 

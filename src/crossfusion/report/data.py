@@ -44,8 +44,8 @@ def read_data(
     if isinstance(source, Summary):
         if by is not None or vectors is not None or lens is not None:
             raise InputError(
-                problem=f"{arg('by')}, {arg('vectors')} and {arg('lens')} go with rows",
-                remedy="leave them out where source is a summary",
+                problem=f"{arg('by')}, {arg('vectors')} and {arg('lens')} apply only to rows",
+                remedy="leave them out if source is a summary",
             )
         return ReportData(source, question)
     if by is not None:

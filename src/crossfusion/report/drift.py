@@ -78,7 +78,8 @@ def describe_drift(drift: Drift | None) -> list[str]:
         return [f"Over {time}, {most}; there are too few periods for an alarm.", *lost]
     alarms = [k for k in range(judged) if drift.alarm[k]]
     if not alarms:
-        return [f"Over {time}, none of {judged - apart:,} periods is an alarm against the {compared}.", *lost]
+        return [f"Over {time}, none of {judged - apart:,} periods raises an alarm against the {compared}.", *lost]
     when = isolate(drift.window(alarms[0]))
-    found = f"Over {time}, {len(alarms):,} of {judged:,} periods are alarms against the {compared}, from {when} on."
+    verb = "raises an alarm" if len(alarms) == 1 else "raise alarms"
+    found = f"Over {time}, {len(alarms):,} of {judged:,} periods {verb} against the {compared}, from {when} on."
     return [found, *lost]

@@ -50,8 +50,8 @@ ESTIMATE_FIELDS = (
     "caution",
     "errors",
 )  # what units or rows say of a distance
-NO_UNITS = "no units are named, and a summary has no rows to judge by: name in units what is independent"
-TOO_MANY_ROWS = "there are more rows than are held in memory: name in units what is independent, such as the patient"
+NO_UNITS = "no units are named, and a summary has no rows: name the independent units in units"
+TOO_MANY_ROWS = "there are more rows than fit in memory: name the independent units, such as the patient, in units"
 
 
 @dataclass(frozen=True)

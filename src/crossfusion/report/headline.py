@@ -38,7 +38,7 @@ def describe_interval(fusion: Fusion) -> str | None:
 
 
 def write_headline(found: Findings, rows: int) -> list[str]:
-    """What the comparison is unadjusted, whether chance could do it, and by which units."""
+    """State the unadjusted comparison, whether it is compatible with chance, and which units are counted."""
     return [
         *_describe_adjustment(found),
         *_describe_test(found),
@@ -101,7 +101,7 @@ def describe_corrections(found: dict[str, Any] | None) -> list[str]:
         return []
     about = f"All sections except the comparison of versions describe the version {isolate(found['reference'])}"
     if found["front"] is None:
-        return [f"{about}; versions are not ranked, as no labels are named that they should keep apart."]
+        return [f"{about}; versions are not ranked, because no labels to keep apart are named."]
     others = [isolate(name) for name in found["front"] if name != found["reference"]]
     listed = format_list(others) if others else "no other version"
     verb = "are" if len(others) > 1 else "is"
@@ -136,7 +136,7 @@ def _describe_test(found: Findings) -> list[str]:
     source = f"{number_of} permutations of {describe_exchanged(tested, question)}"
     if tested.partial:
         several = f"{tested.number:,} of {tested.total:,} {format_factors(question.units)} units"
-        return [f"The test sees only the {several} that occur in several groups: {said}, {source}."]
+        return [f"The test uses only the {several} that occur in several groups: {said}, {source}."]
     start = "Unadjusted: " if question.given and choose_estimate(found.main) is None else ""
     if test.pvalue <= 1 - question.level:
         return [f"{start}Unlikely by chance ({said}, {source})."]
@@ -149,11 +149,11 @@ def _describe_counting(found: Findings, rows: int) -> str:
     """By what the evidence is counted, if anything is."""
     tested, question = found.tested, found.question
     if tested is None and found.main.interval is None and found.unadjusted.interval is None:
-        return "Neither an interval nor a test could be computed, so chance is not ruled out: see the warnings."
+        return "Neither an interval nor a test could be computed, so chance cannot be ruled out: see the warnings."
     if question.units:
         number_of = f"{tested.total:,} " if tested else ""
         some = tested is not None and tested.number < tested.total and not tested.within
         fewer = f" ({tested.number:,} of them in strata with several groups)" if tested and some else ""
         units = format_factors(question.units)
         return f"Intervals and tests count {number_of}{units} units{fewer}, not {rows:,} rows."
-    return f"No units are named: the {rows:,} rows count as independent, which they seldom are."
+    return f"No units are named: the {rows:,} rows are treated as independent, which they seldom are."

@@ -53,30 +53,30 @@ def render_methods(question: Question, found: Mapping[str, Any]) -> str:
 
 def _describe_choices(question: Question, found: Mapping[str, Any]) -> list[str]:
     """What was chosen for this report, in sentences."""
-    level, about = f"{100 * question.level:g} %", found["about"]
+    level, about = f"{100 * question.level:g}%", found["about"]
     intervals = any("interval" in fusion for fusion in found["distances"].values())
     said = [f"{count_text(about['rows'], 'row')} × {count_text(about['features'], 'feature')} ({about['dtype']})."]
     if about["lens"] is not None:
-        said.append(f"All numbers are of rows seen through the lens {about['lens']}, not of the rows themselves.")
+        said.append(f"All numbers describe the rows as mapped by the lens {about['lens']}, not the rows themselves.")
     if question.units and intervals:
         said.append(
-            f"Intervals are at {level} confidence; they and the unbiased distances count"
-            f" {format_factors(question.units)} units. They are of single distances, each at its level, and invert a"
-            " test of every distance that might be true."
+            f"Intervals are at {level} confidence; they and the unbiased CFDs count"
+            f" {format_factors(question.units)} units. Each interval holds for a single CFD, not for all of them"
+            " jointly, and inverts a test of every value that might be true."
         )
     elif question.units:
-        said.append("Unbiased distances count rows, as there could be no interval by units.")
+        said.append("Unbiased CFDs count rows, because no interval by units could be computed.")
     elif about["whole"]:
         said.append(f"Intervals are at {level} confidence and take rows to be independent.")
     strata = " within strata" if "adjusted" in found["pairs"] else ""
     said.append(
-        f"Tests are by up to {question.permutations:,} permutations of labels{strata}; p-values of pairs are also"
+        f"Tests use up to {question.permutations:,} permutations of labels{strata}; p-values of pairs are also"
         " adjusted for their number (Holm)."
     )
     if about["sampled"] is not None and not about["whole"]:
         test = "" if question.units else "the test, "
         said.append(
-            f"Distances are from all rows. Pictures of single rows, {test}and the search for copies, are from"
-            f" {about['sampled']:,} rows drawn with the same chance each (seed {question.seed})."
+            f"CFDs are computed from all rows. Pictures of single rows, {test}and the search for copies use"
+            f" {about['sampled']:,} rows, drawn with equal probability (seed {question.seed})."
         )
     return said

@@ -19,8 +19,8 @@ WEIGHTS = {
     "pooled": "On this page, groups are weighted by their number of rows (pooled).",
 }
 MEANING = (
-    "Cross-Fusion Distance (CFD) compares the whole variance with that inside the groups: 0 where the groups’"
-    " means agree, 0.69 where half of the variance lies between them."
+    "Cross-Fusion Distance (CFD) compares the total variance with the variance within the groups: it is 0 if the"
+    " group means agree, and 0.69 if half of the variance lies between the groups."
 )
 STATUSES = {"good": "As expected", "bad": "Not as expected", "open": "Not decided"}
 PANEL = make_element(

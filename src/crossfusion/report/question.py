@@ -70,14 +70,14 @@ def make_question(
     _check_apart(compared, held, counted, single)
     if reference is not None and method is None:
         raise InputError(
-            "reference", reference, "names one of several methods", f"name their column in {arg('method')}"
+            "reference", reference, "names a version", f"name the factor of the versions in {arg('method')}"
         )
     nested = [*compared, *counted] if levels is None else list(as_names(levels, "levels"))
     nested = [name for name in nested if name not in held and name != method]
     if not nested:
         raise InputError(
             "levels",
-            problem=f"is empty but for {arg('given')} and {arg('method')}",
+            problem=f"has no factor besides those of {arg('given')} and {arg('method')}",
             remedy="name factors from the outermost to the innermost",
         )
     return Question(
@@ -114,6 +114,6 @@ def _check_apart(between: Names, given: Names, units: Names, single: dict[str, s
             if name in seen and {part, seen[name]} != {"between", "time"}:
                 raise InputError(
                     problem=f"{name!r} is in {arg(seen[name])} and in {arg(part)}",
-                    remedy="a factor has one part in a report",
+                    remedy="use each factor for one purpose",
                 )
             seen.setdefault(name, part)

@@ -32,17 +32,18 @@ def _explain_warnings(found: Found, _question: Question) -> str:
     number = len(found["warnings"])
     if not number:
         return (
-            "Imbalance, small groups, unequal spread or shape, confounding, copies and flat features were looked for."
+            "The data were checked for imbalance, small groups, unequal spread or shape, confounding, copies and"
+            " features that hardly vary."
         )
     return "Look at these before trusting the numbers." if number > 1 else "Look at this before trusting the numbers."
 
 
 def _explain_matrix(found: Found, _question: Question) -> str:
     shown, groups = found["groups"]["number"], found["groups"]["all"]
-    more = f" Shown are the {shown} of {groups:,} groups farthest from the others." if shown < groups else ""
+    more = f" The matrix shows the {shown} of {groups:,} groups farthest from the others." if shown < groups else ""
     return (
-        "Each cell is the unbiased distance of two groups; the stronger its color, the farther apart. Point at a cell,"
-        f" or move with the arrow keys, for its interval and p-value; choose it for more on the pair.{more}"
+        "Each field is the unbiased CFD of two groups; a stronger color means farther apart. Point at a field, or move"
+        f" to it with the arrow keys, to see its interval and p-value; select it for more on the pair.{more}"
     )
 
 
@@ -50,12 +51,12 @@ def _explain_forest(found: Found, _question: Question) -> str:
     level = found["pairs"]["plain"]["level"]
     if level is None:
         return "The pairs, farthest first. There are no intervals: see “what could mislead”."
-    return f"The pairs, farthest first: a dot is the distance, its line the {100 * level:g}% interval."
+    return f"The pairs, farthest first: each dot is a CFD, and its line the {100 * level:g}% interval."
 
 
 def _explain_levels(_found: Found, question: Question) -> str:
     held = (
-        f" In the second bar {escape_sentence(format_factors(question.given))} comes first." if question.given else ""
+        f" In the second bar, {escape_sentence(format_factors(question.given))} comes first." if question.given else ""
     )
     return (
         "All variance is either within the finest groups or between groups of some level, given the levels above it."
@@ -68,13 +69,13 @@ def _explain_plane(found: Found, question: Question) -> str:
     given = escape_sentence(format_factors(question.given))
     what = "version of the rows" if found["methods"] else "factor"
     if not _has_points(found):
-        why = "a distance of each is undefined" if given else "nothing is named that should stay"
-        return f"Each line is a {what}. There is no picture, as {why}."
+        why = "one of its two CFDs is undefined" if given else "no factor to preserve is named"
+        return f"Each line is a {what}. There is no picture because {why}."
     said = (
         f"Each point is a {what}. To the left, its groups are fused within one {given}; upwards, the {given} groups"
         " stay apart."
     )
-    return f"{said} The upper left corner is where one wants to be." if question.expect == "fused" else said
+    return f"{said} The upper left corner is best." if question.expect == "fused" else said
 
 
 def _has_points(found: Found) -> bool:
@@ -99,7 +100,7 @@ def _explain_features(found: Found, question: Question) -> str:
     )
     return (
         f"Shares of the variance between the groups{adjusted}. “Without it” compares the plug-in CFD without that"
-        " feature or unit to the plug-in CFD with all of them."
+        " feature or unit with the plug-in CFD of all of them."
     )
 
 
@@ -117,7 +118,7 @@ def _explain_null(found: Found, question: Question) -> str:
 
 def _explain_drift(found: Found, question: Question) -> str:
     drift = found["drift"]
-    fixed = f", within one {escape_sentence(format_factors(question.given))}" if question.given else ""
+    fixed = f", adjusted for {escape_sentence(format_factors(question.given))}" if question.given else ""
     text = f"CFD of each period to the first {len(drift['reference'])} taken together{fixed}."
     if drift["lower"] is not None:
         text += f" Bars are {100 * drift['level']:.4g}% intervals."
@@ -125,7 +126,8 @@ def _explain_drift(found: Found, question: Question) -> str:
         return f"{text} An alarm needs more periods."
     rate = f"{100 * drift['rate']:g}%"
     return (
-        f"{text} Above the dashed line is an alarm (diamonds), meant for {rate} of periods at most if nothing drifts."
+        f"{text} Periods above the dashed line raise an alarm (diamonds); if nothing drifts, at most {rate} of periods"
+        " are meant to."
     )
 
 
@@ -151,14 +153,14 @@ SECTIONS = (
         "methods",
         "Methods",
         "How this was computed",
-        _return_text("Moments of the groups from one pass over all rows."),
+        _return_text("The moments of the groups are computed in one pass over all rows."),
         folded=True,
     ),
     Section(
         "download",
         "Data",
         "Data of this page",
-        _return_text("All numbers are inside this file. Save them to go on with."),
+        _return_text("This file contains all numbers. Save them for further analysis."),
     ),
-    Section("citation", "Citation", "Citation", _return_text("The distance is due to"), folded=True),
+    Section("citation", "Citation", "Citation", _return_text("CFD was introduced in"), folded=True),
 )

@@ -78,7 +78,7 @@ def _describe_differences(found: Findings, agreed: bool | None) -> str:
         return _describe_many(found)
     if kind == "untested":
         estimate = format_number(found.main.unbiased)
-        return f"the CFD between {_name_all(found)} is {estimate}; whether that is more than chance was not tested."
+        return f"the CFD between {_name_all(found)} is {estimate}; it was not tested whether this exceeds chance."
     return f"no significant separation between {_name_all(found)}."
 
 
@@ -136,7 +136,8 @@ def _judge_classes(found: Findings) -> tuple[str, str]:
         return ("bad" if found.standing.kind == "none" else "open"), _describe_differences(found, None)
     separated, closest = find_separated_pairs(found.pairs, found.question.level), _describe_closest(found.pairs)
     if separated is None or len(found.pairs.labels) < len(found.labels):
-        return "open", f"{everyone} are significantly separated together, not pair by pair; the closest are {closest}."
+        said = f"{everyone} are significantly separated overall, but not all pairs were tested"
+        return "open", f"{said}; the closest are {closest}."
     if separated.all():
         if len(separated) == 1:
             return "good", f"{join_names(found.labels)} are separated."
@@ -154,7 +155,7 @@ def _describe_fused_pairs(pairs: Pairwise, separated: "np.ndarray", noun: str) -
         verb = "pair is" if left == 1 else "pairs are"
         others = f"; the other {format_count(left)} {verb}" if left else ""
         return f"{'; '.join(named)} are not significantly separated{others}."
-    return f"{len(named):,} of {total:,} pairs of {noun} are not significantly separated, {named[0]} least of all."
+    return f"{len(named):,} of {total:,} pairs of {noun} are not significantly separated; the closest are {named[0]}."
 
 
 def _describe_closest(pairs: Pairwise) -> str:

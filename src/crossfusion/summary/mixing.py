@@ -34,8 +34,8 @@ from crossfusion.moments import Moments
 from crossfusion.summary.moment_table import Factors, MomentTable
 
 LONELY_CAUTION = (
-    "most rows lie in regions with rows of one unit only, so units differ as much as groups may: use fewer regions, or"
-    " more units"
+    "most rows lie in regions with rows of one unit only, so differences between groups cannot be told from those"
+    " between units: use fewer regions, or more units"
 )
 NOTHING: tuple[Exclusion, ...] = ()
 MAX_LONELY = 0.5  # share of the rows in regions of one unit
@@ -97,12 +97,12 @@ def _check_region(table: MomentTable, between: Factors, given: Factors | None, u
     """Reject a summary without regions."""
     if REGION not in table.factors:
         raise InputError(
-            problem=f"the summary has no factor {REGION!r}, which mixing counts",
+            problem=f"the summary has no factor {REGION!r}, over which mixing is measured",
             remedy="summarize the rows through a codebook: summarize(..., lens=cf.lens.codebook(rows))",
         )
     for names, name in ((between, "between"), (given, "given"), (units, "units")):
         if REGION in as_names(names, name):
-            raise InputError(name, REGION, "is what groups are compared over", "name other factors")
+            raise InputError(name, REGION, "is the factor over which mixing is measured", "name other factors")
 
 
 def _leave_out_cells(
@@ -126,7 +126,7 @@ def _find_regions(table: MomentTable, between: Factors, given: Factors | None, k
     region, found = factors.encode(fine.keys.select([REGION]))
     present, codes = np.unique(region[here], return_inverse=True)
     if len(present) < 2:
-        raise InputError(problem="all rows lie in one region, so mixing says nothing", remedy="use more regions")
+        raise InputError(problem="all rows lie in one region, so mixing is not defined", remedy="use more regions")
     labels = factors.list_labels(found)
     return Regions(fine.moments[here], np.searchsorted(kept, cell[here]), codes, [labels[k] for k in present])
 

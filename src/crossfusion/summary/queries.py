@@ -349,7 +349,7 @@ class Queries(MomentTable):
         )
 
     def geometry(self, between: Factors, *, given: Factors | None = None, weights: str = "pooled") -> Geometry:
-        """Measure how many features hold the variance within groups, which a distance is relative to.
+        """Measure how the variance within groups, to which CFD is relative, is spread over features.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class Queries(MomentTable):
         level : float, optional
             Confidence level of the interval, such as 0.95; requires `units`.
         permutations : int
-            Number of random permutations of units (or rows), which tell the information expected by chance.
+            Number of random permutations of units (or rows), which give the information expected by chance.
         seed : int
             Seed of the permutations.
         min_units : int
@@ -407,7 +407,7 @@ class Queries(MomentTable):
         Notes
         -----
         The summary needs the integer factor "region", which a codebook adds: ``summarize(..., lens=cf.lens.codebook(
-        rows))``. Any other factor of this name serves as well, such as the clusters of another method.
+        rows))``. Any other factor of this name works as well, such as clusters from another method.
         """
         options: dict[str, Any] = {"given": given, "units": units, "level": level, "min_units": min_units}
         return measure_mixing(self, between, permutations=permutations, seed=seed, **options)

@@ -66,7 +66,7 @@ def explain_refusal(rule: Rule, problem: CrossfusionError) -> RuleOutcome:
     return make_outcome(rule, UNANSWERED, f"cannot be answered: {problem}")
 
 
-def judge(rule: Rule, findings: Findings) -> RuleOutcome:
+def compare_with_limit(rule: Rule, findings: Findings) -> RuleOutcome:
     """Compare measurements with the limit of a rule; the worst one decides."""
     known = [entry for entry in findings.measurements if _get_decisive(rule, entry) is not None]
     worst = max(known, key=lambda entry: _excess(rule, entry), default=None)

@@ -58,6 +58,7 @@ from crossfusion.fusion.projection import (
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns
 from crossfusion.fusion.scaling import (
     SCALES,
+    TEST_PLACE,
     FeatureScale,
     ScaledRows,
     caution_about_separating,

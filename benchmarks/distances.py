@@ -99,7 +99,7 @@ def _sinkhorn(repeats: int) -> list[list[str]]:
     rows = []
     for peer, plan, aim in [*_geomloss_plans(clouds, squares), _pot_plan(squares), _finer_plan(clouds, repeats)]:
         equal = max(TOLERANCE, plan.error)
-        ours = _time(partial(_own_plan, clouds, equal), repeats)
+        ours = _time(partial(_solve_plan, clouds, equal), repeats)
         rows.append(_sinkhorn_row(clouds, peer, ours, plan, aim))
     return rows
 
@@ -122,13 +122,13 @@ def _time(work: Callable[[], tuple[float, float]], repeats: int) -> Plan:
     return Plan(seconds, *found[-1])
 
 
-def _own_plan(clouds: Clouds, tolerance: float) -> tuple[float, float]:
+def _solve_plan(clouds: Clouds, tolerance: float) -> tuple[float, float]:
     solution = solve_sinkhorn(clouds.a, clouds.b, epsilon=EPSILON, tolerance=tolerance)
     return solution.cost, solution.marginal_error
 
 
 def _finer_plan(clouds: Clouds, repeats: int) -> tuple[str, Plan, str]:
-    plan = _time(lambda: _own_plan(clouds, TOLERANCE / 10), repeats)
+    plan = _time(lambda: _solve_plan(clouds, TOLERANCE / 10), repeats)
     return f"itself, tolerance {TOLERANCE / 10:g}", plan, "error ≤ 1e-3"
 
 

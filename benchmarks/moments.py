@@ -148,7 +148,7 @@ def _labels(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
         ratios[f"{kind} on 64 features, of the bandwidth"] = {"value": best["read"] / best[kind], "aim": "≥ 0.4"}
 
 
-def _obvious(a: NDArray[Any], b: NDArray[Any]) -> float:
+def _compute_plainly(a: NDArray[Any], b: NDArray[Any]) -> float:
     """The formulas of the paper, as one writes them in NumPy."""
     both = np.concatenate([a, b])
     weight_a, weight_b = len(a) / len(both), len(b) / len(both)
@@ -164,7 +164,7 @@ def _peers(ratios: dict[str, Any], rows: Any, repeats: int) -> None:
     labels = np.arange(len(some)) % 2
     sides = {
         "ours": lambda: cfd(rows[:half], rows[half:]),
-        "obvious NumPy": lambda: _obvious(some[: len(some) // 2], some[len(some) // 2 :]),
+        "obvious NumPy": lambda: _compute_plainly(some[: len(some) // 2], some[len(some) // 2 :]),
         "calinski_harabasz_score": lambda: metrics.calinski_harabasz_score(some, labels),
     }
     best = best_times(sides, min(repeats, 3))

@@ -42,7 +42,7 @@ def run(*, rows: int = 1_000_000, groups: int = 100, repeats: int = 3) -> dict[s
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         report.write(path)
-        size, opened = path.stat().st_size / 1e6, min(_opening(path, repeats))
+        size, opened = path.stat().st_size / 1e6, min(_time_opening(path, repeats))
     common = [f"{rows:,}", f"{groups:,}", f"{groups * UNITS:,}"]
     return {
         "title": f"A report on rows of {DIM} features, opened {repeats} times",
@@ -66,7 +66,7 @@ def _study(rows: int, groups: int) -> tuple[Any, dict[str, Any]]:
     return x, {"site": site, "label": draw.integers(0, 5, rows), "patient": patient}
 
 
-def _opening(path: Path, repeats: int) -> list[float]:
+def _time_opening(path: Path, repeats: int) -> list[float]:
     """Seconds from asking for a page until it has loaded and drawn everything."""
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if chromium is None:

@@ -22,7 +22,7 @@ from crossfusion import _environment
 from crossfusion.moments import kernel
 from crossfusion.report.methods_text import BIBTEX, CITATION
 from tools import licences
-from tools.dist import PLATFORM, TAG, normalize, released
+from tools.dist import PLATFORM, TAG, find_release, normalize
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = (ROOT / "MANIFEST.in").read_text("utf-8")
@@ -36,7 +36,7 @@ def plain(text):
 
 
 def test_version_and_date_are_the_same_everywhere():
-    version, day = released()
+    version, day = find_release()
     assert (CITED["version"], CITED["date-released"]) == (version, day)
     assert cf.__version__ == version or cf.__version__.startswith(f"{version}.") or "dev" in cf.__version__
     assert BILL["metadata"]["component"]["version"] == version

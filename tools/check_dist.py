@@ -15,7 +15,7 @@ from email.parser import HeaderParser
 from hashlib import sha256
 from pathlib import Path
 
-from tools.dist import ROOT, TAG, build, export, released, tracked
+from tools.dist import ROOT, TAG, build, export, find_release, list_tracked
 from tools.native import extensions
 
 ELSEWHERE = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7", "HOME": "/nowhere"}
@@ -29,7 +29,7 @@ def expect(same: bool, said: str) -> None:
     print(f"ok: {said}")
 
 
-def rebuilt() -> dict[str, str]:
+def build_elsewhere() -> dict[str, str]:
     """Digests of what is built in another folder, with another umask, other times, another zone and locale."""
     with tempfile.TemporaryDirectory(prefix="a far longer name than usual ") as folder:
         tree, out = Path(folder, "tree"), Path(folder, "out")
@@ -55,7 +55,8 @@ def check_sdist(path: Path, version: str) -> None:
         names = {name.removeprefix(f"crossfusion-{version}/") for name in archive.getnames()}
     names -= {name for name in names if name.startswith("src/crossfusion.egg-info/")}
     expect(
-        names == tracked() | {"PKG-INFO", "setup.cfg"}, f"{path.name} holds the {len(names) - 2} files of the commit"
+        names == list_tracked() | {"PKG-INFO", "setup.cfg"},
+        f"{path.name} holds the {len(names) - 2} files of the commit",
     )
 
 
@@ -63,7 +64,7 @@ def check_wheel(path: Path, version: str) -> None:
     """A wheel holds the package, its extensions and its metadata, the licence among them."""
     about = f"crossfusion-{version}.dist-info"
     written = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
-    package = {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+    package = {name.removeprefix("src/") for name in list_tracked() if name.startswith("src/")}
     package |= {f"{extension['name'].replace('.', '/')}.abi3.so" for extension in extensions()}
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
@@ -94,10 +95,11 @@ def main() -> None:
     files = sorted((ROOT / (sys.argv[1] if len(sys.argv) > 1 else "dist")).iterdir())
     version = files[-1].name.removeprefix("crossfusion-").removesuffix(".tar.gz")
     expect(
-        version == released()[0] or "dev" in version, f"{version} is the newest release of the changelog, or none yet"
+        version == find_release()[0] or "dev" in version,
+        f"{version} is the newest release of the changelog, or none yet",
     )
     expect([file.suffix for file in files] == [".whl", ".gz"], "there are a wheel and an sdist, no more")
-    other = rebuilt()
+    other = build_elsewhere()
     for name, digest in digests(files).items():
         expect(other[name] == digest, f"another folder, umask, time, zone and locale make the same {name}")
     check_wheel(files[0], version)

@@ -22,7 +22,7 @@ TAG = f"cp311-abi3-{PLATFORM}"
 COMPILER = f"{shlex.quote(sys.executable)} -m ziglang cc -target x86_64-linux-gnu.2.17"
 
 
-def released() -> tuple[str, dt.date]:
+def find_release() -> tuple[str, dt.date]:
     """Version and date of the newest release in the changelog."""
     found = re.search(r"^## (\d\S+) - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     if found is None:
@@ -30,7 +30,7 @@ def released() -> tuple[str, dt.date]:
     return found[1], dt.date.fromisoformat(found[2])
 
 
-def tracked() -> set[str]:
+def list_tracked() -> set[str]:
     """Names of the files of the last commit."""
     listed = subprocess.run(["git", "ls-tree", "-rz", "--name-only", "HEAD"], cwd=ROOT, check=True, capture_output=True)
     return {name.decode() for name in listed.stdout.split(b"\0") if name}
@@ -49,7 +49,7 @@ def export(folder: Path) -> None:
 
 def build(tree: Path, out: Path, **environment: str) -> list[Path]:
     """Build the sdist from a tree and the wheel from the sdist; every file is dated as the newest release."""
-    noon = int(dt.datetime.combine(released()[1], dt.time(12), dt.UTC).timestamp())
+    noon = int(dt.datetime.combine(find_release()[1], dt.time(12), dt.UTC).timestamp())
     for file in tree.rglob("*"):
         file.chmod(0o755 if file.is_dir() or file.stat().st_mode & 0o100 else 0o644)
     with tempfile.TemporaryDirectory() as cache:

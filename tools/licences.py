@@ -18,7 +18,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.dist import ROOT, released
+from tools.dist import ROOT, find_release
 
 CORE = ""
 TOOLS = ("bench", "docs", "test")
@@ -84,19 +84,19 @@ def _first_line(found: Distribution) -> str:
 
 
 @cache
-def installed(name: str) -> Distribution:
+def find_installed(name: str) -> Distribution:
     """The package of that name here."""
     return distribution(name)
 
 
-def declared() -> dict[str, list[Requirement]]:
+def read_requirements() -> dict[str, list[Requirement]]:
     """Requirements of crossfusion itself, by extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = {CORE: project["dependencies"], **project["optional-dependencies"]}
     return {extra: [Requirement(line) for line in lines] for extra, lines in named.items()}
 
 
-def needed(found: Distribution, extras: set[str]) -> list[Requirement]:
+def find_requirements(found: Distribution, extras: set[str]) -> list[Requirement]:
     """Requirements of an installed package with extras, on this system."""
     lines = [Requirement(line) for line in found.requires or []]
     asked = [{"extra": extra} for extra in extras | {""}]
@@ -106,7 +106,7 @@ def needed(found: Distribution, extras: set[str]) -> list[Requirement]:
 def packages() -> list[Package]:
     """Everything that crossfusion needs, by name."""
     found: dict[str, Package] = {}
-    own = declared()
+    own = read_requirements()
 
     def visit(line: Requirement, extra: str, seen: set[str]) -> None:
         name = canonicalize_name(line.name)
@@ -117,10 +117,10 @@ def packages() -> list[Package]:
         if name == "crossfusion":
             inner = [one for other in line.extras for one in own[other]]
         else:
-            here = installed(name)
+            here = find_installed(name)
             package = found.setdefault(name, Package(name, here.version.partition("+")[0], licence(here)))
             package.extras.add(extra)
-            inner = needed(here, line.extras)
+            inner = find_requirements(here, line.extras)
             package.needs |= {canonicalize_name(one.name) for one in inner}
         for one in inner:
             visit(one, extra, seen)
@@ -137,7 +137,7 @@ def page(found: list[Package]) -> str:
     text = PAGE
     for scope, title in SCOPES.items():
         rows = [package for package in found if package.scope == scope]
-        lines = [f"| {one.name} | {one.version} | {_said(one)} | {_needed_by(one)} |" for one in rows]
+        lines = [f"| {one.name} | {one.version} | {_said(one)} | {_name_users(one)} |" for one in rows]
         text += "\n".join([f"## {title}\n", HEADER, *lines, "", ""])
     reasons = [f"- {one.name}: {REASONS.get(one.name, '?')}." for one in found if one.flagged]
     return text + "\n".join(["## What is bold", "", *reasons, ""])
@@ -148,7 +148,7 @@ def _said(package: Package) -> str:
     return f"**{licence}**" if package.flagged else licence
 
 
-def _needed_by(package: Package) -> str:
+def _name_users(package: Package) -> str:
     if package.scope == "required":
         return "everything"
     users = package.extras - {*TOOLS} or package.extras
@@ -157,10 +157,10 @@ def _needed_by(package: Package) -> str:
 
 def bill(found: list[Package]) -> dict[str, Any]:
     """A bill of materials in CycloneDX 1.6."""
-    version, day = released()
+    version, day = find_release()
     own = f"pkg:pypi/crossfusion@{version}"
     refs = {one.name: f"pkg:pypi/{one.name}@{one.version}" for one in found}
-    direct = {canonicalize_name(line.name) for lines in declared().values() for line in lines} & refs.keys()
+    direct = {canonicalize_name(line.name) for lines in read_requirements().values() for line in lines} & refs.keys()
     graph = {own: direct} | {refs[one.name]: one.needs & refs.keys() for one in found}
     return {
         "bomFormat": "CycloneDX",

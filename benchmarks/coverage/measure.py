@@ -31,7 +31,7 @@ def _draw_answers(task: Task, draws: int, ask: Callable[[Rows, int], tuple[float
     answers = []
     for number, seed in enumerate(seeds.spawn(draws)):
         rows = population.noise(np.random.default_rng(seed))
-        answers.append([ask(population.shifted(rows, shift), number) for shift in shifts])
+        answers.append([ask(population.pull_apart(rows, shift), number) for shift in shifts])
     return np.array(answers)
 
 

@@ -39,7 +39,7 @@ def _scale(draw: Generator, shape: tuple[int, int]) -> Rows:
 def two_modes(draw: Generator, rows: int, dim: int) -> Rows:
     """Two modes four standard deviations apart, along all features."""
     side = APART / 2 * dim**-0.5 * np.where(draw.random((rows, 1)) < 0.5, 1, -1)
-    return _scaled(normal(draw, rows, dim) + side, dim / (dim + APART**2 / 4))
+    return _scale_to(normal(draw, rows, dim) + side, dim / (dim + APART**2 / 4))
 
 
 def three_modes(draw: Generator, rows: int, dim: int) -> Rows:
@@ -47,16 +47,16 @@ def three_modes(draw: Generator, rows: int, dim: int) -> Rows:
     found = normal(draw, rows, dim)
     found[np.arange(rows), draw.integers(0, 3, rows)] += APART
     found[:, :3] -= APART / 3
-    return _scaled(found, dim / (dim + 2 * APART**2 / 3))
+    return _scale_to(found, dim / (dim + 2 * APART**2 / 3))
 
 
 def dominated(draw: Generator, rows: int, dim: int) -> Rows:
     """Two modes at ±0.8 in every feature, each of standard deviation 0.6: one direction holds most of the variance."""
     side = np.where(draw.random((rows, 1)) < 0.5, MODE, -MODE)
-    return _scaled(normal(draw, rows, dim), 1 - MODE**2) + side.astype(np.float32)
+    return _scale_to(normal(draw, rows, dim), 1 - MODE**2) + side.astype(np.float32)
 
 
-def _scaled(rows: NDArray[np.floating], variance: float) -> Rows:
+def _scale_to(rows: NDArray[np.floating], variance: float) -> Rows:
     return np.asarray(rows * math.sqrt(variance), np.float32)
 
 
@@ -74,7 +74,7 @@ def _of_three_modes(dim: int) -> FloatArray:
     return found * dim / (dim + 2 * APART**2 / 3)
 
 
-def _of_dominated(dim: int) -> FloatArray:
+def _covariance_of_dominated(dim: int) -> FloatArray:
     return (1 - MODE**2) * np.eye(dim) + MODE**2
 
 
@@ -99,6 +99,6 @@ FAMILIES: Mapping[str, Family] = {
     "t5": Family(heavy),
     "two modes": Family(two_modes, _of_two_modes),
     "three modes": Family(three_modes, _of_three_modes),
-    "dominated": Family(dominated, _of_dominated),
+    "dominated": Family(dominated, _covariance_of_dominated),
     "elliptical t5": Family(elliptical),
 }

@@ -196,7 +196,7 @@ class Population:
             effect += own * np.float32(math.sqrt(units.icc * (1 - units.shared)))
         return effect + rows * np.float32(math.sqrt(1 - units.icc))
 
-    def shifted(self, rows: Rows, shift: float) -> Rows:
+    def pull_apart(self, rows: Rows, shift: float) -> Rows:
         """These rows, their groups pulled apart."""
         moved = rows.copy()
         features = slice(None) if self.along == "all" else slice(1)

@@ -152,14 +152,16 @@ def _level(designs: Sequence[Design], draws: int) -> str:
     low, high = band(draws, SIZE)
     note = f"Chance lets a test of 5 % reject in {100 * low:.1f} to {100 * high:.1f} % of {draws:,} draws (99.9 %)."
     header = ["noise", "rows", "features", "", "exchanged", "rejects"]
-    cells = [[*_population(design), describe_test(design), *_rejected(design)] for design in designs]
+    cells = [[*_population(design), describe_test(design), *_list_rejections(design)] for design in designs]
     return _section("Tests of groups that are not apart", note, header, cells, 1)
 
 
 def _limits(designs: Sequence[Design]) -> str:
     note = "Nothing is promised here. The test of dispersion is asked about groups that are apart, of equal spread."
     header = ["test", "noise", "rows", "features", "", "exchanged", "rejects"]
-    cells = [[design["test"], *_population(design), describe_test(design), *_rejected(design)] for design in designs]
+    cells = [
+        [design["test"], *_population(design), describe_test(design), *_list_rejections(design)] for design in designs
+    ]
     return _section("Where tests do not hold, and the test of dispersion", note, header, cells, 1)
 
 
@@ -226,7 +228,7 @@ def _share(point: Mapping[str, Any]) -> str:
     return f"{shown} ({100 * point['naive']:.0f})" if "naive" in point else shown
 
 
-def _rejected(design: Design) -> list[str]:
+def _list_rejections(design: Design) -> list[str]:
     return [_percent(point["rejected"], point) for point in design["points"]]
 
 

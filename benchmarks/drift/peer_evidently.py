@@ -9,12 +9,12 @@ def detectors() -> dict[str, Any]:
     from evidently.legacy.metrics.data_drift import embedding_drift_methods as methods
 
     def of(method: Any) -> Any:
-        def fitted(reference: Any) -> Any:
+        def fit(reference: Any) -> Any:
             # the default of EmbeddingsDriftMetric, which applies these, depends on the rows of the reference
             chosen = method or methods.model(bootstrap=len(reference) < 1000)
             return lambda window: bool(chosen(pd.DataFrame(window), pd.DataFrame(reference))[1])
 
-        return fitted
+        return fit
 
     return {
         "evidently, default (classifier)": of(None),

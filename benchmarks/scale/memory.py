@@ -39,7 +39,7 @@ def peak_anonymous(arguments: list[str]) -> int:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as process:
         peak = 0
         while process.poll() is None:
-            peak = max(peak, _anonymous(process.pid))
+            peak = max(peak, _read_anonymous(process.pid))
             time.sleep(0.005)
         said = process.stderr.read().decode() if process.stderr else ""
     if process.returncode:
@@ -47,7 +47,7 @@ def peak_anonymous(arguments: list[str]) -> int:
     return peak
 
 
-def _anonymous(pid: int) -> int:
+def _read_anonymous(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (OSError, ValueError):  # it has ended

@@ -56,15 +56,15 @@ def _npy(folder: Path, gigabytes: float, dim: int, repeats: int) -> list[list[st
         files.write_npy(path, gigabytes / 2, dim)
     a, b = (np.load(path) for path in paths)
 
-    def mapped() -> None:
+    def reduce_mapped() -> None:
         reduce_sources([add_keys(open_file(path, []), {"group": path.stem}) for path in paths]).cfd("group")
 
     def plain() -> None:
         with ThreadPoolExecutor(thread_count()) as pool:
             _exhaust(pool.map(lambda path: np.load(path, mmap_mode="r").sum(), paths))
 
-    mapped()
-    best = best_times({"in memory": lambda: cfd(a, b), "plain": plain, "mapped": mapped}, repeats)
+    reduce_mapped()
+    best = best_times({"in memory": lambda: cfd(a, b), "plain": plain, "mapped": reduce_mapped}, repeats)
     what = ".npy, mapped and warm"
     return [
         [f"{what}: time beside a plain read", f"{best['mapped'] / best['plain']:.2f}", "≤ 1.25 (sum of the map)"],

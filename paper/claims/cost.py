@@ -29,7 +29,7 @@ def linear_time(evidence: Evidence) -> Finding:
     """Exponents of CFD."""
     powers = {"rows": _power(evidence, "cfd"), "features": _power(evidence, "cfd", "dim")}
     outcomes = {name: small(power - 1, 0, SLACK) for name, power in powers.items()}
-    return decide(outcomes, ", ".join(f"{name}{_raised(power)}" for name, power in powers.items()))
+    return decide(outcomes, ", ".join(f"{name}{_format_power(power)}" for name, power in powers.items()))
 
 
 def _power(evidence: Evidence, measure: str, sweep: str = "rows") -> float:
@@ -38,7 +38,7 @@ def _power(evidence: Evidence, measure: str, sweep: str = "rows") -> float:
     return fitted.get(measure, math.nan)
 
 
-def _raised(power: float) -> str:
+def _format_power(power: float) -> str:
     return f"^{power:.2f}" if math.isfinite(power) else " unknown"
 
 
@@ -59,7 +59,7 @@ def _bounds(evidence: Evidence, names: tuple[str, ...], sweep: str = "rows") -> 
     powers = {runtime.MEASURES[name].title: _power(evidence, name, sweep) for name in names}
     stated = {runtime.MEASURES[name].title: runtime.MEASURES[name].power if sweep == "rows" else 1 for name in names}
     letter = "n" if sweep == "rows" else "d"
-    figure = ", ".join(f"{title} {letter}{_raised(power)}" for title, power in powers.items())
+    figure = ", ".join(f"{title} {letter}{_format_power(power)}" for title, power in powers.items())
     outcomes = {title: opposite(above(power, 0, stated[title] + SLACK)) for title, power in powers.items()}
     if any(outcome is False for outcome in outcomes.values()):
         return Finding(figure, FAILS)

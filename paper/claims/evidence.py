@@ -58,14 +58,14 @@ class Trials:
 
     def curve(self, experiment: str, measure: str, setting: Setting, variant: str = "") -> Curve:
         """A measure over levels; "transport" is exact Wasserstein where the study has it, else Sinkhorn."""
-        chosen = self._chosen(experiment, setting, variant)
+        chosen = self._choose_trials(experiment, setting, variant)
         level, value = self.columns["level"][chosen], self._values(measure)[chosen]
         order = np.argsort(self.columns["trial"][chosen], kind="stable")
         level, value = level[order], value[order]
         grid = np.array(list(dict.fromkeys(level.tolist())))
         return Curve(grid, np.stack([value[level == each] for each in grid]))
 
-    def _chosen(self, experiment: str, setting: Setting, variant: str) -> Any:
+    def _choose_trials(self, experiment: str, setting: Setting, variant: str) -> Any:
         wanted = {"experiment": experiment, "variant": variant, "dim": setting[0], "size": setting[1]}
         return np.logical_and.reduce([self.columns[name] == value for name, value in wanted.items()])
 
@@ -108,7 +108,7 @@ class Evidence:
             for setting in self.trials.settings
         }
 
-    def tested(
+    def test_curves(
         self, experiment: str, measures: Sequence[str], test: Callable[[Curve], Outcome], variant: str = ""
     ) -> dict[tuple[str, str], Outcome]:
         """Outcome of a test of each measure's curve in each setting."""

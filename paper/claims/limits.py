@@ -73,7 +73,7 @@ def _largest_excess(curve: Curve) -> float:
 )
 def homogeneous(evidence: Evidence) -> Finding:
     """Ratio to α."""
-    outcomes = evidence.tested("scaling", POINTWISE, _is_proportional)
+    outcomes = evidence.test_curves("scaling", POINTWISE, _is_proportional)
     growth = [c.relative[-1] for name in POINTWISE for c in evidence.curves("scaling", name).values()]
     return decide_across(
         outcomes, f"at α = {evidence.choices.scales[-1]:g} they are {span(growth, '.4g')} times as large"
@@ -94,7 +94,7 @@ def _is_proportional(curve: Curve) -> Outcome:
 )
 def mmd_scale(evidence: Evidence) -> Finding:
     """Change over α."""
-    outcomes = evidence.tested("scaling", ["mmd"], lambda c: c.is_stable)
+    outcomes = evidence.test_curves("scaling", ["mmd"], lambda c: c.is_stable)
     return decide_across(outcomes, f"largest change {changes(evidence.curves('scaling', 'mmd'))}")
 
 
@@ -134,7 +134,7 @@ def dispersion_flat(evidence: Evidence) -> Finding:
 
 
 def _dispersion_changes(evidence: Evidence) -> tuple[Outcomes, str]:
-    outcomes = evidence.tested("dispersion", POINTWISE, lambda c: c.is_stable)
+    outcomes = evidence.test_curves("dispersion", POINTWISE, lambda c: c.is_stable)
     parts = [f"{TITLES[name]} {changes(evidence.curves('dispersion', name))}" for name in POINTWISE]
     sigmas = evidence.choices.sigmas
     return outcomes, f"σ from {sigmas[0]:g} to {sigmas[-1]:g}: {', '.join(parts)}"

@@ -25,7 +25,7 @@ BOTH = f"fractional change of the mean over that of the factor, {' and '.join(SE
 )
 def rises(evidence: Evidence) -> Finding:
     """Every step upwards."""
-    outcomes = evidence.tested("displacement", PAPER, lambda c: c.goes(1))
+    outcomes = evidence.test_curves("displacement", PAPER, lambda c: c.goes(1))
     growth = [f"{TITLES[name]} ×{_growth(evidence, name)}" for name in PAPER]
     return decide_across(outcomes, f"from the smallest δ to the largest: {', '.join(growth)}")
 
@@ -46,7 +46,7 @@ def linear(evidence: Evidence) -> Finding:
 
 
 def _lines(evidence: Evidence) -> tuple[Outcomes, str]:
-    outcomes = evidence.tested("displacement", POINTWISE, lambda c: above(*estimate(_straightness, c), LINEAR))
+    outcomes = evidence.test_curves("displacement", POINTWISE, lambda c: above(*estimate(_straightness, c), LINEAR))
     curves = [curve for name in POINTWISE for curve in evidence.curves("displacement", name).values()]
     bend = span((_bend(curve) for curve in curves), ".0f")
     return (
@@ -160,7 +160,7 @@ def _of_root(curve: Curve) -> float:
 )
 def falls(evidence: Evidence) -> Finding:
     """Every step downwards, and by half."""
-    outcomes = evidence.tested(
+    outcomes = evidence.test_curves(
         "dispersion", ["cfd"], lambda c: all_of([c.goes(-1), small(c.relative[-1], c.doubt[-1], HALF)])
     )
     left = span((c.relative[-1] for c in evidence.curves("dispersion", "cfd").values()), ".1%")

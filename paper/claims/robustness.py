@@ -24,7 +24,7 @@ READINGS = {"sigma": "σ fixed", "dispersion": "total dispersion fixed"}
 )
 def scaling(evidence: Evidence) -> Finding:
     """Change over α."""
-    outcomes = evidence.tested("scaling", ["cfd"], lambda c: c.is_stable)
+    outcomes = evidence.test_curves("scaling", ["cfd"], lambda c: c.is_stable)
     worst = max(abs(c.change) for c in evidence.curves("scaling", "cfd").values())
     return decide_across(outcomes, f"largest change {worst:.0e}")
 
@@ -111,7 +111,7 @@ def outliers_others(evidence: Evidence) -> Finding:
 
 
 def _first_rises(evidence: Evidence) -> tuple[Outcomes, str]:
-    outcomes = evidence.tested("outliers", POINTWISE, lambda c: c.rises_at(1))
+    outcomes = evidence.test_curves("outliers", POINTWISE, lambda c: c.rises_at(1))
     first, last = evidence.choices.outlier_percents[1], evidence.choices.outlier_percents[-1]
     parts = []
     for name in POINTWISE:
@@ -132,10 +132,10 @@ def outliers_cfd(evidence: Evidence) -> Finding:
     curves = evidence.curves("outliers", "cfd")
     first = span((c.relative[1] - 1 for c in curves.values()), "+.1%")
     figure = f"at {evidence.choices.outlier_percents[1]:g} %: {first}; largest change {changes(curves)}"
-    return decide_across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, _trimmed(evidence))
+    return decide_across({("CFD", s): c.is_stable for s, c in curves.items()}, figure, _describe_trimming(evidence))
 
 
-def _trimmed(evidence: Evidence) -> str:
+def _describe_trimming(evidence: Evidence) -> str:
     found = evidence.curves("outliers", "cfd_trimmed")
     outcomes = [c.is_stable for c in found.values()]
     verb = "mends it in" if all(outcomes) else "stable in"
@@ -151,7 +151,7 @@ def _trimmed(evidence: Evidence) -> str:
 )
 def outliers_mmd(evidence: Evidence) -> Finding:
     """Change over ε."""
-    outcomes = evidence.tested("outliers", ["mmd"], lambda c: c.is_stable)
+    outcomes = evidence.test_curves("outliers", ["mmd"], lambda c: c.is_stable)
     return decide_across(outcomes, f"largest change {changes(evidence.curves('outliers', 'mmd'))}")
 
 

@@ -75,11 +75,11 @@ def same_source(evidence: Evidence) -> Finding:
     shares, unbiased = (_floors(evidence, name) for name in ("cfd", "cfd_unbiased"))
     outcomes = {("CFD", setting): small(*found, STABLE) for setting, found in shares.items()}
     figure = (
-        f"share of the value at δ = {evidence.choices.deltas[-1]:g}: {_spanned(shares)}; it is the bias 1/N of the"
+        f"share of the value at δ = {evidence.choices.deltas[-1]:g}: {_format_span(shares)}; it is the bias 1/N of the"
         f" plug-in, CFD · N is {_times(evidence, evidence.curves('topology', 'cfd', 'sigma'))}"
     )
     kept = share((small(*found, STABLE) for found in unbiased.values()), "settings")
-    return decide_across(outcomes, figure, f"unbiased CFD near zero in {kept}: {_spanned(unbiased)}")
+    return decide_across(outcomes, figure, f"unbiased CFD near zero in {kept}: {_format_span(unbiased)}")
 
 
 def _floors(evidence: Evidence, measure: str) -> dict[str, tuple[float, float]]:
@@ -88,7 +88,7 @@ def _floors(evidence: Evidence, measure: str) -> dict[str, tuple[float, float]]:
     return {setting: estimate(_first_over_last, near[setting], far[setting]) for setting in far}
 
 
-def _spanned(shares: Mapping[str, tuple[float, float]]) -> str:
+def _format_span(shares: Mapping[str, tuple[float, float]]) -> str:
     return span((value for value, _ in shares.values()), ".0%")
 
 
@@ -109,7 +109,7 @@ def same_source_others(evidence: Evidence) -> Finding:
     parts = []
     for name in (*POINTWISE, "mmd"):
         shares = _floors(evidence, name)
-        parts.append(f"{TITLES[name]} {_spanned(shares)}")
+        parts.append(f"{TITLES[name]} {_format_span(shares)}")
         outcomes |= {(TITLES[name], setting): above(*found, STABLE) for setting, found in shares.items()}
     delta = evidence.choices.deltas[-1]
     return decide_across(outcomes, f"share of the value at δ = {delta:g}: {', '.join(parts)}")
@@ -129,7 +129,7 @@ def sample_size(evidence: Evidence) -> Finding:
     parts = []
     for k, delta in enumerate(evidence.choices.deltas):
         here = {s: estimate(partial(_bias, k), plain[s], unbiased[s]) for s in plain}
-        parts.append(f"δ = {delta:g}: {_spanned(here)}")
+        parts.append(f"δ = {delta:g}: {_format_span(here)}")
         outcomes |= {(f"δ = {delta:g}", setting): small(*bias, STABLE) for setting, bias in here.items()}
     zero = evidence.curves("topology", "cfd_unbiased", "sigma")
     mend = f"unbiased CFD has none: without a shift its mean · N is {_times(evidence, zero)}, the plug-in's 1"

@@ -33,14 +33,19 @@ def describe_results(
         Sentences; every number in them is computed.
     """
     studies = select_studies(found)
-    said = [*_foreseen(studies), *_uncertain(studies), *_forms(studies, found), *_centred(studies)]
+    said = [
+        *_describe_prediction(studies),
+        *_uncertain(studies),
+        *_forms(studies, found),
+        *_describe_centering(studies),
+    ]
     said += [_versions(r.name, r.study) for r in found if r.study is not None and len(r.study.domains) == 2]
     said += [] if intervals is None else [_with_intervals(intervals)]
     said += _scale(found)
     return said if levels is None else [*said, _tissue(levels)]
 
 
-def _foreseen(studies: dict[str, Study]) -> list[str]:
+def _describe_prediction(studies: dict[str, Study]) -> list[str]:
     """Which distance goes closest with degradation, and where CFD stands."""
     said, near, low, own = [], [], [], {}
     for name, study in studies.items():
@@ -56,14 +61,14 @@ def _foreseen(studies: dict[str, Study]) -> list[str]:
         )
         near += [name] if first.pearson - entry.pearson <= CLOSE else []
         low += [name] if 2 * entry.rank > len(entries) + 1 else []
-    return [*said, _compared(own, near, low)] if studies else []
+    return [*said, _compare_data_sets(own, near, low)] if studies else []
 
 
-def _compared(own: dict[str, Association], near: Sequence[str], low: Sequence[str]) -> str:
+def _compare_data_sets(own: dict[str, Association], near: Sequence[str], low: Sequence[str]) -> str:
     order = sorted(own, key=lambda name: own[name].pearson)
     return (
         f"So CFD goes closest with degradation on {order[-1]} and least on {order[0]}. It is as good as the best,"
-        f" within {CLOSE}, on {_listed(near)}; its place is in the lower half on {_listed(low)}."
+        f" within {CLOSE}, on {_join_names(near)}; its place is in the lower half on {_join_names(low)}."
     )
 
 
@@ -97,7 +102,7 @@ def _limits(low: float | None, high: float | None) -> str:
     return "" if low is None else f", interval {low:.2f} to {high:.2f}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none of them"
 
 
@@ -112,7 +117,7 @@ def _forms(studies: dict[str, Study], found: Sequence[Evaluation]) -> list[str]:
             f"The unbiased form changes CFD's correlation by {change}, as all pairs of a data set are"
             " measured on equally many rows. It matters where nothing differs: for halves of one domain the plug-in is"
             f" {_range(found, 'cfd')} of the distance of two domains, the unbiased form"
-            f" {_range(found, 'cfd_unbiased')}{_unlabelled(found)}."
+            f" {_range(found, 'cfd_unbiased')}{_describe_unlabeled(found)}."
         )
     given = {name: (e["cfd"], e["cfd_given_label"]) for name, e in pairs.items() if "cfd_given_label" in e}
     if given:
@@ -131,7 +136,7 @@ def _range(found: Sequence[Evaluation], distance: str) -> str:
     return f"{100 * min(values):.1f} to {100 * max(values):.1f} %"
 
 
-def _unlabelled(found: Sequence[Evaluation]) -> str:
+def _describe_unlabeled(found: Sequence[Evaluation]) -> str:
     """The same for data sets without a label, whose rows are not independent."""
     return "".join(
         f"; on {result.name}, where rows of one unit are alike and neither form knows of units,"
@@ -142,7 +147,7 @@ def _unlabelled(found: Sequence[Evaluation]) -> str:
     )
 
 
-def _centred(studies: dict[str, Study]) -> list[str]:
+def _describe_centering(studies: dict[str, Study]) -> list[str]:
     """That centring drives CFD to zero, whatever is lost."""
     left = {name: rates(study) for name, study in studies.items() if "center" in study.corrections}
     if not left:
@@ -163,7 +168,7 @@ def _versions(name: str, study: Study) -> str:
     ways = [[o for o in study.outcomes if o.train == domain] for domain in study.domains]
     limits = [{o.correction: (o.lower, o.upper) for o in way} for way in ways]
     apart = [version for version in study.corrections if any(_are_apart(way[NONE], way[version]) for way in limits)]
-    said = f"Intervals of {_listed(apart)} lie" if apart else "No version has an interval that lies"
+    said = f"Intervals of {_join_names(apart)} lie" if apart else "No version has an interval that lies"
     return (
         f"{name}: CDDR by version: {lost}. {said} apart from that"
         f" of the rows as they are. Over these {entry.points} points CFD has r = {entry.pearson:.2f}"

@@ -21,7 +21,7 @@ UNIT = {
 }
 
 
-def _five(quantity: str, extra: Sequence[str]) -> list[Panel]:
+def _list_panels(quantity: str, extra: Sequence[str]) -> list[Panel]:
     """The paper's panels; trimming is shown where it is meant to help."""
     trimmed = {"outliers": ("cfd_trimmed",)}
     return [
@@ -43,8 +43,8 @@ def _beyond() -> list[Panel]:
 
 
 FIGURES = {
-    "relative": ("Each measure relative to its first level", _five("relative", ("cfd_unbiased",)), 5),
-    "values": ("Values of the measures", _five("mean", ("cfd_unbiased", *RAW)), 5),
+    "relative": ("Each measure relative to its first level", _list_panels("relative", ("cfd_unbiased",)), 5),
+    "values": ("Values of the measures", _list_panels("mean", ("cfd_unbiased", *RAW)), 5),
     "beyond": ("Beyond the paper", _beyond(), 3),
 }
 """Figures by the start of their file names: title, panels, and panels a row."""

@@ -80,7 +80,7 @@ def _summary(group: dict[str, Any], grid: Numbers, values: Numbers) -> Iterator[
     sd = values.std(axis=1, ddof=1) if trials > 1 else np.full(len(grid), np.nan)
     stderr = sd / np.sqrt(trials)
     divisor = np.where(mean > CLEAR * np.nan_to_num(stderr), mean, np.nan)
-    relative, relative_stderr = _relative(values, divisor[0])
+    relative, relative_stderr = _divide_by_first(values, divisor[0])
     columns = {
         "level": grid,
         "mean": mean,
@@ -96,7 +96,7 @@ def _summary(group: dict[str, Any], grid: Numbers, values: Numbers) -> Iterator[
         yield group | {"trials": trials} | {name: None if np.isnan(x) else x for name, x in numbers.items()}
 
 
-def _relative(values: Numbers, first: float) -> tuple[Numbers, Numbers]:
+def _divide_by_first(values: Numbers, first: float) -> tuple[Numbers, Numbers]:
     """Ratios of the means to the first one, and their standard errors."""
     ratio = values.mean(axis=1) / first
     if values.shape[1] < 2:

@@ -94,7 +94,7 @@ def _seconds(split: Split, batch: int, settings: Settings) -> dict[str, Any]:
         start = new_state(split, settings)
         states = {name: copy_state(start, settings) for name in (*METHODS, ALONE)}
         penalties = {
-            name: _nothing
+            name: _penalize_nothing
             if name == NONE
             else make_penalty(states[name], name, len(split.train), split.classes, settings)
             for name in METHODS
@@ -111,6 +111,6 @@ def _seconds(split: Split, batch: int, settings: Settings) -> dict[str, Any]:
     return {name: np.array(times[WARM:]) for name, times in spent.items()}
 
 
-def _nothing(features: torch.Tensor, _scores: Any, _rows: Rows, _strength: float) -> torch.Tensor:
+def _penalize_nothing(features: torch.Tensor, _scores: Any, _rows: Rows, _strength: float) -> torch.Tensor:
     """A penalty of 0, with the rows of all domains in the graph."""
     return features.new_zeros(())

@@ -113,11 +113,11 @@ def make_penalty(
         return lambda features, _scores, rows, strength: adversary(features, rows.domain, strength)
     penalty = penalty_of(method, domains, classes, unbiased=unbiased)
 
-    def added(features: Tensor, scores: Tensor, rows: Rows, strength: float) -> Tensor:
+    def add_penalty(features: Tensor, scores: Tensor, rows: Rows, strength: float) -> Tensor:
         label = add_guesses(scores, rows.label, settings.confidence) if method == "cfd_given_label" else rows.label
         return strength * penalty(features, rows.domain, label)
 
-    return added
+    return add_penalty
 
 
 def add_guesses(scores: Tensor, label: Tensor, confidence: float) -> Tensor:

@@ -32,7 +32,7 @@ def describe_results(found: Sequence[Outcome], ratios: Ratios, settings: Setting
     said = [_of_group({o.method: o for o in found if o.group == group}) for group in groups]
     said.append(_of_ours(found, groups))
     said.append(_by_chance(found, settings))
-    said += [_means(found, groups), _driven_apart(found), _guessing(found), _oracle(found, settings)]
+    said += [_means(found, groups), _name_driven_apart(found), _describe_guesses(found), _oracle(found, settings)]
     return [*(text for text in said if text), _cost(ratios)]
 
 
@@ -42,8 +42,8 @@ def _of_group(own: Mapping[str, Outcome]) -> str:
     others = [outcome for outcome in own.values() if outcome.method != NONE]
     above = sorted((o for o in others if o.difference.sign > 0), key=lambda o: -o.difference.mean)
     below = sorted((o for o in others if o.difference.sign < 0), key=lambda o: o.difference.mean)
-    gains = listed([f"{METHODS[o.method]} ({100 * o.difference.mean:+.1f})" for o in above])
-    losses = listed([f"{METHODS[o.method]} ({100 * o.difference.mean:+.1f})" for o in below])
+    gains = join_names([f"{METHODS[o.method]} ({100 * o.difference.mean:+.1f})" for o in above])
+    losses = join_names([f"{METHODS[o.method]} ({100 * o.difference.mean:+.1f})" for o in below])
     return (
         f"{base.group}: without a regulariser {share(base.source)} % of the sources' held-out rows are right, and"
         f" {share(base.target)} % of the target's. Better beyond the interval of the difference, in points: {gains};"
@@ -60,8 +60,9 @@ def _of_ours(found: Sequence[Outcome], groups: Sequence[str]) -> str:
         undecided = [g for g in groups if own[g].difference.sign == 0]
         places = ", ".join(f"{_place(found, own[g])} on {g}" for g in groups)
         said.append(
-            f"{METHODS[method]} beats no regulariser on {listed(wins)}, loses to it on {listed(losses)}, and is not"
-            f" told from it on {listed(undecided)}; its place by mean accuracy among all {len(METHODS)}: {places}."
+            f"{METHODS[method]} beats no regulariser on {join_names(wins)}, loses to it on {join_names(losses)}, and is"
+            f" not told from it on {join_names(undecided)}; its place by mean accuracy among all"
+            f" {len(METHODS)}: {places}."
         )
     return " ".join(said)
 
@@ -93,13 +94,13 @@ def _means(found: Sequence[Outcome], groups: Sequence[str]) -> str:
     )
 
 
-def _driven_apart(found: Sequence[Outcome]) -> str:
+def _name_driven_apart(found: Sequence[Outcome]) -> str:
     """Methods after which the means of the features lie farther apart than without them."""
     base = {o.group: o.distances["cfd"] for o in found if o.method == NONE}
     said = []
     for method, title in METHODS.items():
         own = [o.group for o in found if o.method == method and o.distances["cfd"] > base[o.group]]
-        said += [f"{title} on {listed(own)}"] if own else []
+        said += [f"{title} on {join_names(own)}"] if own else []
     if not said:
         return ""
     return (
@@ -125,7 +126,7 @@ def _percent(value: float) -> str:
     return "–" if isnan(value) else f"{value:.1%}"
 
 
-def _guessing(found: Sequence[Outcome]) -> str:
+def _describe_guesses(found: Sequence[Outcome]) -> str:
     """What the labels within which domains were fused are worth."""
     own = [o for o in found if o.method == "cfd_given_label" and o.group != "pacs_left_out"]
     cells = ", ".join(f"{o.group} {o.confident:.0%} of rows, {_percent(o.right)} of them right" for o in own)
@@ -170,6 +171,6 @@ def _cost(ratios: Ratios) -> str:
     return f"A step takes this many times one without a regulariser: {'; '.join(said)}."
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Names in a sentence."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none"

@@ -73,7 +73,7 @@ _NAMES = {
         "read_summary",
     ),
 }
-_MODULES = ("lens",)  # packages whose names are used as crossfusion.lens.unit
+_MODULES = ("lens", "testing")  # whose names are used as crossfusion.lens.unit
 _PACKAGES = {name: package for package, names in _NAMES.items() for name in names}
 _RENAMED = {"Methods": "CorrectionComparison", "compare_methods": "compare_corrections"}  # names of 0.1
 

@@ -1,4 +1,5 @@
 from crossfusion import lens as lens
+from crossfusion import testing as testing
 from crossfusion._base import (
     CrossfusionError,
     CrossfusionWarning,
@@ -120,6 +121,7 @@ __all__ = [
     "separability",
     "show_versions",
     "summarize",
+    "testing",
     "wasserstein_decomposition",
 ]
 

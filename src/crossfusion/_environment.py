@@ -24,6 +24,7 @@ OPTIONAL = (
     "jax",
     "lightning",
     "matplotlib",
+    "mcp",
     "narwhals",
     "onnxruntime",
     "openslide-bin",

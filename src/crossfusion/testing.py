@@ -50,6 +50,10 @@ def assert_fused(
     min_units : int
         With `units`, the minimum number of units per group (and stratum).
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     AssertionError
@@ -120,6 +124,10 @@ def assert_apart(
         Whether each pair of groups must pass, instead of all groups together.
     min_units : int
         With `units`, the minimum number of units per group (and stratum).
+
+    Returns
+    -------
+    None
 
     Raises
     ------

@@ -115,7 +115,7 @@ def test_without_any_variance_the_unbiased_distance_is_undefined_with_a_reason()
     assert fusion.to_dict()["unbiased"] is None
     assert fusion.reason == fusion.to_dict()["reason"]
     assert "every group has one row" in fusion.reason
-    assert f"undefined ({fusion.reason})" in repr(fusion)
+    assert f"Cross-Fusion Distance – ({fusion.reason})" in repr(fusion)
     summary = cf.summarize([[1.0], [2.0], [4.0]], by={"g": [0, 1, 2], "h": [0, 0, 1]})
     assert np.isnan(summary.pairwise("g").unbiased[~np.eye(3, dtype=bool)]).all()
     assert summary.pairwise("g").to_dict()["unbiased"][0] == [0.0, None, None]

@@ -66,7 +66,7 @@ def test_the_distance_of_a_population_is_that_of_its_exact_moments(name):
     cell = np.repeat(np.arange(len(population.count)), population.count)
     sign = np.where(np.arange(len(cell)) % 2, 1.0, -1.0)[:, None]  # of variance 1 around 0 in each cell
     rows = sign * population.spread[cell][:, None] + 2.0 * stratum[:, None] + np.zeros(population.dim)
-    moved = population.shifted(rows.astype(np.float32), 1.5)
+    moved = population.pull_apart(rows.astype(np.float32), 1.5)
     given = stratum if population.strata > 1 else None
     found = cf.cfd(moved, labels=group, given=given, weights=population.weights)
     assert population.distance(1.5) == pytest.approx(found.distance, rel=1e-5)

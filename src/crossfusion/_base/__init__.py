@@ -49,7 +49,7 @@ from crossfusion._base.lensing import (
 from crossfusion._base.messages import Argument, Spelling, arg, escape_unprintable
 from crossfusion._base.optional import load
 from crossfusion._base.progress import show_on_terminal, show_progress
-from crossfusion._base.renaming import renamed
+from crossfusion._base.renaming import accept_old_names
 from crossfusion._base.text import (
     MAX_LISTED_GROUPS,
     count_text,

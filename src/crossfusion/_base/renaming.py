@@ -11,10 +11,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def accept_old_names(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Accept arguments by their earlier names, with a warning that gives the new ones.
 
-    >>> @renamed(strata="given")
+    >>> @accept_old_names(strata="given")
     ... def test(x, *, given=None):
     ...     return given
     >>> test(1, given="tissue")

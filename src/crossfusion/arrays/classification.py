@@ -13,6 +13,8 @@ from crossfusion.arrays.held_out import HeldOut, hold_out, score_held_out
 from crossfusion.arrays.recognition import Comparison
 from crossfusion.arrays.separability_result import Recognition, Separability
 from crossfusion.fusion import (
+    CONFOUNDED,
+    FEW_UNITS,
     MIN_UNITS,
     Codes,
     Design,
@@ -25,8 +27,6 @@ from crossfusion.fusion import (
 
 MAX_GROUPS = 1_000  # scores of all rows for all groups are kept
 MAX_PAIRED_GROUPS = 100  # of more, the pairs would take minutes
-FEW_UNITS = 5  # of a group: with fewer, intervals are rough
-CONFOUNDED = "no stratum holds two of the compared groups"
 INDEPENDENT_CAUTION = (
     "rows were held out one by one, as if they were independent: if rows share patients or slides, the accuracy is too"
     " high, so name the units"

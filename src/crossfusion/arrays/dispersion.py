@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, RowLens, align_index, as_lens_rows, check_lens, factors, renamed
+from crossfusion._base import FloatArray, RowLens, accept_old_names, align_index, as_lens_rows, check_lens, factors
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.permutation import (
     drop_units,
@@ -20,7 +20,7 @@ from crossfusion.inference import Entries, TestResult, check_test_options, find_
 from crossfusion.moments import Moments, reduce_groups, squared_distance_to_mean
 
 
-@renamed(strata="given")
+@accept_old_names(strata="given")
 def dispersion_test(
     x: Any,
     labels: Any,

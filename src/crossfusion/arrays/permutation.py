@@ -10,6 +10,7 @@ from crossfusion._base import (
     FiniteCheck,
     InputError,
     RowLens,
+    accept_old_names,
     align_index,
     arg,
     as_lens_rows,
@@ -17,7 +18,6 @@ from crossfusion._base import (
     check_lens,
     check_some_rows,
     factors,
-    renamed,
 )
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@renamed(strata="given")
+@accept_old_names(strata="given")
 def permutation_test(
     x: Any,
     labels: Any,

@@ -11,7 +11,7 @@ import click
 from crossfusion._base import InputError, arg
 from crossfusion.cli import end_output, fail
 from crossfusion.fusion import MIN_UNITS, Fusion
-from crossfusion.gates import Data, Findings, Measurement, RuleOutcome, check_rule, judge, make_rule
+from crossfusion.gates import Data, Findings, Measurement, RuleOutcome, check_rule, compare_with_limit, make_rule
 from crossfusion.io import Rows
 from crossfusion.summary import Summary
 
@@ -56,7 +56,9 @@ def ask_fusion(limit: float | None, fusion: Fusion, where: str) -> RuleOutcome |
     if limit is None:
         return None
     measured = Measurement(where, fusion.unbiased, reason=fusion.reason or "")
-    return judge(make_rule("max", {"between": "group", "max": limit}), Findings((measured,), notes=fusion.caution))
+    return compare_with_limit(
+        make_rule("max", {"between": "group", "max": limit}), Findings((measured,), notes=fusion.caution)
+    )
 
 
 def check_unscaled(limit: float | None, scale: str | None) -> None:

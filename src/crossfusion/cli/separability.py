@@ -12,12 +12,11 @@ from crossfusion.arrays import Recognition, Separability
 from crossfusion.arrays import separability as measure_separability
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.options import check_typed
+from crossfusion.cli.result_tables import PAIRS_SHOWN
 from crossfusion.cli.row_reader import RowReader, reading_options, rows_argument
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-PAIRS_SHOWN = 20
 
 
 @click.command()

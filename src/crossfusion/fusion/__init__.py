@@ -31,8 +31,9 @@ from crossfusion.fusion.design import (
     split_by_stratum,
 )
 from crossfusion.fusion.display import STATISTIC_NAMES, Content, DisplayMixin, Facts, TextTable
-from crossfusion.fusion.distance import Fusion, fuse
+from crossfusion.fusion.distance import CONFOUNDED, Fusion, fuse
 from crossfusion.fusion.exclusion import (
+    FEW_UNITS,
     MIN_UNITS,
     Exclusion,
     check_min_units,
@@ -46,7 +47,14 @@ from crossfusion.fusion.hierarchy import HEADER, Hierarchy, Level, split_levels
 from crossfusion.fusion.mixing import REGION, Mixing, Region, measure_entropy, measure_information
 from crossfusion.fusion.one_vs_rest import GroupAndRest, compare_each_with_rest, split_each_from_rest
 from crossfusion.fusion.pairwise import Pairwise, compare_pairs, restore_labels
-from crossfusion.fusion.projection import Projection, center_strata, check_projectable, find_plane, project_groups
+from crossfusion.fusion.projection import (
+    MAX_BASIS_ROWS,
+    Projection,
+    center_strata,
+    check_projectable,
+    find_plane,
+    project_groups,
+)
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns
 from crossfusion.fusion.scaling import (
     SCALES,

@@ -11,6 +11,7 @@ from crossfusion.fusion.design import Codes, Design
 from crossfusion.fusion.result import Record
 
 MIN_UNITS = 2  # units needed to tell the effect of a group from that of a unit
+FEW_UNITS = 5  # of a group: with fewer, intervals are rough
 
 
 @dataclass(frozen=True)

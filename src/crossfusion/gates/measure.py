@@ -84,7 +84,7 @@ def measure_groups(rule: Rule, data: Data) -> Findings:
         labels, given = rows.values(rule.between), rows.values(rule.given)
         fusion = cfd(rows.x, labels=labels, given=given, weights=rule.weights, level=level)
     lower, upper = fusion.interval or (None, None)
-    measured = Measurement(_name_groups(fusion), as_known(fusion.unbiased), lower, upper, fusion.reason or "")
+    measured = Measurement(_name_groups(fusion), drop_nan(fusion.unbiased), lower, upper, fusion.reason or "")
     missing = () if fusion.distance is None else find_missing(rule, data.summary, fusion.counts)
     return Findings((measured,), missing, join_notes(fusion.excluded, fusion.caution))
 
@@ -119,7 +119,7 @@ def measure_pairs(rule: Rule, data: Data) -> Findings:
     found = []
     for i, j in zip(*(index.tolist() for index in np.triu_indices(len(result.labels), 1)), strict=True):
         estimate, lower, upper = (
-            None if matrix is None else as_known(matrix[i, j])
+            None if matrix is None else drop_nan(matrix[i, j])
             for matrix in (result.unbiased, result.lower, result.upper)
         )
         reason = "no stratum contains both groups with enough units" if estimate is None else ""
@@ -147,6 +147,6 @@ def join_notes(excluded: Sequence[Exclusion], caution: str | None) -> str | None
     return join_cautions(f"excluded: {describe_excluded(excluded)}" if excluded else None, caution)
 
 
-def as_known(value: float | None) -> float | None:
+def drop_nan(value: float | None) -> float | None:
     """A number, which may be infinite; None for NaN."""
     return None if value is None or math.isnan(value) else float(value)

@@ -66,9 +66,9 @@ def explain_refusal(rule: Rule, problem: CrossfusionError) -> RuleOutcome:
     return make_outcome(rule, UNANSWERED, f"cannot be answered: {problem}")
 
 
-def judge(rule: Rule, findings: Findings) -> RuleOutcome:
+def compare_with_limit(rule: Rule, findings: Findings) -> RuleOutcome:
     """Compare measurements with the limit of a rule; the worst one decides."""
-    known = [entry for entry in findings.measurements if _decisive(rule, entry) is not None]
+    known = [entry for entry in findings.measurements if _get_decisive(rule, entry) is not None]
     worst = max(known, key=lambda entry: _excess(rule, entry), default=None)
     gap, notes = _describe_gap(rule, findings), findings.notes
     if worst is None:
@@ -89,7 +89,7 @@ def describe(rule: Rule, measured: Measurement) -> str:
     what = "separability" if rule.kind == "max_separability" else "CFD"
     interval = None if measured.lower is None or measured.upper is None else (measured.lower, measured.upper)
     end = "upper" if rule.kind == "fused_within" else rule.on
-    value = _decisive(rule, measured)
+    value = _get_decisive(rule, measured)
     side = "is below" if value is not None and value < rule.limit else "is above" if value != rule.limit else "equals"
     subject = f"{what} of {measured.where} is {interval_text(measured.estimate, interval)}"
     if end == "estimate":
@@ -97,7 +97,7 @@ def describe(rule: Rule, measured: Measurement) -> str:
     return f"{subject}; the {end} limit {number_text(value)} {side} {rule.limit:g}"
 
 
-def _decisive(rule: Rule, measured: Measurement) -> float | None:
+def _get_decisive(rule: Rule, measured: Measurement) -> float | None:
     """The end of an interval, or the estimate, that the limit of the rule is about."""
     if measured.estimate is None:
         return None
@@ -107,7 +107,7 @@ def _decisive(rule: Rule, measured: Measurement) -> float | None:
 
 def _excess(rule: Rule, measured: Measurement) -> float:
     """How far a measurement is on the wrong side of the limit."""
-    value = _decisive(rule, measured)
+    value = _get_decisive(rule, measured)
     assert value is not None
     return rule.limit - value if rule.kind == "min" else value - rule.limit
 
@@ -119,7 +119,7 @@ def _breaks(rule: Rule, measured: Measurement) -> bool:
 
 def _describe_gap(rule: Rule, findings: Findings) -> str | None:
     """Which groups or pairs the question of a rule is not answered for."""
-    unknown = [entry for entry in findings.measurements if _decisive(rule, entry) is None]
+    unknown = [entry for entry in findings.measurements if _get_decisive(rule, entry) is None]
     if findings.missing:
         verb = "is" if len(findings.missing) == 1 else "are"
         return f"{list_some(findings.missing)} {verb} compared with no other group, for lack of common strata or units"

@@ -8,7 +8,7 @@ from typing import Any
 from crossfusion._base import CrossfusionWarning, InputError, arg, check_known
 from crossfusion.gates.drift_rule import judge_drift
 from crossfusion.gates.measure import Data, measure_groups, measure_pairs
-from crossfusion.gates.outcome import RuleOutcome, explain_refusal, judge
+from crossfusion.gates.outcome import RuleOutcome, compare_with_limit, explain_refusal
 from crossfusion.gates.policy import Policy, read_policy
 from crossfusion.gates.result import CheckResult
 from crossfusion.gates.rule import Rule
@@ -127,7 +127,7 @@ def check_rule(rule: Rule, data: Data) -> RuleOutcome:
         if rule.kind == "drift":
             return judge_drift(rule, data.summary)
         if rule.kind == "max_separability":
-            return judge(rule, measure_separability(rule, data))
-        return judge(rule, measure_pairs(rule, data) if rule.each_pair else measure_groups(rule, data))
+            return compare_with_limit(rule, measure_separability(rule, data))
+        return compare_with_limit(rule, measure_pairs(rule, data) if rule.each_pair else measure_groups(rule, data))
     except InputError as problem:
         return explain_refusal(rule, problem)

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, InputError, check_seed, check_whole, load
+from crossfusion.fusion import REGION
 from crossfusion.lens.composition import Lens
 from crossfusion.lens.fitting import Training, open_training
 from crossfusion.lens.grid import VECTOR_BITS, multiply_exactly, round_to_grid
 from crossfusion.lens.step import Names, Step, check_shape
 
-REGION = "region"  # the factor
 MAX_SEED = 2**32  # of scikit-learn
 
 

@@ -19,6 +19,8 @@
 #include <cpuid.h>
 #endif
 
+#include "../_base/_arguments.h"
+
 #define RUN 128       /* rows summed around one center */
 #define FEATURES 1024 /* features whose accumulators, three float64 each, fit in the first-level cache */
 #define ABREAST 4     /* rows that share a visit to the accumulators */
@@ -165,51 +167,6 @@ static int can_run(const struct loops *set)
 
 /* ---- arguments ---- */
 
-/* Arrays of one call; all are released together. */
-struct arrays {
-    Py_buffer view[8];
-    int number;
-};
-
-static void release(struct arrays *arrays)
-{
-    while (arrays->number)
-        PyBuffer_Release(&arrays->view[--arrays->number]);
-}
-
-/* Type of the numbers of an array, whether it says that they are in the byte order of this machine or not; 0: none. */
-static char type_of(const Py_buffer *view)
-{
-    static const uint16_t one = 1;
-    const char *format = view->format ? view->format : "B";
-    if (*format == '@' || *format == '=' || *format == (*(const char *)&one ? '<' : '>'))
-        format++;
-    return strlen(format) == 1 ? *format : 0;
-}
-
-/* Take a C-contiguous array of some axes and of one of the given formats; NULL, with an exception, if it is not one. */
-static Py_buffer *take(struct arrays *arrays, PyObject *object, int axes, const char *formats, int writable)
-{
-    Py_buffer *view = &arrays->view[arrays->number];
-    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, view, flags) < 0)
-        return NULL;
-    arrays->number++;
-    if (view->ndim == axes && type_of(view) && strchr(formats, type_of(view)) &&
-        (!view->len || (uintptr_t)view->buf % view->itemsize == 0))
-        return view;
-    PyErr_Format(PyExc_ValueError, "expected an aligned array of %d axes and of type %s, got %d axes and type %s",
-                 axes, formats, view->ndim, view->format ? view->format : "B");
-    return NULL;
-}
-
-static int refuse(int wrong, const char *problem)
-{
-    if (wrong && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, problem);
-    return wrong;
-}
-
 /* Whether all codes are below the number of groups. */
 static int in_range(const int32_t *codes, int64_t number, int64_t groups)
 {
@@ -220,14 +177,6 @@ static int in_range(const int32_t *codes, int64_t number, int64_t groups)
 }
 
 /* ---- functions for Python ---- */
-
-static PyObject *finish(struct arrays *arrays)
-{
-    release(arrays);
-    if (PyErr_Occurred())
-        return NULL;
-    Py_RETURN_NONE;
-}
 
 PyDoc_STRVAR(accumulate_doc,
              "accumulate(rows, codes, tile, origin, count, mean, sumsq)\n--\n\n"

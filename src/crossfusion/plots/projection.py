@@ -11,7 +11,6 @@ from crossfusion.plots import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_COLORED_GROUPS = 7  # groups that have a color of their own
 MAX_VECTOR_POINTS = 2000  # points, beyond which they are one picture inside a vector file
 
 
@@ -56,7 +55,7 @@ def cloud(
     >>> plots.cloud(["A", "B"], np.array([[-1.0, 0.0], [1.0, 0.0]]), shown=1.0).axes[0].get_title(loc="left")
     '100% of the variance between groups'
     """
-    few = len(labels) <= MAX_COLORED_GROUPS
+    few = len(labels) <= style.MAX_COLORED_GROUPS
     with style.open_axes(axes, 2.9 + 0.16 * (-(-len(labels) // 4) if few else 0)) as own:
         if points is not None:
             _draw_points(own, np.asarray(points), np.asarray(codes, int), few)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 MAX_RADIUS = 0.06  # of the largest region, as a share of the width of the plane
 SHORT_NAME = 8  # characters, up to which four names fit beside each other
-MAX_GROUPS = 7  # that have a color of their own; the others share one
 
 
 def region_map(
@@ -61,15 +60,15 @@ def region_map(
     width = float(np.ptp(places, axis=0).max()) or 1.0
     radius = MAX_RADIUS * width * np.sqrt(rows / rows.max())
     part = shares / shares.sum(axis=1, keepdims=True)
-    with style.open_axes(axes, 3.1 + 0.16 * (-(-min(len(labels), MAX_GROUPS + 1) // 2))) as own:
+    with style.open_axes(axes, 3.1 + 0.16 * (-(-min(len(labels), style.MAX_COLORED_GROUPS + 1) // 2))) as own:
         for k in np.argsort(-rows, kind="stable").tolist():
             ends = 90 - 360 * np.concatenate([[0.0], np.cumsum(part[k])])
             for group in np.flatnonzero(part[k] > 0).tolist():
                 own.add_patch(
                     Wedge(places[k], radius[k], ends[group + 1], ends[group], facecolor=_pick_color(group), linewidth=0)
                 )
-        for group, label in enumerate(labels[: MAX_GROUPS + 1]):
-            name = style.format_name(label, 14) if group < MAX_GROUPS else "others"
+        for group, label in enumerate(labels[: style.MAX_COLORED_GROUPS + 1]):
+            name = style.format_name(label, 14) if group < style.MAX_COLORED_GROUPS else "others"
             own.plot([], [], marker="o", linestyle="none", color=_pick_color(group), label=name)
         own.autoscale_view()
         own.set_xlabel("first direction between regions")
@@ -84,4 +83,4 @@ def region_map(
 
 
 def _pick_color(group: int) -> str:
-    return style.COLORS[group] if group < MAX_GROUPS else style.FAINT
+    return style.COLORS[group] if group < style.MAX_COLORED_GROUPS else style.FAINT

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 COLUMN, PAGE = 3.4, 7.0  # inches: one column of a journal, and two
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2127")  # Okabe and Ito's
+MAX_COLORED_GROUPS = len(COLORS)  # groups that have a color of their own; of more, the others share one
 MARKERS = "osD^vPX"
 PANEL_COLORS = (COLORS[-1], *COLORS[:-1], "#8a2be2")  # of several panels: the uncorrected points come first, in ink
 PANEL_MARKERS = "osD^vPX*"

@@ -8,6 +8,7 @@ import numpy as np
 
 from crossfusion._base import factors, label_text
 from crossfusion.fusion import (
+    FEW_UNITS,
     GEOMETRY_REMEDY,
     SHAPE_CAUTION,
     SPREAD_CAUTION,
@@ -25,17 +26,15 @@ from crossfusion.io import Rows
 from crossfusion.report.evidence import Evidence, TestOutcome
 from crossfusion.report.html.markup import format_number, format_percent, isolate
 from crossfusion.report.name_text import format_factors, format_list
-from crossfusion.summary import Summary
+from crossfusion.summary import DISCLOSING_ROWS, Summary
 
 IMBALANCE_RATIO = 5  # times as many rows in the largest group as in the smallest
 FEW_ROWS = 30  # in a group
-FEW_UNITS = 5  # in a group
 FEW_UNITS_IN_ALL = 20  # below which intervals of units are rough
 CONFOUNDED_ASSOCIATION = 0.3  # Cramér's V of the compared factor and the one adjusted for
 SHARED_WEIGHT = 0.9  # of the weight in strata that several groups share
 FLAT_SHARE = 1e-6  # of the median variance of features
 DOMINANT_SHARE = 0.5  # of the variance between the groups, by one unit
-DISCLOSED_ROWS = 5  # rows of a group below which its mean and variance tell of single rows
 DUPLICATED_SHARE = 0.001  # of the rows
 HEADLINE_KINDS = ("equal means", "spread", "shape", "geometry", "few rows")  # the distance misses what may differ
 
@@ -387,8 +386,8 @@ def _find_lost_groups(said: Sequence[str]) -> Iterator[Concern]:
 def _find_disclosure(evidence: Evidence) -> Iterator[Concern]:
     """Groups so small that the page tells of single rows, and names of units."""
     asked, groups = evidence.question, evidence.summary.rollup(evidence.question.between)
-    small = int(np.sum(groups.moments.count < DISCLOSED_ROWS))
-    shown = [f"{small:,} groups of fewer than {DISCLOSED_ROWS} rows"] if small else []
+    small = int(np.sum(groups.moments.count < DISCLOSING_ROWS))
+    shown = [f"{small:,} groups of fewer than {DISCLOSING_ROWS} rows"] if small else []
     shown += [f"the names of {format_factors(asked.units)} units"] if asked.units else []
     if shown:
         yield Concern(

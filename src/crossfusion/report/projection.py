@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from crossfusion._base import FloatArray, factors, label_text
-from crossfusion.fusion import Codes, center_strata, find_plane
+from crossfusion.fusion import MAX_BASIS_ROWS, Codes, center_strata, find_plane
 from crossfusion.io import Rows
 from crossfusion.report.html.markup import shorten
 from crossfusion.report.question import Question
 from crossfusion.summary import Summary
 
 MAX_POINTS = 3000  # rows that are drawn one by one
-MAX_BASIS_ROWS = 2000  # rows that decide the second direction, where one separates the groups
 DENSITY_BINS = 60  # of the density, along the wider side
 PROJECTED_NAME_LENGTH = 200  # characters of a name that are kept: groups have theirs in full elsewhere
 COORDINATE_STEPS = 1000  # coordinates are whole numbers of this part of the extent

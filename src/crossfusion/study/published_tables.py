@@ -13,12 +13,12 @@ from crossfusion._base import label_text, number_text
 from crossfusion.evaluation import Rdr, Study, pair_text
 from crossfusion.study import published
 
-Cells = tuple[list[str], list[list[str]]]
+TableText = tuple[list[str], list[list[str]]]
 POWERS = {"ratio": None, "ratio_root": 1, "ratio_squared": 2}  # that ratios are brought to; None: as they stand
 IN_PRINT = {"cfd": "CFD", "wasserstein": "Wasserstein", "mmd": "MMD", "hausdorff": "Hausdorff", "chamfer": "Chamfer"}
 
 
-def format_ratios(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
+def format_ratios(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> TableText:
     """Header and rows: relative distance ratios, ours and those of the paper's table 2."""
     header, rows = found.table(what)
     theirs = [_find_printed_ratios(found, row[0], what, printed) for row in rows]
@@ -26,7 +26,7 @@ def format_ratios(found: Rdr, what: str = "ratio", *, printed: str | None = None
     return [*header, *(f"paper: {side}" for side in theirs[0])], both
 
 
-def format_ratios_by_side(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> Cells:
+def format_ratios_by_side(found: Rdr, what: str = "ratio", *, printed: str | None = None) -> TableText:
     """The same with one column per distance and one row per side, for many pairs."""
     header, rows = found.table(what)
     own = [[side, *(row[k] for row in rows)] for k, side in enumerate(header) if k]
@@ -35,7 +35,7 @@ def format_ratios_by_side(found: Rdr, what: str = "ratio", *, printed: str | Non
     return ["side", *found.distances], [*own, *theirs]
 
 
-def format_distances(found: Rdr, *, printed: str | None = None) -> Cells:
+def format_distances(found: Rdr, *, printed: str | None = None) -> TableText:
     """Header and rows: distances within and across domains, ours and those of the paper's appendix C."""
     header = ["", *found.distances]
     rows = []
@@ -56,7 +56,7 @@ def format_distances(found: Rdr, *, printed: str | None = None) -> Cells:
     return header, rows
 
 
-def format_study(found: Study, *, printed: str | None = None) -> Cells:
+def format_study(found: Study, *, printed: str | None = None) -> TableText:
     """Header and rows: distances, scores, degradation and correlation, ours and those of the paper's table 3."""
     header, rows = found.table()
     paper = published.tables()["degradation"]

@@ -24,5 +24,5 @@ from crossfusion.summary.moment_table import Factors, arrange_rows
 from crossfusion.summary.standing import Standing
 from crossfusion.summary.storage import METADATA_KEY
 from crossfusion.summary.summary import Summary, combine, read_summary
-from crossfusion.summary.suppression import SMALL_OPTIONS, suppress_small
+from crossfusion.summary.suppression import DISCLOSING_ROWS, SMALL_OPTIONS, suppress_small
 from crossfusion.summary.version_ranking import VersionRanking, fusion_columns

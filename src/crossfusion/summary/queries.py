@@ -8,6 +8,7 @@ from crossfusion._base import (
     CodeArray,
     FloatArray,
     InputError,
+    accept_old_names,
     arg,
     as_names,
     check_known,
@@ -18,7 +19,6 @@ from crossfusion._base import (
     column_names,
     factors,
     match_features,
-    renamed,
 )
 from crossfusion.fusion import (
     FEATURES,
@@ -256,7 +256,7 @@ class Queries(MomentTable):
         found = compare_each_with_rest_by_units(unit_moments, design, **options)
         return {label: replace(fusion, excluded=excluded) for label, fusion in found.items()}
 
-    @renamed(levels="factors")
+    @accept_old_names(levels="factors")
     def hierarchy(
         self,
         factors: Sequence[str],

@@ -13,8 +13,8 @@ from crossfusion._base import CodeArray, FloatArray, map_threads, thread_count
 from crossfusion.inference.permutation.orders import STREAM_SIZE, Codes, LabelOrders
 from crossfusion.inference.permutation.sums import MAX_BATCH, MAX_BYTES, Entries
 from crossfusion.inference.permutation.welch import (
-    Cells,
     Powers,
+    StratumCells,
     combine_cells,
     describe_groups,
     raise_entries,
@@ -35,7 +35,7 @@ class GroupedSums:
     orders: LabelOrders
     center: FloatArray  # of each stratum
     cell: CodeArray  # of each stratum and label; -1 if there is none, or if nothing is compared in the stratum
-    cells: Cells
+    cells: StratumCells
 
     @classmethod
     def make(cls, entries: Entries, item: Codes, center: FloatArray, orders: LabelOrders) -> "GroupedSums":
@@ -49,7 +49,7 @@ class GroupedSums:
         cell = np.where(present, np.cumsum(present).reshape(present.shape) - 1, -1).astype(np.int32)
         stratum, label = np.nonzero(present)
         rows = np.bincount(entries.stratum, weights=entries.count, minlength=len(center)).astype(np.float64)
-        cells = Cells(stratum, label, sizes[present] - 1, rows[present.any(axis=1)])
+        cells = StratumCells(stratum, label, sizes[present] - 1, rows[present.any(axis=1)])
         return cls(entries, place, orders, center, cell, cells)
 
     @staticmethod

@@ -63,7 +63,7 @@ def describe_groups(sums: FloatArray, powers: FloatArray, dim: int, freedom: Any
 
 
 @dataclass(frozen=True)
-class Cells:
+class StratumCells:
     """Cells of strata with several groups, in the order of the strata, which keep their items in all permutations.
 
     `freedom` is the number of items minus 1; `starts` holds the first cell of each stratum, and `rows` the number of
@@ -84,10 +84,10 @@ class Cells:
         """Sum over the cells of each stratum."""
         return np.asarray(np.add.reduceat(values, self.starts, axis=0))
 
-    def select(self, kept: Codes) -> "Cells":
+    def select(self, kept: Codes) -> "StratumCells":
         """All cells of some strata."""
         strata = np.isin(self.stratum[self.starts], self.stratum[kept])
-        return Cells(self.stratum[kept], self.label[kept], self.freedom[kept], self.rows[strata])
+        return StratumCells(self.stratum[kept], self.label[kept], self.freedom[kept], self.rows[strata])
 
 
 class Pool:
@@ -207,7 +207,7 @@ def correct_centering(found: FloatArray, second: FloatArray, third: FloatArray, 
     return np.asarray(np.divide(found, second - 2 * third + second**2, out=single, where=several))
 
 
-def combine_cells(groups: Group, cells: Cells, size: FloatArray) -> float:
+def combine_cells(groups: Group, cells: StratumCells, size: FloatArray) -> float:
     """Compute the statistic of all groups under one permutation, with variances of about `size` in each stratum."""
     own, several = np.diff(cells.starts, append=len(cells.stratum)), cells.freedom > 0
 
@@ -240,7 +240,7 @@ def compute_observed(design: Design, spread: CellSpread, scale: FloatArray) -> f
     np.maximum.at(largest, design.stratum, spread.borrowed)
     count, freedom = cells.count[order], spread.items[order] - 1
     groups = Group(count[:, None] * gap[order], count, spread.variance[order], spread.shares[order], freedom)
-    members = Cells(design.stratum[order], design.group[order], freedom, rows[compared])
+    members = StratumCells(design.stratum[order], design.group[order], freedom, rows[compared])
     return combine_cells(groups, members, np.where(largest > 0, largest, scale))
 
 

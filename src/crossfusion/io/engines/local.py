@@ -153,7 +153,7 @@ class _Job:
                     self._stop()
         except KeyboardInterrupt:
             if self._keeper is not None:
-                self._keeper.interrupted(self._totals)
+                self._keeper.keep_interrupted(self._totals)
             raise
         finally:
             for lane in self._lanes:

@@ -59,7 +59,7 @@ class Checkpoint:
         if time.monotonic() > self._next:
             self._keep(totals)
 
-    def interrupted(self, totals: Sequence[RunningSum]) -> None:
+    def keep_interrupted(self, totals: Sequence[RunningSum]) -> None:
         """Keep the state of work that ends here, if it is worth it."""
         if time.monotonic() > self._begun + MIN_WORK_SECONDS:
             self._keep(totals)

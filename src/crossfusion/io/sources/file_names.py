@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
+from crossfusion.io.sources.paths import COMPRESSED_ENDINGS
+
 SLIDE_ENDINGS = (
     *(".svs", ".tif", ".tiff", ".ndpi", ".mrxs", ".scn", ".bif", ".vms", ".vmu", ".dcm", ".svslide", ".qptiff"),
     *(".czi", ".isyntax", ".btf", ".ome", ".png", ".jpg", ".jpeg"),
 )
-PACKED_ENDINGS = (".gz", ".bz2", ".zst", ".zip")
 
 
 def list_stems(name: str) -> list[str]:
@@ -57,4 +58,4 @@ def index_base_names(keys: Iterable[str]) -> dict[str, int]:
 def _list_endings() -> set[str]:
     from crossfusion.io.sources import READERS  # which imports this module's users
 
-    return {*SLIDE_ENDINGS, *PACKED_ENDINGS, *READERS}
+    return {*SLIDE_ENDINGS, *COMPRESSED_ENDINGS, *READERS}

@@ -20,7 +20,6 @@ from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk, Source, cut_evenly
 
 UNREADABLE = "is not a readable .npy file of numbers"
-DAMAGED = "is damaged: write it again"
 MADV_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14 and later
 
 PARSER_LOCK = Lock()  # parsers of Python 3.11 count how deep they are for all threads together
@@ -136,7 +135,7 @@ def _read_ranges(path: str, header: Header, start: int, stop: int) -> Iterator[C
     """Rows of a remote file; of one that lies by columns, a range of each."""
     if stop == start:
         return
-    with paths.open_binary(path) as file, paths.translate_errors(path, DAMAGED):
+    with paths.open_binary(path) as file, paths.translate_errors(path, paths.DAMAGED):
         if header.columns:
             rows = np.empty((*header.shape[:0:-1], stop - start), header.dtype)
             for k, column in enumerate(rows):

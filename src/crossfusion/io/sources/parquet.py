@@ -20,7 +20,7 @@ from crossfusion.io.sources.columns_to_rows import (
     list_length,
     transpose_columns,
 )
-from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, check_keys, read_batches, read_keys
+from crossfusion.io.sources.parquet_file import ParquetFile, check_keys, read_batches, read_keys
 from crossfusion.io.sources.parquet_wide import fits_columnwise, read_columnwise
 from crossfusion.io.sources.vector_columns import find_vectors, has_feature_columns, make_chunk
 from crossfusion.summary import METADATA_KEY
@@ -100,7 +100,7 @@ def _read_chunks(
     path = opened.path
     with ExitStack() as stack:
         stack.callback(opened.finish_partition)
-        stack.enter_context(paths.translate_errors(path, DAMAGED))
+        stack.enter_context(paths.translate_errors(path, paths.DAMAGED))
         file = stack.enter_context(opened.file())
         schema, sizes = file.schema_arrow, [file.metadata.row_group(group).num_rows for group in groups]
         number, wide = sum(sizes), has_feature_columns(schema, columns)
@@ -147,7 +147,7 @@ def _decode_vectors(
     opened: ParquetFile, column: str, groups: Sequence[int], first: int, size: int, shape: tuple[int, int]
 ) -> Iterator[NDArray[Any]]:
     (number, dim), start, name = shape, first, paths.show_path(opened.path)
-    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+    with paths.translate_errors(opened.path, paths.DAMAGED), opened.file() as file:
         for table in read_batches(file, groups, [column], size):
             rows = from_lists(table.column(0), column, name, first)
             if rows.shape[1] != dim:

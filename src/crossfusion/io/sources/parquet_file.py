@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-DAMAGED = "is damaged: write it again"
 MAX_SENT_FOOTER_BYTES = (
     2**13
 )  # bytes of a footer that partitions carry to other processes; larger ones are read again there

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crossfusion.io.sources import chunk, paths
 from crossfusion.io.sources.chunk import Chunk
 from crossfusion.io.sources.columns_to_rows import read_numbers, transpose_columns
-from crossfusion.io.sources.parquet_file import DAMAGED, ParquetFile, read_batches, read_keys
+from crossfusion.io.sources.parquet_file import ParquetFile, read_batches, read_keys
 from crossfusion.moments import FEATURES_AT_ONCE, ColumnwiseRows
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _read_rows(
     opened: ParquetFile, columns: Sequence[str], group: int, number: int, dtype: np.dtype[Any]
 ) -> Iterator[NDArray[Any]]:
     size = max(1, chunk.CHUNK_BYTES // (len(columns) * dtype.itemsize))
-    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+    with paths.translate_errors(opened.path, paths.DAMAGED), opened.file() as file:
         for table in read_batches(file, [group], columns, size):
             yield from transpose_columns([table.column(name) for name in columns]).chunks()
             number -= table.num_rows
@@ -69,7 +69,7 @@ def _read_rows(
 
 
 def _read_columns(opened: ParquetFile, columns: Sequence[str], group: int, number: int) -> Iterator[list[NDArray[Any]]]:
-    with paths.translate_errors(opened.path, DAMAGED), opened.file() as file:
+    with paths.translate_errors(opened.path, paths.DAMAGED), opened.file() as file:
         for start in range(0, len(columns), FEATURES_AT_ONCE):
             yield _decode_columns(file, columns[start : start + FEATURES_AT_ONCE], group, number)
 

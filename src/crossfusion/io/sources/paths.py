@@ -27,6 +27,7 @@ from crossfusion.io.sources.lake_tables import TABLE_REMEDIES, find_table
 
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst", ".zip")  # endings that follow the one of the content
 PARQUET_ENDINGS = (".parquet", ".pq")
+DAMAGED = "is damaged: write it again"
 ZARR_ENDING = ".zarr"  # the ending of a Zarr store, which is a folder whatever it is called
 ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")  # files by which such a folder is known
 HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"  # how Hive and Spark spell a missing value in a path

@@ -69,10 +69,10 @@ class Zarr(Store):
             return list(group)
         sync = optional.load("zarr.core.sync", "zarr", "zarr", "reading Zarr").sync
 
-        async def collected() -> list[str]:
+        async def collect_names() -> list[str]:
             return [name async for name in listed(group.path)]
 
-        return sorted(set(sync(collected())).difference(["", *METADATA_FILES]))
+        return sorted(set(sync(collect_names())).difference(["", *METADATA_FILES]))
 
     def check(self, array: Any, holder: str) -> None:
         """Refuse pickled objects, and chunks that do not fit in memory."""

@@ -37,6 +37,8 @@ QUESTIONS = {
     "pairwise": lambda x, site, **more: cf.pairwise(x, site, level=0.9, permutations=19, **more),
     "permutation_test": lambda x, site, **more: cf.permutation_test(x, site, permutations=19, **more),
     "dispersion_test": lambda x, site, **more: cf.dispersion_test(x, site, permutations=19, **more),
+    "one_vs_rest": lambda x, site, **more: cf.one_vs_rest(x, site, level=0.9, **more)["B"],
+    "separability": lambda x, site, **more: cf.separability(x, site, **more),
 }
 
 

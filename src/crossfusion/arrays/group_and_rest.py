@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crossfusion._base import FloatArray, align_index, as_rows, check_level, column_names
 from crossfusion.arrays.distance import KeptCells, keep_cells, label_rows, rescale
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
     Fusion,
@@ -46,10 +47,11 @@ def one_vs_rest(
 
     Parameters
     ----------
-    x : array of shape (rows, dim)
+    x : array of shape (rows, dim), or table
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
@@ -93,6 +95,7 @@ def one_vs_rest(
     check_level(level)
     check_min_units(min_units)
     check_scale(scale)
+    x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
     sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", column_names(x) or None)
     if level is None and units is None:

@@ -54,7 +54,7 @@ def _describe_gaps(found: Findings) -> str:
         )
         said = f"; {who} {'shares' if len(found.alone) == 1 else 'share'} no {given} with another {between} group"
     first, second = np.triu_indices(len(found.pairs.labels), 1)
-    mutual = ~np.isin(found.pairs.labels, found.alone)
+    mutual = np.array([label not in found.alone for label in found.pairs.labels])
     total, known = int(np.sum(mutual[first] & mutual[second])), len(list_compared_pairs(found.pairs)[0])
     if known < total:
         verb = "shares" if total - known == 1 else "share"

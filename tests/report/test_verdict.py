@@ -227,3 +227,9 @@ def test_the_effect_of_adjusting_is_not_stated_where_nothing_is_shown():
     x, by = sites(0, 0)
     headline = cf.Report(x, by=by, given="tissue", **ASKED).to_dict()["headline"]
     assert [each for each in headline if "adjusting" in each] == []
+
+
+def test_two_groups_without_variance_within_are_separated():
+    site = np.repeat(["A", "B"], 20)
+    found = judge((site == "A")[:, None] * np.ones((40, 3)), {"site": site}, units=None, expect="apart")
+    assert (found["said"], found["status"]) == ("A and B are separated.", "good")

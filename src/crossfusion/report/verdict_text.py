@@ -162,12 +162,12 @@ def _judge_classes(found: Findings) -> tuple[str, str]:
         return "open", _describe_unknown(found)
     if found.standing.kind in ("none", "untested"):
         return ("bad" if found.standing.kind == "none" else "open"), _describe_differences(found, None)
+    if found.standing.kind == "all":
+        return "good", f"{join_names(found.compared)} are separated."
     separated, closest = find_separated_pairs(found.pairs, found.question.level), _describe_closest(found.pairs)
     if separated is None or len(found.pairs.labels) < len(found.labels):
         return "open", f"{everyone} are significantly separated together, not pair by pair; the closest are {closest}."
     if separated.all():
-        if len(separated) == 1:
-            return "good", f"{join_names(found.compared)} are separated."
         every = "all pairs that are compared" if _describe_gaps(found) else f"all {everyone.removeprefix('the ')}"
         return "good", f"{every} are separated; the closest are {closest}."
     return "bad", _describe_fused_pairs(found.pairs, separated, noun)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, factors, warn
+from crossfusion._base import FloatArray, InputError, align_index, check_level, check_seed, factors, warn
 from crossfusion.arrays.accuracy import UNKNOWN, Share
-from crossfusion.arrays.distance import label_rows
+from crossfusion.arrays.distance import label_finite_rows
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.held_out import HeldOut, hold_out, score_held_out
 from crossfusion.arrays.recognition import Comparison
@@ -109,7 +109,7 @@ def separability(
     check_min_units(min_units)
     x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
-    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
+    sample = label_finite_rows(x, labels, given, units)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
     unit: Codes = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]

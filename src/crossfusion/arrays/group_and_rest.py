@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray, align_index, as_rows, check_level, column_names
-from crossfusion.arrays.distance import KeptCells, keep_cells, label_rows, rescale
+from crossfusion._base import FloatArray, align_index, check_level, column_names
+from crossfusion.arrays.distance import KeptCells, keep_cells, label_finite_rows, rescale
 from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
@@ -97,7 +97,7 @@ def one_vs_rest(
     check_scale(scale)
     x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
-    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", column_names(x) or None)
+    sample = label_finite_rows(x, labels, given, units, column_names(x) or None)
     if level is None and units is None:
         return compare_each_with_rest(rescale(sample.design, weights, scale), weights=weights)
     cells = keep_cells(sample, level, min_units).rescale(weights, scale)

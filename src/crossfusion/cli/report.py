@@ -11,7 +11,6 @@ from crossfusion.cli.fail_above import ask_pairs, enforce, fail_above_option
 from crossfusion.cli.options import check_typed, find_typed_command, is_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.report import (
-    EXPECTATIONS,
     Question,
     Report,
     ReportData,
@@ -35,9 +34,7 @@ from crossfusion.report import (
 @options.level_option
 @options.permutations_option
 @options.seed_option("the permutations and of the sampled rows")
-@click.option(
-    "--expect", type=click.Choice(EXPECTATIONS), help="What groups should do: batches fuse, classes separate."
-)
+@click.option("--expect", metavar="fused|apart", help="What groups should do: batches fuse, classes separate.")
 @click.option("--fused-within", type=float, metavar="CFD", help="Largest CFD that does not matter, to show agreement.")
 @fail_above_option
 @click.option("--title", metavar="TITLE", help="Title of the page.")

@@ -235,7 +235,7 @@ def test_constant_features_are_left_out_by_name():
     assert after.constant == ("f6", "f13")
     assert (after.unbiased, *limits(after)) == pytest.approx((before.unbiased, *limits(before)), rel=1e-9)
     assert "left out as constant: 2 features (f6, f13)" in repr(after)
-    assert after.caution.startswith("feature f13 does not vary within groups, yet differ")
+    assert after.caution.startswith("feature f13 does not vary within groups, yet differs between them")
     assert after.to_dict()["constant"] == ["f6", "f13"]
     assert cf.cfd(more, labels=by["site"], scale="features").constant == (6, 13)
     assert named.pairwise("site", scale="features").constant == ("f6", "f13")
@@ -314,6 +314,15 @@ def test_too_few_rows_leave_no_unbiased_estimate():
     assert found.unbiased is None
     assert "too few rows" in found.reason
     assert found.distance > 0
+
+
+def test_a_test_says_what_it_divides_by(tmp_path):
+    x, labels = dominated()
+    np.savez(tmp_path / "rows.npz", x=x, group=labels)
+    said = "each feature in units of its standard deviation without regard to groups (of the distance: within groups)"
+    assert said in repr(cf.permutation_test(x, labels, scale="features", permutations=19))
+    asked = ("test", tmp_path / "rows.npz", "--between", "group", "--permutations", 19, "--scale", "features")
+    assert said in run(*asked).stdout
 
 
 def test_commands_take_the_scale(tmp_path):

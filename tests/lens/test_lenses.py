@@ -1,9 +1,11 @@
 """Lenses: what they map rows to, how they compose, what they refuse, and that moments of mapped rows still add up."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
@@ -73,6 +75,18 @@ def test_constant_features_are_left_out_by_name():
     assert repr(lens) == "Lens: standardize 6 features (feature c constant, left out)"
     np.testing.assert_allclose(lens(frame), LENSES["standardize"](X), rtol=1e-12)
     assert cf.summarize(frame, by=BY, lens=lens).features == tuple("abdefg")
+
+
+@pytest.mark.parametrize(("rows", "rank", "warns"), [(60, None, True), (600, None, False), (600, 15, False)])
+def test_whitening_by_few_rows_is_warned_of(rows, rank, warns):
+    x = np.random.default_rng(0).normal(size=(rows, 30))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cf.lens.whiten(x, by={"half": np.arange(rows) % 2}, rank=rank, shrinkage=0.05)
+    said = [str(entry.message) for entry in caught]
+    assert len(said) == warns
+    if warns:
+        assert said[0].startswith("whiten estimates 30 directions from 60 rows, so that groups of these rows look")
 
 
 def test_whitened_rows_have_the_identity_as_covariance_within_groups():
@@ -286,6 +300,33 @@ def test_rows_with_other_features_are_refused(refuses):
     np.testing.assert_array_equal(lens(X), lens(frame))  # an array has no names
 
 
+def test_constant_features_that_tell_groups_apart_are_named_as_such():
+    x = np.column_stack([X, np.where(SITE == "A", 0.1, -0.1), np.ones(ROWS)])
+    with pytest.warns(cf.CrossfusionWarning) as warned:
+        cf.lens.standardize(x, by=BY)
+    said = [str(entry.message) for entry in warned]
+    assert said[0] == "constant features are left out: feature 7"
+    assert "differ between them, are left out: feature 6: compare without the lens, too" in said[1]
+
+
+def test_constant_features_whose_means_cancel_are_left_out():
+    moments = cf.Moments(np.array([3.0, 3.0]), np.array([[0.0, 0.1], [1.0, -0.1]]), np.array([[1.0, 1e-34]] * 2))
+    summary = cf.Summary(pa.table({"site": ["A", "B"]}), moments)
+    with pytest.warns(cf.CrossfusionWarning, match="differ between them, are left out: feature 1"):
+        assert cf.lens.standardize(summary).steps[0].left_out == (1,)
+
+
+def test_a_summary_says_through_which_lens_rows_were_seen():
+    lens = LENSES["standardize"]
+    assert f"rows seen through the lens {lens.digest}" in repr(cf.summarize(X, by=BY, lens=lens))
+    assert "lens" not in repr(cf.summarize(X, by=BY))
+
+
+def test_a_lens_before_is_named_in_the_message(refuses):
+    with refuses("^after=3 is not a lens"):
+        cf.lens.kernel(X, after=3)
+
+
 @pytest.mark.parametrize("lens", ["unit", 3, cf.lens.unit])
 def test_what_is_not_a_lens_is_refused(lens, refuses):
     for ask in (
@@ -316,6 +357,20 @@ REFUSED = {
     "many features": (lambda: cf.lens.kernel(X, features=10**9), "features=1000000000 must be at most 65,536"),
     "no bandwidth": (lambda: cf.lens.kernel(X, bandwidth="mean"), "bandwidth='mean' is not known"),
     "bandwidth of 0": (lambda: cf.lens.kernel(X, bandwidth=0), "bandwidth=0 must be a finite number above 0"),
+    "narrow": (
+        lambda: cf.lens.kernel(X, bandwidth=1e-6),
+        "bandwidth=1e-06 is too far from the median distance of rows",
+    ),
+    "wide": (lambda: cf.lens.kernel(X, bandwidth=1e9), "pass a number near it, or 'median'"),
+    "tiny rows": (lambda: cf.lens.codebook(X * 1e-300, regions=3), "has rows whose squared distances are 0 in float64"),
+    "lost directions": (
+        lambda: cf.lens.whiten(RNG.normal(size=(20, 50)), by={"half": np.arange(20) % 2}, rank=19, shrinkage=0.0),
+        "rank=19 is more than the 18 directions that rows vary along",
+    ),
+    "no rest": (
+        lambda: cf.lens.whiten(RNG.normal(size=(20, 50)), by={"half": np.arange(20) % 2}, rank=18, shrinkage=0.0),
+        "leaves a direction without variance",
+    ),
     "equal rows": (lambda: cf.lens.kernel(np.ones((9, 2))), "bandwidth cannot be the median distance, which is 0"),
     "one region": (lambda: cf.lens.codebook(X, regions=1), "regions=1 must be a whole number, 2 or more"),
     "few rows": (lambda: cf.lens.codebook(X[:4], regions=5), "regions=5 is more than there are different rows"),

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tracemalloc
 from contextlib import suppress
 
 import numpy as np
@@ -104,6 +105,22 @@ def test_a_newer_format_is_refused(written, refuses):
     rewrite(written, lambda about, arrays: about.update(format=2))
     with refuses("has format 2, newer than the 1 known here: upgrade crossfusion", cf.FileError):
         cf.lens.read(written)
+
+
+@pytest.mark.parametrize("version", [0, -1, "1", None, True])
+def test_what_is_not_a_format_is_damage(version, written, refuses):
+    rewrite(written, lambda about, arrays: about.update(format=version))
+    with refuses(f"is a damaged lens .its format is {version!r}.", cf.FileError):
+        cf.lens.read(written)
+
+
+def test_a_number_of_features_that_is_not_that_of_the_arrays_takes_no_memory(written, refuses):
+    rewrite(written, lambda about, arrays: about["steps"][0].update(dim=2**22, features=None))
+    tracemalloc.start()
+    with refuses("is a damaged lens .an array has shape", cf.FileError):
+        cf.lens.read(written)
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
 
 
 def test_damaged_bytes_are_refused_or_harmless(written):

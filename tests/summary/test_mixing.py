@@ -101,6 +101,12 @@ def test_mixed_groups_are_near_0_and_separate_groups_are_1(units):
     assert found.interval[1] <= 1
 
 
+def test_the_confidence_of_the_interval_is_said():
+    said = repr(summarize().mixing("batch", units="donor", level=0.9))
+    assert "interval   90% confidence, standard error 0." in said
+    assert "confidence" not in repr(summarize().mixing("batch", units="donor"))
+
+
 def test_equal_rows_mix_exactly():
     x, by = make_rows()
     twice = {name: np.r_[values, values] for name, values in by.items()}
@@ -240,6 +246,9 @@ def test_real_cells_are_unmixed_after_centering_each_batch():
     assert corrected.pvalue == 1 / 200
 
 
+U, R = np.arange(600) % 20, np.arange(600) % 7  # units and regions
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -254,6 +263,12 @@ def test_real_cells_are_unmixed_after_centering_each_batch():
         (lambda s, x: s.select(batch="a").mixing("batch"), "only one group"),
         (lambda s, x: s.select(region=3).mixing("batch"), "all rows lie in one region"),
         (lambda s, x: s.mixing("batch", given="donor"), "no stratum holds two"),
+        (
+            lambda s, x: cf.summarize(x, by={"a": U % 2, "b": U % 2, "u": U, "region": R}).mixing(
+                "a", given="b", units="u"
+            ),
+            "no stratum holds two",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, said):

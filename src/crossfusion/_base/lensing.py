@@ -54,13 +54,13 @@ class RowLens(Protocol):
         """Values of the factors that it adds, for finite rows."""
 
 
-def check_lens(lens: Any, *, adds_factors: bool = True) -> None:
+def check_lens(lens: Any, *, adds_factors: bool = True, name: str = "lens") -> None:
     """Reject what is not a lens and, where factors have no use, a lens that adds some."""
     if lens is None:
         return
     if not isinstance(lens, RowLens):
         raise InputError(
-            "lens",
+            name,
             lens,
             "is not a lens",
             "pass one such as crossfusion.lens.unit(), or read its file with crossfusion.lens.read",

@@ -110,10 +110,10 @@ def show_excluded(excluded: Sequence[Exclusion]) -> None:
         click.echo(f"excluded: {describe_excluded(excluded)}")
 
 
-def show_scale(result: Fusion | Pairwise | TestResult | Attribution | Projection) -> None:
+def show_scale(result: Fusion | Pairwise | Attribution | Projection, place: str = "within groups") -> None:
     """What features were divided by, if anything."""
     if result.scale:
-        click.echo(f"scale: {describe_scale(result.constant or ())}")
+        click.echo(f"scale: {describe_scale(result.constant or (), place)}")
 
 
 def show_caution(result: Fusion | Pairwise | TestResult) -> None:

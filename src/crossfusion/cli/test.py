@@ -24,7 +24,7 @@ from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
-from crossfusion.fusion import STATISTIC_NAMES, Fusion, join_cautions
+from crossfusion.fusion import STATISTIC_NAMES, TEST_PLACE, Fusion, join_cautions
 from crossfusion.inference import STATISTICS, TestResult
 from crossfusion.io import Rows
 from crossfusion.summary import Summary, describe_exchange, has_crossed_units
@@ -187,6 +187,6 @@ def _show(result: TestResult, fusion: Fusion, between: list[str], given: list[st
     ]
     title = f"Test of the separation of {asked}, permuting {exchanged}"
     output.show_table(title, ["", "value", ""], rows, [["bold", "", "dim"]] * len(rows), left=(0, 2))
-    result_tables.show_scale(fusion)
+    result_tables.show_scale(fusion, TEST_PLACE)
     result_tables.show_excluded(result.excluded)
     result_tables.show_caution(replace(fusion, caution=join_cautions(fusion.caution, result.caution)))

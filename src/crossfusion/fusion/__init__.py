@@ -50,6 +50,7 @@ from crossfusion.fusion.projection import Projection, center_strata, check_proje
 from crossfusion.fusion.result import Record, Result, data_frame, record_columns
 from crossfusion.fusion.scaling import (
     SCALES,
+    TEST_PLACE,
     FeatureScale,
     ScaledRows,
     caution_about_separating,

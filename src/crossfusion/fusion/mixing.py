@@ -13,6 +13,7 @@ from crossfusion._base import (
     count_text,
     interval_text,
     label_text,
+    level_text,
     number_text,
     p_text,
     percent,
@@ -184,7 +185,8 @@ class Mixing(Result):
         if self.cfd is not None:
             parts = f"composition {number_text(self.composition)} + shift within regions {number_text(self.shift)}"
             rows.append(("CFD", f"{number_text(self.cfd)} = {parts}"))
-        rows += [("stderr", number_text(self.stderr))] if self.stderr is not None else []
+        if self.level is not None:
+            rows.append(("interval", f"{level_text(self.level)} confidence, standard error {number_text(self.stderr)}"))
         rows += [("excluded", describe_excluded(self.excluded))] if self.excluded else []
         return rows + ([("caution", self.caution)] if self.caution else [])
 

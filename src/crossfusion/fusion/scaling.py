@@ -20,6 +20,7 @@ from crossfusion._base import MAX_LISTED_GROUPS, FloatArray, InputError, check_o
 from crossfusion.moments import Moments
 
 SCALES = ("features",)
+TEST_PLACE = "without regard to groups (of the distance: within groups)"  # what a test divides by, as permutations need
 TOO_FEW_ROWS = "the groups have too few rows to estimate the standard deviation of each feature"
 ROUNDING = 16 * np.finfo(np.float64).eps  # of a feature's largest mean: a smaller standard deviation is rounding
 MIN_FREEDOM = 2.0  # of the variance within, at or below which its inverse has no expected value
@@ -133,10 +134,11 @@ def caution_about_separating(scale: FeatureScale | None) -> str | None:
     """Return a caution if features that are left out differ between groups."""
     if scale is None or not scale.separating:
         return None
-    said = "feature {} does" if len(scale.separating) == 1 else "features {} do"
+    one = len(scale.separating) == 1
+    said, differ = ("feature {} does", "differs") if one else ("features {} do", "differ")
     return (
-        f"{said.format(list_features(scale.separating))} not vary within groups, yet differ between them, and cannot be"
-        " put in units of a standard deviation: compare without scale, too"
+        f"{said.format(list_features(scale.separating))} not vary within groups, yet {differ} between them, and cannot"
+        " be put in units of a standard deviation: compare without scale, too"
     )
 
 

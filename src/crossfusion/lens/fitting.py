@@ -129,7 +129,7 @@ class Training:
 def open_training(source: Any, by: Any, vectors: Any, nan: str, after: Any) -> Training:
     """Open the source that a user passed."""
     check_option(nan, NAN_OPTIONS, "nan")
-    check_lens(after)
+    check_lens(after, name="after")
     if after is not None and not isinstance(after, Lens):
         raise InputError("after", after, "is not a lens of crossfusion.lens", "make one with its functions")
     engine = engines.choose_engine("auto", source)

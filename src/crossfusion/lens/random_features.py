@@ -16,6 +16,7 @@ from crossfusion.moments import squared_distances
 MAX_FEATURES = 2**16
 MEDIAN_ROWS = 1000  # sampled rows whose distances the median is of
 MEDIAN = "median"  # the bandwidth that is the median distance
+MAX_RATIO = 2.0**16  # of bandwidth and median distance, either way: beyond, rows are too coarse on the grid of products
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ def fit_kernel(training: Training, features: int = 1024, bandwidth: float | str 
     summary, sample, _ = training.draw(seed, MEDIAN_ROWS)
     moments = summary.moments
     center = moments.count @ moments.mean / moments.count.sum()
-    width = _find_median_distance(sample) if isinstance(bandwidth, str) else float(bandwidth)
+    width = _choose_bandwidth(bandwidth, _find_median_distance(sample))
     frequencies = round_to_grid(draw_frequencies(summary.dim, features // 2, seed), VECTOR_BITS)
     return training.follow(Kernel(summary.dim, summary.features, center, frequencies, width, int(seed)))
 
@@ -181,10 +182,23 @@ def draw_frequencies(dim: int, number: int, seed: int) -> FloatArray:
     return np.concatenate(blocks, axis=1)[:, :number]
 
 
+def _choose_bandwidth(bandwidth: float | str, median: float) -> float:
+    """Choose the bandwidth; reject one at which all rows would look alike, or none."""
+    if isinstance(bandwidth, str):
+        if median > 0:
+            return median
+        raise InputError("bandwidth", problem="cannot be the median distance, which is 0", remedy="pass a number")
+    if median > 0 and not median / MAX_RATIO <= bandwidth <= median * MAX_RATIO:
+        raise InputError(
+            "bandwidth",
+            bandwidth,
+            f"is too far from the median distance of rows, {number_text(median)}, to see a difference",
+            f"pass a number near it, or {MEDIAN!r}",
+        )
+    return float(bandwidth)
+
+
 def _find_median_distance(rows: NDArray[Any]) -> float:
-    """Find the median distance between rows."""
+    """Find the median distance between rows, 0 for one row."""
     squares = squared_distances(rows.astype(np.float64))[np.triu_indices(len(rows), 1)]
-    median = float(np.sqrt(np.median(squares))) if len(squares) else 0.0
-    if median > 0:
-        return median
-    raise InputError("bandwidth", problem="cannot be the median distance, which is 0", remedy="pass a number")
+    return float(np.sqrt(np.median(squares))) if len(squares) else 0.0

@@ -136,6 +136,8 @@ def fit_codebook(training: Training, regions: int = 64, seed: int = 0) -> Lens:
     scale = float(np.sqrt(np.mean(np.einsum("ij,ij->i", values, values))))
     if len(np.unique(values, axis=0)) < regions:
         raise InputError("regions", regions, "is more than there are different rows", "ask for fewer")
+    if scale == 0:
+        raise InputError("source", problem="has rows whose squared distances are 0 in float64", remedy="scale it up")
     points = round_to_grid(_find_centers(values / scale, regions, seed).T, VECTOR_BITS)
     return training.follow(
         Codebook(summary.dim, summary.features, center, np.ascontiguousarray(points), scale, int(seed))

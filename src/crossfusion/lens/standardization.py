@@ -40,7 +40,8 @@ class Standardize(Step):
         """Reject fields that do not belong together."""
         super().__post_init__()
         dim = self.dim or 0
-        if list(self.left_out) != sorted({*self.left_out} & {*range(dim)}) or len(self.left_out) >= dim:
+        inside = {place for place in self.left_out if type(place) is int and 0 <= place < dim}
+        if list(self.left_out) != sorted(inside) or len(inside) >= dim:
             raise ValueError("the constant features are not among the features")
         for values in (self.center, self.scale):
             check_shape(values, dim - len(self.left_out))
@@ -91,7 +92,7 @@ def standardize(
     Returns
     -------
     Lens
-        The lens. Constant features are left out, with a warning that names them.
+        The lens. Features that are constant within groups are left out, with a warning that names them.
 
     Notes
     -----
@@ -135,13 +136,25 @@ def make_standardize(summary: Summary) -> Standardize:
         )
     center = moments.count @ moments.mean / moments.count.sum()
     scale = np.sqrt(moments.sumsq.sum(axis=0) / freedom)
-    constant = np.flatnonzero(scale <= ROUNDING * np.abs(center))
+    constant = np.flatnonzero(scale <= ROUNDING * np.abs(moments.mean).max(axis=0))
     if len(constant) == summary.dim:
         raise InputError("source", problem="has no feature that varies within groups", remedy="pass rows that differ")
-    if len(constant):
-        warn(f"constant features are left out: {name_some(constant.tolist(), summary.features)}")
+    _warn_of_constant(constant, moments.mean, summary.features)
     kept = np.delete(np.arange(summary.dim), constant)
     return Standardize(summary.dim, summary.features, center[kept], scale[kept], tuple(constant.tolist()))
+
+
+def _warn_of_constant(constant: NDArray[np.signedinteger[Any]], mean: FloatArray, names: Names | None) -> None:
+    """Name the features that are left out, and say which of them tell groups apart."""
+    gap = np.ptp(mean, axis=0)[constant] > ROUNDING * np.abs(mean).max(axis=0)[constant]
+    apart, same = constant[gap].tolist(), constant[~gap].tolist()
+    if same:
+        warn(f"constant features are left out: {name_some(same, names)}")
+    if apart:
+        said = (
+            f"features that do not vary within groups, yet differ between them, are left out: {name_some(apart, names)}"
+        )
+        warn(f"{said}: compare without the lens, too")
 
 
 def name_some(positions: Any, names: Names | None) -> str:

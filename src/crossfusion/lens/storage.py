@@ -67,7 +67,9 @@ def read_steps(path: str | os.PathLike[str], kinds: "Iterable[type[Step]]") -> "
     """Read the steps that `write` wrote, of these kinds; reject any other file."""
     about, arrays = _read_content(path)
     version = about.get("format")
-    if not isinstance(version, int) or version > FORMAT:
+    if type(version) is not int or version < 1:
+        raise FileError(path, f"is a damaged lens (its format is {version!r})", "write it again")
+    if version > FORMAT:
         raise FileError(path, f"has format {version}, newer than the {FORMAT} known here", "upgrade crossfusion")
     try:
         known = {kind.kind: kind for kind in kinds}

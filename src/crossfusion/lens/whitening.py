@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from crossfusion._base import (
     FloatArray,
     InputError,
+    arg,
     check_seed,
     check_whole,
     count_text,
     is_real,
     multiply_matrices,
     number_text,
+    warn,
 )
 from crossfusion.lens.composition import Lens
 from crossfusion.lens.fitting import SAMPLE_ROWS, Training, open_training
@@ -25,6 +27,7 @@ MAX_FULL = 1024  # features up to which all directions are estimated unless a ra
 DEFAULT_RANK = 256  # beyond that
 POWER_ROUNDS = 8  # of the subspace iteration that finds the main directions
 SPARE_DIRECTIONS = 16  # that it carries along
+MAX_BIAS = 0.3  # of a distance, from the estimated variances, in units of its standard error between alike groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +174,8 @@ def fit_whiten(training: Training, rank: int | None = None, shrinkage: float | N
         if rank < dim
         else (*_find_all(training, first, freedom, shrinkage), 1.0)
     )
+    used = int(freedom) + len(training.summary)
+    _warn_of_few_rows(values, float(share), used if rank == dim else min(used, SAMPLE_ROWS), len(training.summary))
     names = first.name_features(training.summary.features)
     step = Whiten(dim, names, vectors, 1 / np.sqrt(values), float(1 / np.sqrt(rest)), float(share))
     return training.follow(first) | Lens((step,))
@@ -190,14 +195,19 @@ def _find_all(
     share = _estimate_shrinkage(scatter, dim, fourth, freedom) if shrinkage is None else float(shrinkage)
     values, vectors = np.linalg.eigh(scatter)
     values = (1 - share) * values + share
-    if not values[0] > dim * np.finfo(np.float64).eps * values[-1]:
+    _check_varied(values[0], values[-1], dim, shrinkage)
+    return values, vectors, share
+
+
+def _check_varied(smallest: float, largest: float, dim: int, shrinkage: float | None) -> None:
+    """Reject directions whose variance is rounding, or less."""
+    if not smallest > dim * np.finfo(np.float64).eps * largest:
         raise InputError(
             "shrinkage",
             shrinkage,
             "leaves a direction without variance within groups, which cannot be whitened",
             "leave it out, or drop features that are sums of others",
         )
-    return values, vectors, share
 
 
 def _estimate_shrinkage(products: FloatArray, dim: int, fourth: float, number: float) -> float:
@@ -225,10 +235,36 @@ def _find_main(
     share = _estimate_shrinkage(products, dim, fourth, number) if shrinkage is None else float(shrinkage)
     values, vectors = _find_largest(products, rank, seed)
     if number < dim:
+        _check_rank(values, dim, rank)
         vectors = rows.T @ vectors / np.sqrt(number * values)
     rest = (float(np.trace(products)) - float(values.sum())) / (dim - rank)
     values, rest = (1 - share) * values + share, (1 - share) * rest + share
+    _check_varied(min(float(values[-1]), rest), float(values[0]), dim, shrinkage)
     return values, vectors, share, rest
+
+
+def _warn_of_few_rows(values: FloatArray, share: float, rows: int, groups: int) -> None:
+    """Warn if fitted rows look separate because their own variances were divided by.
+
+    A variance that is estimated with ν degrees of freedom makes their squared distances larger by 1 / ν per direction
+    that counts, a shrunk one less. `values` are the variances after shrinkage by `share`.
+    """
+    counted = float(np.sum(1 - share / values))
+    if counted * np.sqrt(len(values) / 2) > MAX_BIAS * (rows - groups):
+        said = f"whiten estimates {count_text(len(values), 'direction')} from {count_text(rows, 'row')}"
+        warn(
+            f"{said}, so that groups of these rows look farther apart than they are: fit it on more rows or on others,"
+            f" or pass a smaller {arg('rank')}"
+        )
+
+
+def _check_rank(values: FloatArray, dim: int, rank: int) -> None:
+    """Reject more directions than the sampled rows vary along within groups."""
+    varied = int(np.count_nonzero(values > dim * np.finfo(np.float64).eps * values[0]))
+    if varied < rank:
+        raise InputError(
+            "rank", rank, f"is more than the {count_text(varied, 'direction')} that rows vary along", "ask for fewer"
+        )
 
 
 def _find_largest(matrix: FloatArray, rank: int, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -156,9 +156,10 @@ def _count_regions(
 
 def _estimate(counts: RegionCounts, level: float | None, permutations: int, seed: int) -> dict[str, Any]:
     """Estimate the normalized information, its test and, at a level, its interval."""
-    information, entropy, null = counts.information, counts.entropy, counts.permute(permutations, seed)
+    information, entropy = counts.information, counts.entropy
     if entropy == 0:
         raise InputError(problem="no stratum holds two of the compared groups", remedy="pass coarser ones")
+    null = counts.permute(permutations, seed)
     chance = float(null.mean())
     room = entropy - chance
     reached = int(np.count_nonzero(null >= information * (1 - 1e-9)))

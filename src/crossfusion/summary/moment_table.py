@@ -238,6 +238,7 @@ class MomentTable(DisplayMixin):
         return [
             f"Summary of {count_text(len(self), 'group')} by {', '.join(self.factors)}:"
             f" {count_text(total, 'row')} × {count_text(self.dim, 'feature')} ({self.dtype})",
+            *([f"rows seen through the lens {self.lens}"] if self.lens is not None else []),
             *([f"tags: {shorten(tags)}"] if tags else []),
             TextTable([*self.factors, "count", "dispersion"], rows, len(self) - len(rows), range(len(self.factors))),
         ]

@@ -8,7 +8,16 @@ import numpy as np
 
 from crossfusion import plots
 from crossfusion._base import FloatArray, count_text, number_text, p_text, pvalue_text
-from crossfusion.fusion import STATISTIC_NAMES, Content, Exclusion, Facts, Result, describe_excluded, describe_scale
+from crossfusion.fusion import (
+    STATISTIC_NAMES,
+    TEST_PLACE,
+    Content,
+    Exclusion,
+    Facts,
+    Result,
+    describe_excluded,
+    describe_scale,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +111,7 @@ class TestResult(Result):
         facts = [
             ("statistic", f"{number_text(self.statistic)}, {name} ({by_chance})"),
             ("distance", number_text(self.distance)),
-            *([("scale", describe_scale(self.constant or ()))] if self.scale else []),
+            *([("scale", describe_scale(self.constant or (), TEST_PLACE))] if self.scale else []),
             *([("caution", self.caution)] if self.caution else []),
         ]
         if self.excluded:

@@ -91,3 +91,19 @@ def test_the_traceback_of_pytest_ends_at_the_line_of_the_user(tmp_path):
     assert "E       Groups are not fused: CFD at most 0.02\n" in done.stdout
     assert "test_batches.py:7: AssertionError" in done.stdout
     assert "_assert_rule" not in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_labels_are_names_of_columns_of_a_table(kind):
+    draw, site = np.random.default_rng(0), np.arange(400) % 2
+    by = {"site": site.astype(str), "patient": np.arange(400) // 4 * 2 + site}
+    x = draw.normal(size=(400, 3)) + 0.5 * site[:, None]
+    table = pytest.importorskip(kind).DataFrame({**by, **{f"dim_{k}": x[:, k] for k in range(3)}})
+    messages = []
+    for call in ((x, by["site"], by["patient"]), (table, "site", "patient")):
+        with pytest.raises(AssertionError) as failed:
+            assert_fused(call[0], call[1], units=call[2], max=0.01, on="upper")
+        messages.append(str(failed.value))
+    assert messages[0] == messages[1]
+    with pytest.raises(cf.InputError, match="did you mean 'site'"):
+        assert_apart(table, "sit", min=0.1)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from crossfusion._base import InputError, align_index, as_names, as_rows, check_length, factors, interval_text
+from crossfusion.arrays import take_columns
 from crossfusion.fusion import MIN_UNITS
 from crossfusion.gates import Data, Rule, RuleOutcome, check_rule, make_rule
 from crossfusion.io import Rows
@@ -28,10 +29,11 @@ def assert_fused(
 
     Parameters
     ----------
-    x : array of shape (rows, dim), or Summary
+    x : array of shape (rows, dim), table, or Summary
         Rows of all groups, or their summary.
     labels : array of shape (rows,), or str
-        The group of each row; for a summary, the factor that defines the groups.
+        The group of each row; for a summary, the factor that defines the groups; for a pandas, Polars or PyArrow table,
+        the column that holds the groups. The same goes for `given` and `units`. Named columns are not features.
     max : float
         The largest CFD that passes.
     given : array of shape (rows,), or str, optional
@@ -103,10 +105,11 @@ def assert_apart(
 
     Parameters
     ----------
-    x : array of shape (rows, dim), or Summary
+    x : array of shape (rows, dim), table, or Summary
         Rows of all groups, or their summary.
     labels : array of shape (rows,), or str
-        The group of each row; for a summary, the factor that defines the groups.
+        The group of each row; for a summary, the factor that defines the groups; for a pandas, Polars or PyArrow table,
+        the column that holds the groups. The same goes for `given` and `units`. Named columns are not features.
     min : float
         The smallest CFD that passes.
     given : array of shape (rows,), or str, optional
@@ -177,6 +180,7 @@ def _take_summary(summary: Summary, labels: Any, given: Any, units: Any) -> tupl
 
 def _take_rows(x: Any, labels: Any, given: Any, units: Any) -> tuple[Data, dict[str, Any]]:
     """Rows with their labels as columns, and the names of these."""
+    x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
     passed = {"labels": labels, "given": given, "units": units}
     keys = factors.as_table({name: values for name, values in passed.items() if values is not None})

@@ -37,6 +37,8 @@ QUESTIONS = {
     "pairwise": lambda x, site, **more: cf.pairwise(x, site, level=0.9, permutations=19, **more),
     "permutation_test": lambda x, site, **more: cf.permutation_test(x, site, permutations=19, **more),
     "dispersion_test": lambda x, site, **more: cf.dispersion_test(x, site, permutations=19, **more),
+    "one_vs_rest": lambda x, site, **more: cf.one_vs_rest(x, site, level=0.9, **more)["B"],
+    "separability": lambda x, site, **more: cf.separability(x, site, **more),
 }
 
 
@@ -140,3 +142,12 @@ def test_pairwise_with_units_is_that_of_the_summary():
 def test_pairwise_refuses_what_cfd_refuses(options, problem):
     with pytest.raises(cf.InputError, match=problem):
         cf.pairwise(X, BY["site"], **options)
+
+
+@pytest.mark.parametrize("name", ["one_vs_rest", "separability", "permutation_test", "dispersion_test"])
+def test_no_remedy_names_an_option_that_the_function_does_not_have(name):
+    rows = np.where(np.arange(360).reshape(120, 3) == 7, np.nan, X)
+    with pytest.raises(
+        cf.InputError, match=r"in row 2, feature 1 \(from 0\): fix them, or leave them out, with their lab"
+    ):
+        QUESTIONS[name](rows, BY["site"])

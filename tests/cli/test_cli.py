@@ -175,6 +175,36 @@ def test_matrix_of_files_and_summaries(data, file):
     assert len(lines) == 4
 
 
+@pytest.mark.parametrize("level", [(), ("--level", "0.99")])
+@pytest.mark.parametrize("units", [(), ("--units", "patient")])
+def test_matrix_says_which_pairs_are_fused_within_a_margin(tmp_path, units, level):
+    """As `Fusion.fused_within` of each pair alone, at any level of the intervals that are shown."""
+    draw, patient = np.random.default_rng(1), np.arange(480) // 8
+    site = np.array(["A", "B", "C"])[patient // 20]
+    x = draw.normal(size=(480, 4)) + 0.1 * draw.normal(size=(60, 4))[patient] + 0.8 * (site == "C")[:, None]
+    np.savez(tmp_path / "x.npz", x=x, site=site, patient=patient)
+    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--fused-within", "0.03", *units, *level]
+    found = run_json(*call)
+    two = site != "C"
+    alone = cf.cfd(x[two], labels=site[two], units=patient[two] if units else None, weights="balanced", level=0.95)
+    assert found["level"] == (float(level[1]) if level else 0.9)
+    assert found["fused_within"][0][1] is alone.fused_within(0.03) is True
+    assert found["fused_within"][0][2] is found["fused_within"][1][2] is False
+    assert "shown for 1 of 3 pairs, by" in run(*call).stdout
+    assert [line.rpartition(",")[2] for line in run(*call, "--csv").stdout.splitlines()] == [
+        "fused_within", "True", "False", "False",
+    ]  # fmt: skip
+
+
+def test_pairs_of_centered_groups_are_not_said_to_be_fused(tmp_path):
+    x, site = np.random.default_rng(1).normal(size=(300, 4)), np.arange(300) % 3
+    x -= np.array([x[site == k].mean(axis=0) for k in range(3)])[site]
+    np.savez(tmp_path / "x.npz", x=x, site=site)
+    call = ["matrix", tmp_path / "x.npz", "--between", "site", "--fused-within", "0.5"]
+    assert run_json(*call)["fused_within"] == [[None] * 3] * 3
+    assert "shown for 0 of 3 pairs (no answer for 3)" in run(*call).stdout
+
+
 def test_hierarchy_and_attribution(data):
     summary = cf.read_summary(data / "s.parquet")
     levels = run_json("hierarchy", data / "s.parquet", "--factors", "site,scanner")

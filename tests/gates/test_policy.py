@@ -77,6 +77,9 @@ def test_bad_rules(tables, said):
 def test_bad_defaults():
     with pytest.raises(cf.InputError, match=r"\[defaults\] of the policy has no key 'unit': did you mean 'units'"):
         rules(RULE, defaults={"unit": "patient"})
+    for key in ("between", "max", "units"):
+        with pytest.raises(cf.InputError, match=f"the policy has '{key}' outside of a rule: put it below \\[\\[rule"):
+            rules(RULE, **{key: "scanner"})
     with pytest.raises(cf.InputError, match="the policy has no key 'default': did you mean 'defaults'"):
         rules(RULE, default={})
     with pytest.raises(cf.InputError, match=r"defaults in the policy is not a table: write \[defaults\]"):

@@ -596,3 +596,17 @@ def test_the_shape_of_groups_is_looked_at_without_another_interval(monkeypatch):
     monkeypatch.setattr("crossfusion.report.evidence.cfd", lambda *_, **__: pytest.fail("an interval of its own"))
     report = cf.Report(x, by={"site": site, "patient": patient}, between="site", units="patient")
     assert expected in str(report.to_dict())
+
+
+def test_nested_factors_have_their_earlier_name():
+    """And the call on the page, which makes the same page, has the new one."""
+    rng = np.random.default_rng(0)
+    by = {"site": np.arange(80) % 2, "ward": np.arange(80) % 4, "patient": np.arange(80) // 4}
+    asked = {"by": by, "between": "site", "units": "patient", "permutations": 19}
+    x = rng.normal(size=(80, 3))
+    found = cf.Report(x, factors=["site", "ward"], **asked).to_dict()
+    assert found["question"]["levels"] == ["site", "ward"]
+    assert "factors=['site', 'ward']" in str(found["made"])
+    with pytest.warns(cf.CrossfusionWarning, match="levels is now called factors"):
+        assert cf.Report(x, levels=["site", "ward"], **asked).to_dict() == found
+    assert "factors=" not in str(cf.Report(x, **asked).to_dict()["made"])

@@ -64,7 +64,7 @@ def pages(tmp_path_factory):
     weeks, late = np.array([f"week {k + 1}" for k in order]), x + 4.0 * (order >= 17)[:, None]
     many = {"site": np.array([f"site {k:02d}" for k in group]), "patient": owner}
     found = {
-        "plain": cf.Report(x, by=by, levels=["site", "scanner", "patient"], expect="fused", **asked),
+        "plain": cf.Report(x, by=by, factors=["site", "scanner", "patient"], expect="fused", **asked),
         "hostile": cf.Report(x, by=bad, between=FACTOR, given=HOSTILE[1], units=HOSTILE[0], title=HOSTILE[1]),
         "summary": cf.Report(cf.summarize(x, by=by), **asked),
         "versions": cf.Report(versions, by=twice, method="kind", reference="raw", **asked),

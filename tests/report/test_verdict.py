@@ -166,3 +166,70 @@ def test_names_share_a_start_only_up_to_a_word():
     assert find_prefix(["site ", "site 1"]) == ""
     assert find_prefix(["only"]) == ""
     assert strip_marks(join_names(list("ABCDEFGH"))) == "A, B, C, D, E and 3 more"
+
+
+def blocks(*tissues):
+    """Rows of sites that hold some of the tissues each, of which the last differs by far if it is compared."""
+    rng = np.random.default_rng(3)
+    by = [(NAMES[k], f"{k}-{p}", t) for k, own in enumerate(tissues) for p in range(8) for t in own for _ in range(10)]
+    site, patient, tissue = (np.array(column) for column in zip(*by, strict=True))
+    x = rng.normal(size=(len(site), 8)) + 2.0 * tissue[:, None]
+    return x + 2.0 * (site == NAMES[len(tissues) - 1])[:, None], {"site": site, "patient": patient, "tissue": tissue}
+
+
+@pytest.mark.parametrize("expect", ["fused", "apart"])
+def test_a_group_without_a_common_stratum_is_not_said_to_agree_or_to_differ(expect):
+    found = judge(*blocks((0, 1), (0, 1), (0, 1), (2,)), given="tissue", expect=expect, fused_within=0.1)
+    who = {
+        "fused": "The three comparable sites agree within 0.1",
+        "apart": "No significant separation between the three comparable sites",
+    }
+    assert found["said"] == f"{who[expect]}; Delft shares no tissue with another site group."
+    assert found["status"] == {"fused": "open", "apart": "bad"}[expect]
+    assert (found["outlying"], found["rest"]) == ([], ["Aarhus", "Bonn", "Cork"])
+
+
+def test_outlying_groups_keep_their_places_beside_a_group_that_is_not_compared():
+    x, by = blocks((2,), (0, 1), (0, 1), (0, 1))
+    found = judge(x, by, given="tissue")
+    assert found["said"] == (
+        "Delft differs from the other two comparable sites; between Bonn and Cork there is no significant separation;"
+        " Aarhus shares no tissue with another site group."
+    )
+    assert (found["outlying"], found["rest"]) == (["Delft"], ["Bonn", "Cork"])
+    ranks = cf.Report(x, by=by, given="tissue", expect="apart", **ASKED).to_dict()["ranks"]
+    assert ranks["outlying"] == [1, 2]  # and not Aarhus, which has no closest one
+
+
+def test_pairs_without_a_common_stratum_are_not_counted():
+    found = judge(*blocks((0,), (0,), (1,), (1,)), given="tissue")
+    assert found["said"] == (
+        "The four sites differ: 1 of 2 pairs that are compared is significantly separated; 4 of 6 pairs share no"
+        " tissue, so they are not compared."
+    )
+
+
+@pytest.mark.parametrize(
+    ("tissues", "end"),
+    [
+        (((0, 0, 0, 1), (0, 1, 1, 1)), "; adjusting for tissue reduces the CFD by "),
+        (((0, 1), (0, 2)), "; this covers all rows, the adjusted CFD only strata with several groups (50.0% of the"),
+        (((0, 1), (0, 1)), "; adjusting for tissue does not reduce it."),
+    ],
+)
+def test_the_effect_of_adjusting_is_stated_only_for_the_same_rows(tissues, end):
+    x, by = blocks(*tissues)
+    headline = cf.Report(x, by=by, given="tissue", **ASKED).to_dict()["headline"]
+    assert any(end in strip_marks(each) for each in headline if each.startswith("Unadjusted")), headline
+
+
+def test_the_effect_of_adjusting_is_not_stated_where_nothing_is_shown():
+    x, by = sites(0, 0)
+    headline = cf.Report(x, by=by, given="tissue", **ASKED).to_dict()["headline"]
+    assert [each for each in headline if "adjusting" in each] == []
+
+
+def test_two_groups_without_variance_within_are_separated():
+    site = np.repeat(["A", "B"], 20)
+    found = judge((site == "A")[:, None] * np.ones((40, 3)), {"site": site}, units=None, expect="apart")
+    assert (found["said"], found["status"]) == ("A and B are separated.", "good")

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crossfusion._base import FloatArray, InputError, align_index, as_rows, check_level, check_seed, factors, warn
+from crossfusion._base import FloatArray, InputError, align_index, check_level, check_seed, factors, warn
 from crossfusion.arrays.accuracy import UNKNOWN, Share
-from crossfusion.arrays.distance import label_rows
+from crossfusion.arrays.distance import label_finite_rows
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.arrays.held_out import HeldOut, hold_out, score_held_out
 from crossfusion.arrays.recognition import Comparison
 from crossfusion.arrays.separability_result import Recognition, Separability
@@ -50,10 +51,11 @@ def separability(
 
     Parameters
     ----------
-    x : array of shape (rows, dim)
+    x : array of shape (rows, dim), or table
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row, to adjust for: rows are classified among the groups of their stratum.
     units : array of shape (rows,), optional
@@ -105,8 +107,9 @@ def separability(
     check_level(level, needed=True)
     check_seed(seed, below=2**32)
     check_min_units(min_units)
+    x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
-    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", None)
+    sample = label_finite_rows(x, labels, given, units)
     design, chunk = sample.design, sample.chunks[0]
     design.check_groups()
     unit: Codes = np.arange(len(chunk.codes)) if sample.units is None else sample.units[0]

@@ -12,6 +12,7 @@ from crossfusion._base import (
     FiniteCheck,
     FloatArray,
     InputError,
+    NonFiniteError,
     RowLens,
     align_index,
     apply_lens,
@@ -264,6 +265,16 @@ def find_shape_caution(x: Any, labels: Any, *, given: Any, units: Any, weights: 
     cells, design = len(design.cells), design.select(kept)
     sampled = sample_rows(_select_rows(chunks, kept, cells), design)
     return caution_about_shape(sampled, measure_spread(design), design, design.weights(weights))
+
+
+def label_finite_rows(x: Any, labels: Any, given: Any, units: Any, features: Sequence[str] | None = None) -> "Sample":
+    """Make the design of the groups of one array, for callers without an option that drops rows."""
+    try:
+        return label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", features)[0]
+    except NonFiniteError as error:
+        raise NonFiniteError(
+            "x", problem=error.problem, remedy="fix them, or leave them out, with their labels"
+        ) from None
 
 
 def label_rows(

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfusion._base import FloatArray, align_index, as_rows, check_level, column_names
-from crossfusion.arrays.distance import KeptCells, keep_cells, label_rows, rescale
+from crossfusion._base import FloatArray, align_index, check_level, column_names
+from crossfusion.arrays.distance import KeptCells, keep_cells, label_finite_rows, rescale
+from crossfusion.arrays.frame_columns import take_columns
 from crossfusion.fusion import (
     MIN_UNITS,
     Fusion,
@@ -46,10 +47,11 @@ def one_vs_rest(
 
     Parameters
     ----------
-    x : array of shape (rows, dim)
+    x : array of shape (rows, dim), or table
         The rows.
     labels : array of shape (rows,)
-        The group of each row.
+        The group of each row, or the name of a column if `x` is a pandas, Polars or PyArrow table; the same goes for
+        `given` and `units`. Named columns are not features.
     given : array of shape (rows,), optional
         The stratum of each row, to adjust for: groups are compared within strata.
     weights : {"pooled", "balanced"}
@@ -93,8 +95,9 @@ def one_vs_rest(
     check_level(level)
     check_min_units(min_units)
     check_scale(scale)
+    x, labels, given, units = take_columns(x, labels=labels, given=given, units=units)
     labels, given, units = align_index("x", x, labels=labels, given=given, units=units)
-    sample, _ = label_rows(as_rows(x, "x"), labels, given, units, 0.0, "raise", column_names(x) or None)
+    sample = label_finite_rows(x, labels, given, units, column_names(x) or None)
     if level is None and units is None:
         return compare_each_with_rest(rescale(sample.design, weights, scale), weights=weights)
     cells = keep_cells(sample, level, min_units).rescale(weights, scale)

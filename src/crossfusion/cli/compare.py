@@ -26,12 +26,11 @@ from crossfusion._base import (
 from crossfusion.arrays import cfd, permutation_test
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.fail_above import ask_fusion, enforce, fail_above_option
+from crossfusion.cli.fused_pairs import MARGIN_LEVEL
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, reading_options
 from crossfusion.fusion import Fusion, join_cautions
 from crossfusion.io import Source, add_keys, find_features, read_rows, stack_rows
-
-MARGIN_LEVEL = 0.9  # of the limits that equivalence at alpha = 0.05 depends on
 
 if TYPE_CHECKING:
     from crossfusion.lens import Lens

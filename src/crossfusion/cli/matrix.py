@@ -1,15 +1,18 @@
 """The command that compares all pairs of groups."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from crossfusion._base import InputError, arg, check_option, label_text, plain_value
+from crossfusion._base import InputError, arg, check_option, check_positive, label_text, plain_value
 from crossfusion.arrays import infer_pairs, leave_out_small_groups
 from crossfusion.cli import options, output, result_tables
 from crossfusion.cli.fail_above import ask_pairs, check_unscaled, enforce, fail_above_option
+from crossfusion.cli.fused_pairs import MARGIN_LEVEL, describe_fused_pairs, find_fused_pairs
 from crossfusion.cli.options import check_typed
 from crossfusion.cli.row_reader import RowReader, file_argument, reading_options
 from crossfusion.fusion import Pairwise
@@ -36,6 +39,13 @@ from crossfusion.summary import Summary
     metavar="holm|bh",
     help="Method that adjusts p-values for the number of pairs.",
 )
+@click.option(
+    "--fused-within",
+    "margin",
+    type=float,
+    metavar="MARGIN",
+    help="Also say which pairs are shown to be closer than this margin: those whose upper 90% limit is below it.",
+)
 @fail_above_option
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")
 @options.plot_option("the matrix or, with --level, the pairs with their intervals")
@@ -55,6 +65,7 @@ def matrix(
     statistic: str,
     seed: int,
     adjust: str,
+    margin: float | None,
     fail_above: float | None,
     plug_in: bool,
     plot: Path | None,
@@ -71,6 +82,7 @@ def matrix(
       crossfusion matrix summary.parquet --between scanner --given label
       crossfusion matrix embeddings.parquet --between site,scanner --csv > pairs.csv
       crossfusion matrix summary.parquet --between site --units patient --level 0.95 --permutations 999
+      crossfusion matrix summary.parquet --between site --units patient --fused-within 0.02
       crossfusion matrix 'features/*.h5' --manifest slides.csv --on file --between scanner
       crossfusion matrix --sql "select site, vector from 'lake/*.parquet'" --between site
     """
@@ -82,63 +94,78 @@ def matrix(
     check_typed(["adjust", "seed", "statistic"], f"{arg('permutations')}", permutations is not None)
     check_typed(["min_units"], f"{arg('units')}", bool(units))
     tests: dict[str, Any] = {"permutations": permutations, "seed": seed, "statistic": statistic, "adjust": adjust}
+    if margin is not None:
+        check_positive(margin, "margin")
+        level = MARGIN_LEVEL if level is None else level
     inference = level is not None or permutations is not None
     if inference and not units and read.is_summary(file):
+        options = f"{arg('level')}, {arg('permutations')} or {arg('margin')}"
         raise InputError(
-            problem=f"{file} is a summary, which has no rows for {arg('level')} or {arg('permutations')}",
+            problem=f"{file} is a summary, which has no rows for {options}",
             remedy=f"name the units with {arg('units')}",
         )
     if inference and not units:
-        summary, result = _compare_rows(file, between, given, read, weights, level, tests, scale)
+        summary, ask = _read_rows(file, between, given, read, weights, scale, tests)
     else:
         summary = read.read_summary(file, [*between, *given, *units])
-        tests |= {"units": units, "min_units": min_units, "level": level, "scale": scale}
-        result = summary.pairwise(between, given=given, weights=weights, **tests)
+        asked: dict[str, Any] = {"given": given, "units": units, "min_units": min_units, "weights": weights}
+        asked |= {"scale": scale}
+        ask = partial(summary.pairwise, between, **asked | tests)
+    result = ask(level=level)
+    fused = None
+    if margin is not None:
+        limited = result if level == MARGIN_LEVEL else ask(level=MARGIN_LEVEL, permutations=None)
+        fused = find_fused_pairs(limited, margin)
     output.write_plot(
         plot, lambda: result.plot_forest() if level else result.plot("distance" if plug_in else "unbiased")
     )
     with enforce(ask_pairs(fail_above, summary, between, given, weights, units, min_units)):
         if as_json:
-            output.show_json(result.to_dict())
+            output.show_json(result.to_dict() | ({} if fused is None else {"margin": margin, "fused_within": fused}))
         elif as_csv:
             names = [label_text(label) for label in result.labels]
-            columns = result.columns
+            columns = result.columns | ({} if fused is None else {"fused_within": np.array(fused, dtype=object)})
             rows = [
                 [names[i], names[j], *(plain_value(values[i, j]) for values in columns.values())]
                 for i, j in result_tables.list_pairs(len(names))
             ]
             output.show_csv(["group_a", "group_b", *columns], rows, names=(0, 1))
         else:
-            asked = result_tables.format_question(between, given)
+            question = result_tables.format_question(between, given)
             if inference:
-                result_tables.show_pairs(result, f"{asked} ({weights} weights)")
+                result_tables.show_pairs(result, f"{question} ({weights} weights)")
             else:
                 values = result.distance if plug_in else result.unbiased
-                named = f"{asked} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
+                named = f"{question} ({weights} weights, {'plug-in' if plug_in else 'unbiased'})"
                 result_tables.show_matrix(result.labels, values, named)
+            if fused is not None and margin is not None:
+                click.echo(describe_fused_pairs(result, fused, margin))
             result_tables.show_whole(summary, between, given, weights, result, units, min_units, scale)
             result_tables.show_scale(result)
             result_tables.show_excluded(result.excluded)
             result_tables.show_caution(result)
 
 
-def _compare_rows(
+def _read_rows(
     file: str | None,
     between: Sequence[str],
     given: Sequence[str],
     read: RowReader,
     weights: str,
-    level: float | None,
-    tests: dict[str, Any],
     scale: str | None,
-) -> tuple[Summary, Pairwise]:
-    """Distances of all pairs of groups of independent rows, with limits and p-values."""
+    tests: dict[str, Any],
+) -> tuple[Summary, Callable[..., Pairwise]]:
+    """A summary, and a function for the distances of all pairs of independent rows, with limits and p-values."""
     summary, rows, group, stratum = read.read_groups(file, between, given)
-    if level is None:
-        result, used = summary.pairwise(between, given=given, weights=weights, scale=scale), None
-    else:
-        result, group, used = leave_out_small_groups(summary, between, given, group, stratum, weights, scale)
-    work = count_pairs(result) * ((level is not None) + (tests["permutations"] is not None))
-    with output.show_progress("comparing", work, "pairs") as progress:
-        settings: dict[str, Any] = {"weights": weights, "level": level, "progress": progress, "scale": used, **tests}
-        return summary, infer_pairs(result, rows, group, stratum, **settings)
+
+    def compare(level: float | None, **options: Any) -> Pairwise:
+        kept, used, settings = group, None, {**tests, **options, "weights": weights, "level": level}
+        if level is None:
+            result = summary.pairwise(between, given=given, weights=weights, scale=scale)
+        else:
+            result, kept, used = leave_out_small_groups(summary, between, given, group, stratum, weights, scale)
+        work = count_pairs(result) * ((level is not None) + (settings["permutations"] is not None))
+        with output.show_progress("comparing", work, "pairs") as progress:
+            return infer_pairs(result, rows, kept, stratum, progress=progress, scale=used, **settings)
+
+    return summary, compare

@@ -73,6 +73,13 @@ def _read_text(name: str) -> str:
 
 
 def _make_rules(entries: Mapping[str, Any], holder: str, lines: Sequence[int]) -> tuple[Rule, ...]:
+    known = sorted({key for keys in SETTINGS.values() for key in keys})
+    stray = [key for key in entries if key in ("name", *SETTINGS, *known)]
+    if stray:
+        raise InputError(
+            problem=f"{holder} has {stray[0]!r} outside of a rule",
+            remedy="put it below [[rule]], or below [defaults] for all rules",
+        )
     check_known(entries, ("rule", "defaults"), "key", holder)
     tables, defaults = entries.get("rule", []), entries.get("defaults", {})
     if not isinstance(tables, Sequence) or not all(isinstance(table, Mapping) for table in tables):
@@ -83,7 +90,6 @@ def _make_rules(entries: Mapping[str, Any], holder: str, lines: Sequence[int]) -
         raise InputError(
             problem=f"{holder} has no rules", remedy="add one: [[rule]] with between = 'scanner' and max = 0.02"
         )
-    known = sorted({key for keys in SETTINGS.values() for key in keys})
     check_known(defaults, known, "key", f"[defaults] of {holder}")
     places = lines if len(lines) == len(tables) else [None] * len(tables)
     rules = [

@@ -50,10 +50,11 @@ def _build_contents(data: ReportData) -> dict[str, Any]:
         pairs["adjusted"] = evidence.pairs(few, strata)
     leading = pairs.get("adjusted", pairs["plain"])
     labels = tuple(list_groups(summary, asked.between))
-    standing = judge_groups(evidence, strata, main, leading, tested)
+    alone = tuple(label for label, fusion in ranked.items() if strata and fusion.overlap == 0)
+    standing = judge_groups(evidence, strata, main, leading, tested, alone)
     found = Findings(
         asked, labels, main, distances["plain"], leading, tested, standing,
-        measure_rest(evidence, strata, standing, labels),
+        measure_rest(evidence, strata, standing, labels), alone,
     )  # fmt: skip
     verdict = give_verdict(found)
     by_feature, by_unit = _attribute(summary, asked, strata)

@@ -37,6 +37,11 @@ def describe_interval(fusion: Fusion) -> str | None:
     return f"{100 * fusion.level:.4g}% interval {format_interval(*fusion.interval)}"
 
 
+def _includes_zero(fusion: Fusion) -> bool:
+    """Whether an interval does not exclude a distance of 0."""
+    return fusion.interval is not None and fusion.interval[0] <= 0
+
+
 def write_headline(found: Findings, rows: int) -> list[str]:
     """State the unadjusted comparison, whether it is compatible with chance, and which units are counted."""
     return [
@@ -90,6 +95,11 @@ def _describe_adjustment(found: Findings) -> list[str]:
         f"Unadjusted, {format_plural(found.question.between)} explain {format_share(before)} of the variance (CFD"
         f" {format_estimate(found.unadjusted)})"
     )
+    if found.main.overlap < 1:
+        shared = f"{format_percent(found.main.overlap)} of the weight"
+        return [f"{looks}; this covers all rows, the adjusted CFD only strata with several groups ({shared})."]
+    if _includes_zero(found.unadjusted) and _includes_zero(found.main):
+        return [f"{looks}."]
     if not 0 < before < math.inf or after >= before:
         return [f"{looks}; adjusting for {given} does not reduce it."]
     return [f"{looks}; adjusting for {given} reduces the CFD by {format_percent(min(1.0, 1 - after / before))}."]

@@ -57,6 +57,11 @@ class Standing(Record):
     rest: tuple[int, ...] = ()
     doubtful: tuple[int, ...] = ()  # removed, but not significantly apart from the rest
 
+    def place(self, places: Sequence[int]) -> "Standing":
+        """Return the same standing of groups that are at these places among more."""
+        named = (self.outlying, self.rest, self.doubtful)
+        return Standing(self.kind, *(tuple(places[k] for k in groups) for groups in named))
+
 
 def find_standing(distance: FloatArray, judge: Judge, alpha: float) -> Standing:
     """Find which groups differ from the rest, from the distances of all pairs and answers about some of the groups."""

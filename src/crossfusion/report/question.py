@@ -46,7 +46,7 @@ def make_question(
     time: str | None,
     method: str | None,
     reference: Any,
-    levels: Sequence[str] | None,
+    nested: Sequence[str] | None,
     weights: str,
     level: float,
     permutations: int,
@@ -72,11 +72,11 @@ def make_question(
         raise InputError(
             "reference", reference, "names a version", f"name the factor of the versions in {arg('method')}"
         )
-    nested = [*compared, *counted] if levels is None else list(as_names(levels, "levels"))
-    nested = [name for name in nested if name not in held and name != method]
-    if not nested:
+    levels = [*compared, *counted] if nested is None else list(as_names(nested, "factors"))
+    levels = [name for name in levels if name not in held and name != method]
+    if not levels:
         raise InputError(
-            "levels",
+            "factors",
             problem=f"has no factor besides those of {arg('given')} and {arg('method')}",
             remedy="name factors from the outermost to the innermost",
         )
@@ -87,7 +87,7 @@ def make_question(
         single["time"],
         single["method"],
         None if reference is None else str(reference),
-        tuple(nested),
+        tuple(levels),
         weights,
         level,
         permutations,

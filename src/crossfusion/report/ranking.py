@@ -48,7 +48,8 @@ def _rank_by_closest(pairs: Pairwise, level: float) -> dict[str, Any]:
     np.fill_diagonal(apart, np.inf)
     closest = apart.argmin(axis=1)
     own = (np.arange(len(closest)), closest)
-    fused = [] if pairs.adjusted is None else np.flatnonzero(~(pairs.adjusted[own] <= 1 - level)).tolist()
+    compared = np.isfinite(apart[own])
+    fused = [] if pairs.adjusted is None else np.flatnonzero(compared & ~(pairs.adjusted[own] <= 1 - level)).tolist()
     limits = {name: None if values is None else plain_value(values[own]) for name, values in
               (("lower", pairs.lower), ("upper", pairs.upper))}  # fmt: skip
     return {

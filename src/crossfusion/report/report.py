@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import FileError, RowLens, files
+from crossfusion._base import FileError, RowLens, files, renamed
 from crossfusion.fusion import MIN_UNITS, Content, DisplayMixin
 from crossfusion.report.contents import build_contents
 from crossfusion.report.data import ReportData, read_data
@@ -45,7 +45,7 @@ class Report(DisplayMixin):
         each other; the other sections describe the reference version.
     reference : str, optional
         The version that the others are compared with; by default the one called "none" or "raw".
-    levels : list of str, optional
+    factors : list of str, optional
         Nested factors by which the variance is decomposed, from the outermost; by default `between`, then `units`.
     weights : {"balanced", "pooled"}
         "balanced" weights groups equally, "pooled" by their number of rows; the same on the whole page.
@@ -95,6 +95,7 @@ class Report(DisplayMixin):
     ['about', 'batches', 'cards', 'distances']
     """
 
+    @renamed(levels="factors")
     def __init__(
         self,
         source: Any,
@@ -105,7 +106,7 @@ class Report(DisplayMixin):
         time: str | None = None,
         method: str | None = None,
         reference: str | None = None,
-        levels: Sequence[str] | None = None,
+        factors: Sequence[str] | None = None,
         weights: str = "balanced",
         level: float = 0.95,
         permutations: int = 999,
@@ -126,7 +127,7 @@ class Report(DisplayMixin):
             time,
             method,
             reference,
-            levels,
+            factors,
             weights,
             level,
             permutations,
@@ -204,10 +205,11 @@ def _format_call(question: Question) -> str:
     """Format the call that creates a report with this question."""
     default = make_question(question.between, None, None, None, None, None, None, "balanced", 0.95, 999, 0)
     found = question.to_dict()
-    if found["levels"] == [*question.between, *question.units]:
-        del found["levels"]
+    nested = found.pop("levels")
+    if nested != [*question.between, *question.units]:
+        found["factors"] = nested
     usual = default.to_dict()
-    named = {name: entry for name, entry in found.items() if name == "between" or entry != usual[name]}
+    named = {name: entry for name, entry in found.items() if name == "between" or entry != usual.get(name)}
     plain = {name: entry[0] if isinstance(entry, list) and len(entry) == 1 else entry for name, entry in named.items()}
     given = ", ".join(f"{name}={entry!r}" for name, entry in plain.items())
     return f"crossfusion.Report(source, {given})"

@@ -45,6 +45,12 @@ class Findings:
     tested: TestOutcome | None
     standing: Standing
     rest: Fusion | None = None  # of the groups that do not differ, where some do
+    alone: tuple[Hashable, ...] = ()  # groups that share no stratum with another one
+
+    @property
+    def compared(self) -> list[Hashable]:
+        """Labels of the groups that are compared with another one."""
+        return [label for label in self.labels if label not in set(self.alone)]
 
     def name(self, places: Sequence[int]) -> list[Hashable]:
         """Labels of some groups."""
@@ -59,17 +65,27 @@ def could_be_chance(main: Fusion, tested: TestOutcome | None, level: float) -> b
 
 
 def judge_groups(
-    evidence: Evidence, strata: tuple[str, ...], main: Fusion, pairs: Pairwise, tested: TestOutcome | None
+    evidence: Evidence,
+    strata: tuple[str, ...],
+    main: Fusion,
+    pairs: Pairwise,
+    tested: TestOutcome | None,
+    alone: Sequence[Hashable] = (),
 ) -> Standing:
-    """Find which groups differ from the rest; pairs hold all groups, or those that are shown."""
-    asked, labels = evidence.question, list_groups(evidence.summary, evidence.question.between)
+    """Find which groups differ from the rest; pairs hold all groups, or those that are shown.
+
+    Groups that are `alone` in their strata are compared with no other one, so they have no place.
+    """
+    asked, everyone = evidence.question, list_groups(evidence.summary, evidence.question.between)
+    places = [k for k, label in enumerate(everyone) if label not in set(alone)]
+    labels = [everyone[k] for k in places]
     judge = EvidenceJudge(evidence, strata, labels, main, tested)
     if len(labels) > MAX_RANKED_GROUPS or main.unbiased is None:
         separated = judge.is_separated(range(len(labels)))
         return Standing("untested" if separated is None else "unclear" if separated else "none")
-    known = len(pairs.labels) == len(labels)
-    distance = pairs.unbiased if known else _measure_pairs(evidence.summary, asked, strata)
-    return find_standing(np.asarray(distance), judge, 1 - asked.level)
+    known = len(pairs.labels) == len(everyone)
+    distance = np.asarray(pairs.unbiased if known else _measure_pairs(evidence.summary, asked, strata))
+    return find_standing(distance[np.ix_(places, places)], judge, 1 - asked.level).place(places)
 
 
 def _measure_pairs(summary: Summary, asked: Question, strata: tuple[str, ...]) -> Any:

@@ -47,7 +47,7 @@ def _split_names(_context: click.Context, parameter: click.Parameter, values: Se
         raise click.BadParameter(f"{','.join(values)!r} has an empty name: leave out the comma", param=parameter)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise click.BadParameter(f"{twice!r} is there twice: name each once", param=parameter)
+        raise click.BadParameter(f"{twice!r} is used twice: name each once", param=parameter)
     return names
 
 

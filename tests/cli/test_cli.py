@@ -154,6 +154,7 @@ def test_summarize_of_several_files_and_small_groups(data, tmp_path):
         "dim": 8,
         "features": None,
         "factors": ["site"],
+        "lens": None,
         "tags": {},
         "dropped": 0,
         "output": str(target),
@@ -215,7 +216,8 @@ def test_hierarchy_and_attribution(data):
         assert found["labels"] == list(summary.attribution("site", over=over).labels)
     table = run("attribution", data / "s.parquet", "--between", "site", "--given", "label", "--top", "3").stdout
     assert "largest first, 3 of 8" in table
-    assert len(table.splitlines()) == 6
+    assert len(table.splitlines()) == 7
+    assert table.splitlines()[-2].startswith("variance within groups: effective dimension ")
     assert table.splitlines()[-1].startswith("all groups: ")
 
 

@@ -284,7 +284,7 @@ REFUSED = {
     ),
     "trimmed and with an interval": (
         ["compare", "x.npy", "x.npy", "--trim", "0.1", "--level", "0.9"],
-        "--trim cannot be combined with --level or --permutations",
+        "--trim cannot be combined with --level, --permutations or --fused-within",
     ),
     "all distances and one that is none": (
         ["compare", "x.npy", "x.npy", "--distance", "all,nosuch"],

@@ -83,7 +83,7 @@ def test_fused_within_a_margin(data):
     )
     done = run("compare", *far, "--fused-within", 0.01, "--level", 0.95)
     assert "fused within 0.01: not shown" in done.stdout
-    assert "at 95% confidence, around unbiased" in done.stdout
+    assert "of unbiased, at 95% confidence" in done.stdout
 
 
 def test_a_margin_goes_with_intervals_only(data):

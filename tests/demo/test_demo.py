@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crossfusion as cf
+from crossfusion._base import number_text
 from crossfusion.demo import make_population, measure_answers
 from crossfusion.demo.population import EFFECT_SIZES, FACTORS
 
@@ -159,8 +160,8 @@ def test_the_demo_shows_every_measured_value_beside_the_true_one(finished):
     _, truth = make_population(0, rows=4000)
     for entry in measure_answers(cf.read_summary(folder / "summary.parquet"), truth):
         line = next(line for line in done.stdout.splitlines() if line.startswith(f"{entry.question}  "))
-        assert line.split()[-1] == f"{entry.truth:.4f}"
-        assert line.split()[-3] == f"{entry.distance:.4f}"
+        assert line.split()[-1] == number_text(entry.truth)
+        assert line.split()[-3] == number_text(entry.distance)
     warned = done.stderr.splitlines()  # few rows, and so groups that a summary discloses
     assert all("summary.parquet shows groups of fewer than 5 rows" in line for line in warned)
     assert len(done.stdout.splitlines()) < 110

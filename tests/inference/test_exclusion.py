@@ -146,7 +146,7 @@ def test_a_test_may_keep_groups_of_single_units():
     found = summary.test("site", given="label", units="patient", min_units=1)
     assert found.excluded == ()
     assert found.distance == pytest.approx(summary.cfd("site", given="label").distance)
-    keys = {"units": by["patient"], "strata": by["label"]}
+    keys = {"units": by["patient"], "given": by["label"]}
     assert cf.permutation_test(x, by["site"], min_units=1, **keys).pvalue == found.pvalue
 
 
@@ -247,7 +247,7 @@ def test_the_page_is_about_the_remaining_groups_and_names_the_others():
     assert found["test"] is not None
     assert found["distances"]["plain"]["interval"] is not None
     assert "Left out (fewer than 2 units): p22 (1)." in repr(report)
-    assert "between the 22 package groups" in repr(report)
+    assert "between the 22 packages" in repr(report)
     assert any(entry["kind"] == "excluded" for entry in found["warnings"])
     assert "are left out" in report.to_html()
     others = cf.Report(without(x, by, by["package"] == SINGLE), **options).to_dict()

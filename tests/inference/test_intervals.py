@@ -528,7 +528,7 @@ def test_compare_with_interval_and_test(files):
     assert "pvalue" in lines
     assert "--level 2" in fails("compare", files / "a.npy", files / "b.npy", "--level", 2)
     assert "--permutations 0" in fails("compare", files / "a.npy", files / "b.npy", "--permutations", 0)
-    assert "--trim does not go" in fails(
+    assert "--trim cannot be combined with --level, --permutations or --fused-within" in fails(
         "compare", files / "a.npy", files / "b.npy", "--permutations", 9, "--trim", 0.1
     )
     assert "cannot be combined with --distance" in fails(

@@ -388,7 +388,7 @@ def test_units_that_a_test_within_units_leaves_out_are_told():
     patient, rows = np.arange(40) // 4, np.random.default_rng(0).normal(size=(40, 2))
     site = np.where(patient < 5, "A", "B")
     site[:2] = "B"  # by mistake
-    with pytest.warns(cf.CrossfusionWarning, match="1 of 10 units have several of the compared groups"):
+    with pytest.warns(cf.CrossfusionWarning, match="1 of 10 units are in several of the compared groups"):
         cf.summarize(rows, by={"site": site, "patient": patient}).test("site", units="patient")
 
 

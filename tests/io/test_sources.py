@@ -312,7 +312,7 @@ def test_groups_without_a_finite_row_are_named():
     ):
         with pytest.warns(cf.CrossfusionWarning) as caught:
             ask()
-        assert any("without a finite row are gone (1): B" in str(warning.message) for warning in caught)
+        assert any("without a finite row are left out (1): B" in str(warning.message) for warning in caught)
 
 
 def test_a_summary_is_not_taken_for_rows(tmp_path):

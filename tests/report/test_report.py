@@ -608,5 +608,5 @@ def test_nested_factors_have_their_earlier_name():
     assert found["question"]["levels"] == ["site", "ward"]
     assert "factors=['site', 'ward']" in str(found["made"])
     with pytest.warns(cf.CrossfusionWarning, match="levels is now called factors"):
-        assert cf.Report(x, levels=["site", "ward"], **asked).to_dict() == found
+        assert cf.Report(x, **{**asked, "levels": ["site", "ward"]}).to_dict() == found
     assert "factors=" not in str(cf.Report(x, **asked).to_dict()["made"])

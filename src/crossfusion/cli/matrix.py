@@ -44,7 +44,7 @@ from crossfusion.summary import Summary
     "margin",
     type=float,
     metavar="MARGIN",
-    help="Also say which pairs are shown to be closer than this margin: those whose upper 90% limit is below it.",
+    help="Largest CFD that does not matter; also say which pairs are below: those whose upper 90% limit is.",
 )
 @fail_above_option
 @click.option("--plug-in", "plug_in", is_flag=True, help="Show the plug-in CFD of the paper in the table.")

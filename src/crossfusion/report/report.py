@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfusion._base import FileError, RowLens, files, renamed
+from crossfusion._base import FileError, RowLens, accept_old_names, files
 from crossfusion.fusion import MIN_UNITS, Content, DisplayMixin
 from crossfusion.report.contents import build_contents
 from crossfusion.report.data import ReportData, read_data
@@ -95,7 +95,7 @@ class Report(DisplayMixin):
     ['about', 'batches', 'cards', 'distances']
     """
 
-    @renamed(levels="factors")
+    @accept_old_names(levels="factors")
     def __init__(
         self,
         source: Any,

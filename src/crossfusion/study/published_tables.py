@@ -66,9 +66,9 @@ def format_study(found: Study, *, printed: str | None = None) -> TableText:
     columns = [paper["distances"].get(IN_PRINT.get(name, "")) for name in found.distances]
     for k, method in enumerate(paper["methods"]):
         values = [None if column is None else column[k] for column in [*columns, *cross]]
-        rows.append([f"paper: {method}", *map(number_text, values)])
+        rows.append([f"paper: {method}", *map(_format_printed, values)])
     last = [paper["correlation"].get(IN_PRINT.get(name, "")) for name in found.distances]
-    rows.append(["paper: correlation with CDDR, four points", *map(number_text, last), "–", "–"])
+    rows.append(["paper: correlation with CDDR, four points", *map(_format_printed, last), "–", "–"])
     return header, rows
 
 
@@ -87,8 +87,13 @@ def _find_printed_ratios(found: Rdr, distance: str, what: str, printed: str | No
         return dict.fromkeys(sides, "–")
     order = next(entry.order for entry in found.ratios if entry.distance == distance)
     wanted = POWERS[what] or order
-    return {side: number_text(values[published.COLUMNS.index(side)] ** (wanted / order)) for side in sides}
+    return {side: _format_printed(values[published.COLUMNS.index(side)] ** (wanted / order)) for side in sides}
 
 
 def _format_spread(mean: float, spread: float) -> str:
     return "–" if np.isnan(mean) else f"{number_text(mean)} ± {number_text(spread)}"
+
+
+def _format_printed(value: float | None) -> str:
+    """Format a number with the four decimals that the paper prints; a dash for None."""
+    return "–" if value is None else f"{value:.4f}"

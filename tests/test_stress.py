@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_command_is_given_wrong_words():
-    assert set(LISTED) == {call.split()[0] for call in (*CALLS.values(), *LONG.values())}
+    served = {"mcp"}  # whose calls come from a client
+    assert set(LISTED) - served == {call.split()[0] for call in (*CALLS.values(), *LONG.values())}
 
 
 def test_summaries_cut_at_every_byte():

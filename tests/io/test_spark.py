@@ -374,7 +374,7 @@ def test_without_a_session_one_is_made_on_a_java_of_its_own(python, tmp_path, mo
     places["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{QUICK}' --conf spark.ui.enabled=false pyspark-shell"
     assert python(SCRIPT, **places) == "[[2.0, 3.5]]"
     said = python(SCRIPT, **places | {"JAVA_HOME": str(tmp_path / "nothing")})
-    assert said.startswith("Spark did not start, since it found no Java")
+    assert said.startswith("Spark did not start because it found no suitable Java")
 
 
 def _path_without_java(folder):

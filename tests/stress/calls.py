@@ -34,6 +34,8 @@ CALLS = {
     "report, rows": "report ../x.parquet --between site --time week --title T --permutations 19 -o own.html",
     "corrections": "corrections raw=../x.parquet half=../half.parquet --between site --given label --units patient",
     "integration": "integration ../cells.h5ad --batch site --label label --donor patient --obsm a,b",
+    "mixing": "mixing ../x.parquet --between site --permutations 49 --top 3",
+    "check": "check ../policy.toml ../s.parquet --json",
     "projection": "projection ../x.parquet --between site --points 50 --seed 1",
     "degradation": "degradation ../x.parquet --between site --label label --distance cfd --correction none,center "
     "--folds 2 --rows 20 --repeats 2",
@@ -52,7 +54,8 @@ LONG = {
     "histopathology": "histopathology --quick --data ../nowhere --encoder random --out own",
 }
 _FILES = (
-    "x.parquet half.parquet x.csv keys.csv a.npy b.npy s.parquet north.parquet cells.h5ad images images/m.csv "
+    "x.parquet half.parquet x.csv keys.csv policy.toml a.npy b.npy s.parquet north.parquet cells.h5ad images "
+    "images/m.csv "
     "empty.parquet torn.parquet torn_s.parquet text.parquet none.csv odd.csv s.h5ad x.unknown nan.parquet same.parquet "
     "huge.parquet one.parquet no_rows.parquet names.parquet folder.parquet loop.parquet gone.parquet pipe.parquet "
     "missing.parquet missing/x.parquet"

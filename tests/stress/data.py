@@ -42,6 +42,7 @@ def write_whole_files(folder: Path) -> None:
     header = ",".join([*BY, *(f"v{k}" for k in range(DIM))])
     lines = [",".join(map(str, [*(values[i] for values in BY.values()), *X[i]])) for i in range(ROWS)]
     (folder / "x.csv").write_text("\n".join([header, *lines]))
+    (folder / "policy.toml").write_text('[[rule]]\nbetween = "site"\nmax = 9.0\n')
     (folder / "keys.csv").write_text("\n".join(["site,scanner", *(",".join(line.split(",")[:2]) for line in lines)]))
     np.save(folder / "x.npy", X)
     np.save(folder / "a.npy", X[::2])

@@ -90,7 +90,7 @@ def one_vs_rest(
     >>> x[600:] += 0.5
     >>> found = cf.one_vs_rest(x, labels, level=0.95)
     >>> {group: f"{fusion.unbiased:.3f}" for group, fusion in found.items()}
-    {'A': '0.014', 'B': '0.015', 'C': '0.058'}
+    {'A': '0.015', 'B': '0.011', 'C': '0.053'}
     """
     check_level(level)
     check_min_units(min_units)
